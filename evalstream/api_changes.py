@@ -1,4 +1,4 @@
-"""The Python API of what changes runs: migrate."""
+"""The Python API of what changes runs: fix and migrate."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from contextlib import closing
 from typing import Any, Final
 
 from evalstream.batch.plan import RunPlan
+from evalstream.batch.rewriting.fix import FixJob, fix_any
 from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any
 from evalstream.batch.rewriting.outcome import Outcome
 from evalstream.batch.rewriting.staging import Staging
 from evalstream.batch.shards import shard_of
 from evalstream.discovery.inputs import find_all
-from evalstream.formats.registry import main_format
+from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, field, replace
@@ -102,3 +103,70 @@ def migrate(
         for planned in plan.in_order():
             take(migrate_any(planned.found, job))
     return runs
+
+
+def fix(
+    inputs: Input | Iterable[Input],
+    *,
+    aggregate: Input | None = None,
+    write: bool = False,
+    to: Input | None = None,
+    select: Sequence[str] = (),
+    unsafe: bool = False,
+    options: Options | None = None,
+    show: Callable[[Outcome], None] | None = None,
+    progress: bool = False,
+) -> ChangedRuns:
+    """Repair what has one right answer in rows and aggregates, and seal them anew.
+
+    `inputs` and `aggregate` are those of `check`. Nothing is written unless `write` is set, which
+    replaces the files, or a folder `to` is given, which gets the repaired files by their paths
+    below the folder that all inputs share. `select` limits the repairs to rules, by code, prefix or
+    name; `unsafe` adds repairs that replace what the data says. `options` sets workers and limits.
+    Outcomes go to `show` as they come; without it they are kept.
+
+    Raises UsageError for a call that makes no sense, and CannotWrite.
+    """
+    if write and to is not None:
+        raise UsageError("--write and --to exclude each other")
+    given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
+    names = [os.fspath(name) for name in given]
+    folder = None if to is None else os.path.abspath(os.fspath(to))
+    chosen = replace(options or Options(), max_findings=0)
+    beside = None if aggregate is None else os.fspath(aggregate)
+    runs = ChangedRuns()
+    take = runs.outcomes.append if show is None else show
+    with Progress(shown=progress) as bar:
+        job = FixJob(
+            repaired_codes(select, unsafe=unsafe),
+            write or folder is not None,
+            folder,
+            _root_of(names),
+            chosen,
+            bar,
+        )
+        for found in find_all(names, beside, None, chosen):
+            take(fix_any(found, job))
+    return runs
+
+
+def repaired_codes(select: Sequence[str], *, unsafe: bool) -> frozenset[str]:
+    """Return the codes of the rules whose findings are mended. Raises UsageError."""
+    safe, others = main_format().repairs
+    codes = frozenset(safe | others if unsafe else safe)
+    if not select:
+        return codes
+    wanted = CATALOGUE.coded(select)
+    chosen = frozenset(code for code in codes if code.startswith(wanted))
+    if not chosen:
+        known = ", ".join(sorted(codes))
+        hint = "" if unsafe else "; --unsafe adds others"
+        raise UsageError(f"--select names no rule with a repair; these have one: {known}{hint}")
+    return chosen
+
+
+def _root_of(names: Sequence[str]) -> str:
+    """Return the folder that all inputs share: a folder that is named, or that of a file."""
+    paths = [os.path.abspath(name) for name in names if not is_remote(name)]
+    folders = [path if os.path.isdir(path) else os.path.dirname(path) for path in paths]
+    return os.path.commonpath(folders) if folders else os.getcwd()

@@ -126,7 +126,7 @@ def migrate(
     written or was there and passes, 1 some were refused, 2 wrong usage, 3 some could not be read.
     """
     from evalstream.api_changes import migrate as run_migration
-    from evalstream.batch.rewriting.change_report import ChangeReport
+    from evalstream.batch.rewriting.change_report import MIGRATED, ChangeReport
     from evalstream.cli.change_output import ChangeOutput
 
     if not inputs and files_from is None:
@@ -134,10 +134,10 @@ def migrate(
     announce_terminal("rows", *(inputs or []))
     written = [STDOUT] if report is None else [STDOUT, report]
     refuse_overwriting(written, [name for name in (*(inputs or []), files_from, map_file) if name])
-    summary = ChangeReport(is_dry=dry_run, diff=diff, show_values=options.show_values)
+    summary = ChangeReport(MIGRATED, is_dry=dry_run, diff=diff, show_values=options.show_values)
     with guarded(), ChangeOutput(summary, report, show_values=options.show_values) as output:
         run_migration(
-            _named(inputs or [], files_from),
+            named_inputs(inputs or [], files_from),
             to,
             to_version=to_version,
             aggregate=aggregate,
@@ -159,7 +159,7 @@ def migrate(
     raise Judged(int(summary.exit_code))
 
 
-def _named(inputs: list[str], files_from: str | None) -> Iterable[str]:
+def named_inputs(inputs: list[str], files_from: str | None) -> Iterable[str]:
     """Return the inputs that are named on the command line or in a list."""
     if files_from is None:
         return inputs

@@ -28,6 +28,7 @@ COMMANDS: Final = (
     "schema show",
     "ledger",
     "salvage",
+    "fix",
     "migrate",
     "completion",
 )

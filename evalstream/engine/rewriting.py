@@ -16,7 +16,13 @@ from evalstream.engine.block_rewriting import (
     RewriteJob,
     rewrite_block,
 )
-from evalstream.engine.block_tasks import BlockPlan, done_with, plan_blocks, run_blocks
+from evalstream.engine.block_tasks import (
+    BlockPlan,
+    done_with,
+    plan_blocks,
+    run_blocks,
+    usable_cores,
+)
 from evalstream.engine.line_repairs import LeftRow, LineRepairs
 from evalstream.engine.open_rows import OpenRows, open_rows
 from evalstream.engine.row_pass import reason_of
@@ -106,7 +112,7 @@ def rewrite_rows(
         rewritten.layout, rewritten.codec = opened.layout.kind, opened.packed
         chosen = opened.packed if codec == KEEP else codec
         with _opened(target, rewritten) as stream:
-            written = DigestedTarget(stream, chosen, target_algorithms)
+            written = DigestedTarget(stream, chosen, target_algorithms, _threads(options))
             job = RewriteJob(rewriter, repairs, options.max_line_bytes)
             try:
                 _Pass(opened, written, rewritten, progress or Progress(shown=False)).run(
@@ -194,6 +200,11 @@ class _Pass:
             rewritten.incomplete_reason = f"reading failed part-way: {reason_of(error)}"
         except CannotCheck as error:
             rewritten.incomplete_reason = str(error)
+
+
+def _threads(options: Options) -> int:
+    """Return how many threads may compress."""
+    return 1 if options.executor == "serial" else options.jobs or usable_cores()
 
 
 class _Rooms:

@@ -1,11 +1,11 @@
 """The protocols of a format: all that the registry, discovery and batch know about formats."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
-from evalstream.formats.rewriting import Migrator
+from evalstream.formats.rewriting import Migrator, RunRepair
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.finding import Finding
@@ -178,6 +178,16 @@ class RowFormat(Format, Protocol):
         Raises UsageError for a version that runs are not migrated to, and for other values that
         make no sense.
         """
+
+    def repair(self, text: bytes | None, codes: Collection[str]) -> RunRepair:
+        """Return the repair of a run for the rules of some codes, given its aggregate's text.
+
+        Raises ValueError for an aggregate that cannot be read.
+        """
+
+    @property
+    def repairs(self) -> tuple[Set[str], Set[str]]:
+        """The codes of the rules with safe repairs, and of those with others."""
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
         """Return what an aggregate declares; None for another document, and for invalid JSON."""

@@ -49,6 +49,25 @@ class RunMigration(Protocol):
         """Return the text of the new aggregate, and the changes in it. Raises ValueError."""
 
 
+class RunRepair(Protocol):
+    """The repair of one run, whose aggregate was read, if it has one."""
+
+    def rewriter(self, version: str | None) -> BlockRewriter:
+        """Return what repairs blocks of rows; `version` is the one that most of them follow."""
+
+    def wrong_seal(self, digests: Mapping[str, Mapping[str, str]], rows: int) -> str | None:
+        """Return why the seal of the source is wrong, None if it is right or says nothing."""
+
+    def aggregate(
+        self, rows: tuple[str, str] | None, digests: Mapping[str, str] | None, count: int
+    ) -> tuple[bytes, list[Applied]] | None:
+        """Return the text of the repaired aggregate and the changes in it, None without one.
+
+        `rows` are the paths of the rows and the aggregate, `digests` those of the repaired rows by
+        algorithm, if rows were repaired, and `count` is their number. Raises ValueError.
+        """
+
+
 class Migrator(Protocol):
     """Migrates runs of a format."""
 

@@ -5,27 +5,24 @@ The same bytes give the same compressed bytes: no time and no name is stored.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from evalstream.io.codecs import zstandard_library
+from evalstream.io.parallel_gzip import ParallelGzip
 from evalstream.model.block import MEBIBYTE, Bytes
 
 STEP_BYTES: Final = MEBIBYTE
 """Bytes that a library compresses in one call: always as many, so that only they decide the result.
 """
 
-GZIP_LEVEL: Final = 6
 BZIP2_LEVEL: Final = 9
 XZ_PRESET: Final = 6
-"""The defaults of the programs `gzip`, `bzip2` and `xz`."""
+"""The defaults of the programs `bzip2` and `xz`."""
 
 ZSTANDARD_LEVEL: Final = 3
 """The default of the program `zstd`."""
-
-_GZIP_WINDOW: Final = 31
 
 
 class Compressor(Protocol):
@@ -48,10 +45,13 @@ class Target(Protocol):
 class CompressingWriter:
     """Compresses bytes and writes them to a target as one stream. Raises what the target raises."""
 
-    def __init__(self, target: Target, kind: str) -> None:
-        """Wrap a target; `kind` is a key of COMPRESSORS. Raises MissingExtra."""
+    def __init__(self, target: Target, kind: str, threads: int = 1) -> None:
+        """Wrap a target; `kind` is a key of COMPRESSORS. Raises MissingExtra.
+
+        With more than one of `threads`, gzip uses them after the first STEP_BYTES.
+        """
         self._target = target
-        self._compressor = COMPRESSORS[kind]()
+        self._compressor = COMPRESSORS[kind](threads)
         self._waiting = bytearray()
 
     def write(self, data: Bytes) -> None:
@@ -69,18 +69,17 @@ class CompressingWriter:
         self._pass_on(self._compressor.compress(bytes(self._waiting)))
         self._pass_on(self._compressor.flush())
 
+    def close(self) -> None:
+        """End the threads."""
+        if isinstance(self._compressor, ParallelGzip):
+            self._compressor.close()
+
     def _pass_on(self, packed: bytes) -> None:
         if packed:
             self._target.write(packed)
 
 
-def _gzip() -> Compressor:
-    # zlib writes a header without a time and a name.
-    compressor: Any = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
-    return compressor  # type: ignore[no-any-return]
-
-
-def _zstandard() -> Compressor:
+def _zstandard(_: int) -> Compressor:
     library = zstandard_library()
     parameter = library.CompressionParameter
     options = {parameter.compression_level: ZSTANDARD_LEVEL, parameter.checksum_flag: 1}
@@ -88,19 +87,21 @@ def _zstandard() -> Compressor:
     return compressor
 
 
-def _bzip2() -> Compressor:
+def _bzip2(_: int) -> Compressor:
     import bz2
 
     return bz2.BZ2Compressor(BZIP2_LEVEL)
 
 
-def _xz() -> Compressor:
+def _xz(_: int) -> Compressor:
     import lzma
 
     return lzma.LZMACompressor(lzma.FORMAT_XZ, preset=XZ_PRESET)
 
 
-COMPRESSORS: Final = MappingProxyType[str, Callable[[], Compressor]](
-    {"gzip": _gzip, "zstandard": _zstandard, "bzip2": _bzip2, "xz": _xz}
+COMPRESSORS: Final = MappingProxyType[str, Callable[[int], Compressor]](
+    {"gzip": ParallelGzip, "zstandard": _zstandard, "bzip2": _bzip2, "xz": _xz}
 )
-"""What begins a compressed stream, by the names of `evalstream.io.codecs.COMPRESSIONS`."""
+"""What begins a compressed stream, given a number of threads, by the names of
+`evalstream.io.codecs.COMPRESSIONS`.
+"""

@@ -15,13 +15,15 @@ class DigestedTarget:
     """Writes bytes to a target, or nowhere with None, and digests what is written.
 
     With `codec`, a key of `evalstream.io.compressors.COMPRESSORS`, the bytes are compressed, and
-    the digests are those of the compressed bytes. Raises MissingExtra.
+    the digests are those of the compressed bytes; gzip uses so many threads. Raises MissingExtra.
     """
 
-    def __init__(self, target: Target | None, codec: str | None, algorithms: Sequence[str]) -> None:
+    def __init__(
+        self, target: Target | None, codec: str | None, algorithms: Sequence[str], threads: int = 1
+    ) -> None:
         self._digest = BackgroundDigest(RunningDigest(algorithms))
         stored = _StoredBytes(target, self._digest)
-        self._compressing = None if codec is None else CompressingWriter(stored, codec)
+        self._compressing = None if codec is None else CompressingWriter(stored, codec, threads)
         self._first: Target = stored if self._compressing is None else self._compressing
 
     def write(self, data: Bytes) -> None:
@@ -40,7 +42,9 @@ class DigestedTarget:
         return self._digest.result()
 
     def close(self) -> None:
-        """End the thread."""
+        """End the threads."""
+        if self._compressing is not None:
+            self._compressing.close()
         self._digest.close()
 
 

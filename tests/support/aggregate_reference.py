@@ -28,8 +28,6 @@ ENUMS = {
     "deployment_type": ("self_deployed", "externally_managed", "unknown"),
     "model_availability": ("open_weights", "closed_weights", "unknown"),
 }
-VARIANTS = {"url": ("url",), "hf_dataset": (), "other": ()}
-"""The members that each type of source needs beside its name and its type."""
 
 
 @dataclass
@@ -42,10 +40,26 @@ class Supplied:
     library: tuple[str, str] | None = None
     needs: set[str] = field(default_factory=set)
 
+    def need(self, what: str) -> None:
+        """Note that something is missing, unless it is to be filled in."""
+        if not self.fill:
+            self.needs.add(what)
+
+
+class Shapeless(Exception):
+    """A document without the objects that this migration looks into; no version allows that."""
+
 
 def migrate_aggregate(document: Object, supplied: Supplied) -> Object:
-    """Return the document in the target's version; what is missing is in `supplied.needs`."""
-    made = {name: value for name, value in document.items() if name in ROOT and value is not None}
+    """Return the document in the target's version; what is missing is in `supplied.needs`.
+
+    Raises Shapeless.
+    """
+    shapes = {"source_metadata": dict, "model_info": dict, "evaluation_results": list}
+    if not all(isinstance(document.get(name), shape) for name, shape in shapes.items()):
+        raise Shapeless
+    known = {name: value for name, value in document.items() if name in ROOT}
+    made = _without_nulls("evaluation_timestamp", "detailed_evaluation_results")(known)
     moved = {name: value for name, value in document.items() if name not in ROOT}
     source = moved.pop("source_data", None)
     moved.pop("detailed_evaluation_results_per_samples", None)
@@ -57,12 +71,12 @@ def migrate_aggregate(document: Object, supplied: Supplied) -> Object:
         "additional_details",
     )(made["source_metadata"])
     made["source_metadata"] = _kept(_with(additional_details=_texts)(metadata), moved)
-    if "eval_library" not in made:
-        name = supplied.library or (("unknown", "unknown") if supplied.fill else None)
-        if name is None:
-            supplied.needs.add("eval_library")
-        else:
-            made["eval_library"] = dict(zip(("name", "version"), name, strict=True))
+    made["eval_library"] = _library(made.get("eval_library") or {}, supplied)
+    if "detailed_evaluation_results" in made:
+        sealed = _without_nulls("hash_algorithm", "checksum", "total_rows", "additional_details")
+        made["detailed_evaluation_results"] = _with(additional_details=_texts)(
+            sealed(made["detailed_evaluation_results"])
+        )
     made["model_info"] = _model(made["model_info"], supplied)
     made["evaluation_results"] = [
         _result(one, source, supplied) for one in made["evaluation_results"]
@@ -70,35 +84,56 @@ def migrate_aggregate(document: Object, supplied: Supplied) -> Object:
     return made
 
 
-def _model(model: Object, supplied: Supplied) -> Object:
+def _library(library: Any, supplied: Supplied) -> Any:
+    given = dict(zip(("name", "version"), supplied.library or (None, None), strict=True))
+    if not isinstance(library, dict):
+        raise Shapeless
+    made = _with(additional_details=_texts)(_without_nulls("additional_details")(library))
+    for name, value in given.items():
+        if not isinstance(made.get(name), str):
+            if value is None:
+                supplied.need("eval_library")
+            made[name] = value or "unknown"
+    return made
+
+
+def _model(model: Any, supplied: Supplied, *, is_judge: bool = False) -> Any:
+    if not isinstance(model, dict):
+        return model
     made = _without_nulls(
         "developer", "inference_platform", "inference_engine", "additional_details"
     )(model)
     if isinstance(made.get("inference_engine"), str):
         made["inference_engine"] = {"name": made["inference_engine"]}
     made = _with(inference_engine=_without_nulls("name", "version"))(made)
+    if not isinstance(made.get("additional_details", {}), dict):
+        raise Shapeless
     details = dict(made.get("additional_details") or {})
     moved = {}
-    given = dict(zip(ENUMS, supplied.deployment or (None, None), strict=True))
+    # What is supplied is about the model, not about its judges.
+    known = None if is_judge else supplied.deployment
+    given = dict(zip(ENUMS, known or (None, None), strict=True))
     for name, allowed in ENUMS.items():
         if details.get(name) in allowed:
             continue
-        if name in details:
-            moved[name] = details.pop(name)
-        value = given[name] or ("unknown" if supplied.fill else None)
-        if value is None:
-            supplied.needs.add("deployment")
-        else:
-            details[name] = value
+        if details.pop(name, None) is not None:
+            moved[name] = made["additional_details"][name]
+        if given[name] is None:
+            supplied.need("deployment")
+        details[name] = given[name] or "unknown"
     return _kept({**made, "additional_details": _texts(details)}, moved)
 
 
-def _result(result: Object, root_source: Any, supplied: Supplied) -> Object:
+def _result(result: Any, root_source: Any, supplied: Supplied) -> Any:
+    if not isinstance(result, dict):
+        return result
     made = _without_nulls("evaluation_result_id", "evaluation_timestamp", "generation_config")(
         result
     )
-    made.setdefault("source_data", root_source)
-    made["source_data"] = _source(made["source_data"], supplied)
+    is_shared = "source_data" not in made and root_source is not None
+    if is_shared:
+        made["source_data"] = root_source
+    made = _with(source_data=lambda value: _source(value, supplied, is_shared=is_shared))(made)
     made = _with(
         metric_config=lambda value: _metric(value, supplied),
         score_details=_score,
@@ -107,16 +142,18 @@ def _result(result: Object, root_source: Any, supplied: Supplied) -> Object:
     return dict(made)
 
 
-def _source(source: Any, supplied: Supplied) -> Any:
-    if not isinstance(source, dict):
-        supplied.needs.add("source_data")
-        return source
+def _source(source: Any, supplied: Supplied, *, is_shared: bool) -> Any:
+    if is_shared and isinstance(source, list):
+        supplied.need("source_data")
+        source = {"dataset_name": "unknown", "source_type": "url", "url": source}
+    elif is_shared and isinstance(source, dict) and "source_type" not in source:
+        is_repository = isinstance(source.get("hf_repo"), str)
+        if not is_repository:
+            supplied.need("source_data")
+        source = {**source, "source_type": "hf_dataset" if is_repository else "other"}
     source = _without_nulls(
         "hf_repo", "hf_split", "samples_number", "sample_ids", "additional_details"
     )(source)
-    kind = source.get("source_type")
-    if kind not in VARIANTS or any(name not in source for name in VARIANTS[kind]):
-        supplied.needs.add("source_data")
     return _with(sample_ids=_each(_number_text), additional_details=_texts)(source)
 
 
@@ -124,7 +161,8 @@ def _metric(metric: Any, supplied: Supplied) -> Any:
     judged = _with(
         judges=_each(
             lambda judge: _with(
-                model_info=lambda model: _model(model, supplied), additional_details=_texts
+                model_info=lambda model: _model(model, supplied, is_judge=True),
+                additional_details=_texts,
             )(_without_nulls("temperature", "weight", "additional_details")(judge))
         ),
         additional_details=_texts,
@@ -156,6 +194,8 @@ def _score(score: Any) -> Any:
 
 
 def _generation(config: Any) -> Any:
+    if not isinstance(config, dict):
+        return config
     config = _without_nulls("generation_args", "additional_details")(config)
     details = config.get("additional_details")
     arguments = config.get("generation_args")
@@ -164,7 +204,7 @@ def _generation(config: Any) -> Any:
         moved = {name: value for name, value in arguments.items() if name not in ARGUMENTS}
         known = {name: value for name, value in arguments.items() if name in ARGUMENTS}
         config = {**config, "generation_args": _arguments(known)}
-    if details is not None and not isinstance(details, dict):
+    if isinstance(details, str):
         moved["additional_details"] = details
         config.pop("additional_details")
     return _kept(_with(additional_details=_texts)(config), moved)
@@ -194,7 +234,10 @@ def _kept(value: Object, moved: Object) -> Object:
     if not moved:
         return value
     kept = {f"migrated.{name}": text_of(member) for name, member in moved.items()}
-    return {**value, "additional_details": {**value.get("additional_details", {}), **kept}}
+    known = value.get("additional_details", {})
+    if not isinstance(known, dict) or kept.keys() & known.keys():
+        raise Shapeless
+    return {**value, "additional_details": {**known, **kept}}
 
 
 def _without_nulls(*names: str) -> Change:

@@ -5,9 +5,10 @@ A report keeps what it says of kinds of change and of needs, and not the outcome
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 from evalstream._version import __version__
 from evalstream.batch.rewriting.outcome import Outcome, Status
@@ -19,26 +20,33 @@ from evalstream.parsing.json import dumps
 LONGEST_VALUE: Final = 80
 """Number of characters of a value that an example shows."""
 
-TITLES: Final = {
-    ChangeClass.MECHANICAL: "mechanical changes, which can be reversed",
-    ChangeClass.FILLED: "filled in, because the source does not say it",
-    ChangeClass.DECIDED: "decided changes",
-}
-
 
 class Words(NamedTuple):
-    """How a report speaks of what a command does."""
+    """How a report speaks of what a command does: of one run, of all, and of each class."""
 
-    written: str
+    done: str
     would_be: str
-    command: str
+    titles: Mapping[ChangeClass, str]
 
 
-class Sink(Protocol):
-    """Takes text."""
-
-    def write(self, text: str, /) -> object:
-        """Add text."""
+MIGRATED: Final = Words(
+    "written",
+    "would be written",
+    {
+        ChangeClass.MECHANICAL: "mechanical changes, which can be reversed",
+        ChangeClass.FILLED: "filled in, because the source does not say it",
+        ChangeClass.DECIDED: "decided changes",
+    },
+)
+FIXED: Final = Words(
+    "fixed",
+    "would be fixed",
+    {
+        ChangeClass.MECHANICAL: "safe repairs",
+        ChangeClass.FILLED: "filled in",
+        ChangeClass.DECIDED: "unsafe repairs",
+    },
+)
 
 
 class _Total:
@@ -56,7 +64,10 @@ class _Total:
 class ChangeReport:
     """Collects outcomes; `lines` says in the end what they amount to."""
 
-    def __init__(self, *, is_dry: bool, diff: bool = False, show_values: bool = True) -> None:
+    def __init__(
+        self, words: Words, *, is_dry: bool, diff: bool = False, show_values: bool = True
+    ) -> None:
+        self._words = words
         self._is_dry, self._diff, self._show_values = is_dry, diff, show_values
         self._totals: dict[tuple[Change, bool], _Total] = {}
         self._needs: Counter[Need] = Counter()
@@ -68,20 +79,31 @@ class ChangeReport:
         self._statuses[outcome.status] += 1
         self._needs.update(outcome.needs)
         self.exit_code = max(self.exit_code, outcome.exit_code)
-        if outcome.status is not Status.WRITTEN:
+        if outcome.status not in {Status.WRITTEN, Status.PARTLY}:
             return
         self._count(outcome.row_changes, outcome.rows, is_rows=True)
         self._count(outcome.document_changes, outcome.aggregate, is_rows=False)
+
+    @property
+    def would_change(self) -> bool:
+        """Whether a dry run found something to change."""
+        return self._is_dry and bool(self._totals)
 
     def said_of(self, outcome: Outcome) -> Iterator[str]:
         """Yield the lines about one run: where it is, or why it is not."""
         name = on_one_line(outcome.rows or outcome.aggregate or "")
         if outcome.status is Status.WRITTEN:
-            verb = "would be written to" if self._is_dry else "written to"
+            verb = self._verb()
             rows = f" ({counted(outcome.row_count, 'row')})" if outcome.rows else ""
             open_ = "; its claims have no rows that could confirm them"
             open_ = open_ if outcome.is_unconfirmed else ""
-            yield f"{name}: {verb} {on_one_line(outcome.target or '')}{rows}{open_}"
+            yield f"{name}: {verb}{self._where(outcome)}{rows}{open_}"
+        elif outcome.status is Status.PARTLY:
+            made = bool(outcome.row_changes or outcome.document_changes)
+            verb = f"{self._verb()}{self._where(outcome)}, but still fails" if made else "fails"
+            yield f"{name}: {verb}: {_said(outcome.reasons[:1])}"
+            for reason in outcome.reasons[1:]:
+                yield f"  {on_one_line(reason)}"
         elif outcome.status is Status.PRESENT:
             yield f"{name}: already there: {on_one_line(outcome.target or '')}"
         elif outcome.status is Status.UNCHANGED:
@@ -96,7 +118,7 @@ class ChangeReport:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines about all runs."""
-        for change_class, title in TITLES.items():
+        for change_class, title in self._words.titles.items():
             chosen = [
                 (change, total)
                 for (change, _), total in self._totals.items()
@@ -174,10 +196,19 @@ class ChangeReport:
             if text is not None:
                 yield f"    {sign} {_shortened(text)}"
 
+    def _verb(self) -> str:
+        return self._words.would_be if self._is_dry else self._words.done
+
+    def _where(self, outcome: Outcome) -> str:
+        """Return the place of what was written, unless it is that of the source."""
+        target = on_one_line(outcome.target or "")
+        sources = {os.path.realpath(path) for path in (outcome.rows, outcome.aggregate) if path}
+        return "" if target in sources else f" to {target}"
+
     def _summary(self) -> str:
-        verb = "would be written" if self._is_dry else "written"
         words = {
-            Status.WRITTEN: verb,
+            Status.WRITTEN: self._verb(),
+            Status.PARTLY: "failing for other reasons",
             Status.PRESENT: "already there",
             Status.UNCHANGED: "unchanged",
             Status.REFUSED: "refused",

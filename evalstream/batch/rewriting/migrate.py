@@ -45,13 +45,13 @@ def migrate_any(found: Run | NoInput, job: MigrationJob) -> Outcome:
     """Migrate one run and return what became of it. Raises Stopped, and CannotWrite."""
     if isinstance(found, NoInput):
         return Outcome(printable(found.path), None, Status.UNREAD, reasons=(found.reason,))
-    outcome = Outcome(_shown(found.rows), _shown(found.aggregate))
+    outcome = Outcome(shown(found.rows), shown(found.aggregate))
     try:
         _migrate(found, job, outcome)
     except ValueError as error:
         outcome.refuse(str(error))
     except (CannotCheck, OSError) as error:
-        outcome.leave_unread(_reason(error))
+        outcome.leave_unread(reason_of(error))
     finally:
         job.staging.clear()
     return outcome
@@ -143,20 +143,20 @@ def _rows(
         changed = f"the rows changed while they were read: {rows.changed}"
         raise CannotCheck(rows.incomplete_reason or changed)
     if rows.left_count:
-        raise ValueError(_left(rows))
+        raise ValueError(left_rows(rows, "migrated"))
     wrong = migration.wrong_seal(rows.source, rows.rows)
     if wrong is not None:
         raise ValueError(wrong)
     return rows
 
 
-def _left(rows: RewrittenRows) -> str:
+def left_rows(rows: RewrittenRows, done: str) -> str:
     """Return why rows are left: each reason once, with the first line."""
     reasons: dict[str, int] = {}
     for row in rows.left:
         reasons.setdefault(row.reason, row.line)
     parts = [f"line {line:,}: {reason}" for reason, line in reasons.items()]
-    return f"{counted(rows.left_count, 'row')} cannot be migrated; {'; '.join(parts)}"
+    return f"{counted(rows.left_count, 'row')} cannot be {done}; {'; '.join(parts)}"
 
 
 def _keep(run: Run, job: MigrationJob, outcome: Outcome) -> None:
@@ -219,10 +219,12 @@ def _sha256(path: str) -> str:
     return digest.hexdigest()
 
 
-def _shown(path: str | None) -> str | None:
+def shown(path: str | None) -> str | None:
+    """Return a path as reports show it."""
     return None if path is None else printable(path)
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Return why a file could not be read."""
     is_system = isinstance(error, OSError) and error.strerror
     return f"{error.filename}: {error.strerror}" if is_system else str(error)  # type: ignore[attr-defined]

@@ -13,15 +13,16 @@ from evalstream.model.report import RunSummary
 class Status(str, Enum):
     """What became of a run.
 
-    WRITTEN is what was written and passed its check, or would be in a dry run. UNCHANGED needs no
-    change. PRESENT was written by an earlier call. REFUSED was not written, or fails. UNREAD could
-    not be read to its end.
+    WRITTEN is what was written and passed its check, or would be in a dry run. PARTLY was written
+    as far as there are repairs, and still fails. UNCHANGED needs no change. PRESENT was written by
+    an earlier call. REFUSED was not written. UNREAD could not be read to its end.
     """
 
     WRITTEN = "written"
     UNCHANGED = "unchanged"
     PRESENT = "present"
     REFUSED = "refused"
+    PARTLY = "partly"
     UNREAD = "unread"
 
 
@@ -30,7 +31,7 @@ class Outcome(DataClass):
 
     `rows` and `aggregate` are the files as they were named, `target` the new aggregate, or the new
     rows of a run without an aggregate. `row_changes` count rows and `document_changes` count
-    aggregates. An outcome with `is_unconfirmed` is an aggregate alone, whose claims no rows confirm.
+    aggregates. With `is_unconfirmed` it is an aggregate alone, whose claims no rows confirm.
     `reasons` say in full sentences why a run was not written. `checked` is the summary
     of the check of the result.
     """
@@ -59,7 +60,8 @@ class Outcome(DataClass):
 
     @property
     def exit_code(self) -> ExitCode:
-        """FAILED for what was refused, UNCHECKED for what was not read or confirmed, else PASSED."""
+        """FAILED for what was refused, UNCHECKED for what was not read or confirmed, or PASSED."""
         if self.status is Status.UNREAD or self.is_unconfirmed:
             return ExitCode.UNCHECKED
-        return ExitCode.FAILED if self.status is Status.REFUSED else ExitCode.PASSED
+        fails = self.status in {Status.REFUSED, Status.PARTLY}
+        return ExitCode.FAILED if fails else ExitCode.PASSED

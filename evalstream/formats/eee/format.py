@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from evalstream.formats.base import DeclaredRows, Detector, Place, RecordView, RowFormat, Show
 from evalstream.formats.eee import documents
-from evalstream.formats.rewriting import Migrator
+from evalstream.formats.rewriting import Migrator, RunRepair
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
@@ -112,6 +112,17 @@ class EeeFormat(RowFormat):
         from evalstream.formats.eee.changes.supplied import supplied_from
 
         return EeeMigrator(target, supplied_from(values))
+
+    def repair(self, text: bytes | None, codes: Collection[str]) -> RunRepair:
+        from evalstream.formats.eee.changes.run_repair import RunRepair as EeeRepair
+
+        return EeeRepair(text, codes)
+
+    @property
+    def repairs(self) -> tuple[Set[str], Set[str]]:
+        from evalstream.formats.eee.changes.run_repair import SAFE, UNSAFE
+
+        return SAFE, UNSAFE
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
         from evalstream.formats.eee.declared_rows import declared_in_text

@@ -142,7 +142,7 @@ def seal_of(
     members = {
         "format": "json" if rows.layout == layout.JSON_ARRAY else "jsonl",
         "file_path": routing.file_path
-        or _path_of(routing.tee or run.rows, declared, routing.seal_to),
+        or path_of_rows(routing.tee or run.rows, declared, routing.seal_to),
         "hash_algorithm": algorithm,
         "checksum": digests[algorithm],
         "total_rows": collector.tally.rows,
@@ -217,7 +217,7 @@ def _new(head: bytes) -> dict[str, Any]:
     return {key: row[key] for key in KNOWN_OF_ROWS if isinstance(row.get(key), str)}
 
 
-def _path_of(rows: str, declared: str | None, aggregate: str) -> str:
+def path_of_rows(rows: str, declared: str | None, aggregate: str) -> str:
     """Return the path by which an aggregate names its rows.
 
     A declared path that already names them is kept. In a datastore it is their path relative to the

@@ -519,7 +519,8 @@ static const byte *rewrite_value(
         return NULL;
     const enum action action = place->action[type];
     if (action == KEEP) {
-        if (type == JSON_OBJECT && (place->members || place->others != NO_PLACE))
+        if (type == JSON_OBJECT &&
+            (place->members || place->others != NO_PLACE || place->is_closed))
             return rewrite_object(r, at, place, depth);
         if (type == JSON_LIST && place->items != NO_PLACE)
             return rewrite_list(r, at, &r->tables.places[place->items], depth);

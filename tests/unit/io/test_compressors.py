@@ -6,6 +6,9 @@ import bz2
 import gzip
 import io
 import lzma
+import random
+import threading
+import zlib
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -41,13 +44,14 @@ class _Bytes(ByteStream):
         pass
 
 
-def compressed(kind: str, pieces: Sequence[bytes]) -> bytes:
+def compressed(kind: str, pieces: Sequence[bytes], threads: int = 1) -> bytes:
     """Compress bytes that come in pieces."""
     target = io.BytesIO()
-    writer = CompressingWriter(target, kind)
+    writer = CompressingWriter(target, kind, threads)
     for piece in pieces:
         writer.write(memoryview(piece))
     writer.finish()
+    writer.close()
     return target.getvalue()
 
 
@@ -93,3 +97,30 @@ def test_gzip_has_no_time_and_no_name() -> None:
     head = compressed("gzip", [DATA])[:10]
     assert head[3] == 0
     assert head[4:8] == bytes(4)
+
+
+@pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 250_000])
+def test_threads_do_not_change_what_gzip_gives(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    data = (DATA * 10)[:size]
+    monkeypatch.setattr(compressors, "STEP_BYTES", 100 if size < 1000 else 10_000)
+    alone = compressed("gzip", [data])
+    for threads in (2, 5):
+        assert compressed("gzip", [data], threads) == alone
+    assert gzip.decompress(alone) == zlib.decompress(alone, 31) == data
+    assert unpacked("gzip", alone) == data
+    assert not [one for one in threading.enumerate() if one.name.startswith("evalstream")]
+
+
+def test_pieces_of_gzip_refer_to_those_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compressors, "STEP_BYTES", 20_000)
+    once = random.Random(1).randbytes(20_000)
+    assert len(compressed("gzip", [once * 10], 2)) < 2 * len(once)
+
+
+def test_threads_end_where_a_target_fails() -> None:
+    writer = CompressingWriter(io.BytesIO(), "gzip", 3)
+    for _ in range(4):
+        writer.write(bytes(compressors.STEP_BYTES))
+    assert [one for one in threading.enumerate() if one.name.startswith("evalstream-gzip")]
+    writer.close()
+    assert not [one for one in threading.enumerate() if one.name.startswith("evalstream")]

@@ -74,7 +74,7 @@ class AggregateMigration:
     def __init__(self, text: bytes, target: str, supplied: Supplied) -> None:
         self._target, self._supplied = target, supplied
         self._has_mark = text.startswith(UTF8_MARK)
-        self.text, self._tree = _parsed(text.removeprefix(UTF8_MARK))
+        self.text, self._tree = parsed_aggregate(text.removeprefix(UTF8_MARK))
         self.version = self._version()
         self.needs = self._changed(None, None)[2]
 
@@ -274,7 +274,8 @@ class AggregateMigration:
 _JOINING: Final = ("evaluation_name", "evaluation_result_id")
 
 
-def _parsed(text: bytes) -> tuple[str, Node]:
+def parsed_aggregate(text: bytes) -> tuple[str, Node]:
+    """Return the text of an aggregate and its tree. Raises AggregateRefused."""
     try:
         characters = text.decode()
         tree = parse_tree(characters)

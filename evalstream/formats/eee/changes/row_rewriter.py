@@ -19,6 +19,9 @@ SALVAGE: Final = "`evalstream salvage` separates whole rows from damaged parts"
 
 Exact = RowMigrator | RowRepairer
 
+_Placed = tuple[int, Occurrences]
+"""Where a change is among those of its first row, and how often it was made."""
+
 
 class RowRewriter:
     """Migrates or repairs blocks of rows; it is pickled as what it was made of."""
@@ -47,16 +50,16 @@ class RowRewriter:
 
     def _tally(self, data: bytes, made: Sequence[LineChange], exact: ChangeTally) -> ChangeTally:
         """Return the changes of all rows, as the exact path alone would count them."""
-        found = {change: (0, seen) for change, seen in exact.seen.items()}
+        found = {change: (order, seen) for order, (change, seen) in enumerate(exact.seen.items())}
         examples: dict[int, dict[Change, tuple[int, Example]]] = {}
         for change, times, lines, start, stop in made:
             if start not in examples:
                 _, applied = self._exact.rewrite(data[start:stop].decode())
                 examples[start] = _firsts(applied)
             order, example = examples[start][change]
-            seen = Occurrences(times, lines, example)
+            here = order, Occurrences(times, lines, example)
             other = found.get(change)
-            found[change] = order, seen if other is None else _joined(seen, other[1])
+            found[change] = here if other is None else _joined(here, other)
         tally = ChangeTally()
         for change, (_, seen) in sorted(found.items(), key=_by_first):
             tally.add(change, seen.example, lines=seen.lines, times=seen.times)
@@ -96,14 +99,14 @@ def _firsts(applied: Sequence[Applied]) -> dict[Change, tuple[int, Example]]:
     return firsts
 
 
-def _joined(one: Occurrences, other: Occurrences) -> Occurrences:
+def _joined(one: _Placed, other: _Placed) -> _Placed:
     """Add up a change in two sets of rows."""
-    first = min(one, other, key=lambda seen: seen.lines[0])
-    lines = tuple(sorted((*one.lines, *other.lines)))[:MOST_PLACES]
-    return Occurrences(one.times + other.times, lines, first.example)
+    order, first = min(one, other, key=lambda placed: placed[1].lines[0])
+    lines = tuple(sorted((*one[1].lines, *other[1].lines)))[:MOST_PLACES]
+    return order, Occurrences(one[1].times + other[1].times, lines, first.example)
 
 
-def _by_first(found: tuple[Change, tuple[int, Occurrences]]) -> tuple[int, int]:
+def _by_first(found: tuple[Change, _Placed]) -> tuple[int, int]:
     """Sort by the first line, and then by the order in it."""
     order, seen = found[1]
     return seen.lines[0], order

@@ -110,17 +110,7 @@ class RunMigration:
         `digests` are those of the source's rows, by what they cover and by algorithm. The seal of
         the result would hide what is wrong here.
         """
-        aggregate = self._document
-        declared, total = aggregate.claim("checksum"), aggregate.claim("total_rows")
-        if declared is not None and aggregate.checksum is None:
-            return "the declared checksum is not a digest (ES502); it must be right before"
-        known = {digest for by_algorithm in digests.values() for digest in by_algorithm.values()}
-        if declared is not None and aggregate.checksum not in known:
-            return "the declared checksum is not that of the rows (ES501), which were changed"
-        is_number = isinstance(total, (int, float)) and not isinstance(total, bool)
-        if total is not None and not (is_number and total == rows):
-            return f"total_rows is {json.dumps(total)}, but there are {rows:,} rows (ES503)"
-        return None
+        return wrong_seal(self._document, digests, rows)
 
     def name(self, aggregate: str, rows: str | None) -> str:
         """Return the name of the result, from the SHA-256 of the source's files."""
@@ -149,3 +139,23 @@ class RunMigration:
         if not isinstance(document, dict):
             raise AggregateRefused("the aggregate is not a JSON object")
         return Aggregate("", document)
+
+
+def wrong_seal(
+    aggregate: Aggregate, digests: Mapping[str, Mapping[str, str]], rows: int
+) -> str | None:
+    """Return why the seal of some rows is wrong, None if it is right or says nothing.
+
+    `digests` are those of the rows, by what they cover and by algorithm. A new seal would hide what
+    is wrong here.
+    """
+    declared, total = aggregate.claim("checksum"), aggregate.claim("total_rows")
+    if declared is not None and aggregate.checksum is None:
+        return "the declared checksum is not a digest (ES502); it must be right before"
+    known = {digest for by_algorithm in digests.values() for digest in by_algorithm.values()}
+    if declared is not None and aggregate.checksum not in known:
+        return "the declared checksum is not that of the rows (ES501), which were changed"
+    is_number = isinstance(total, (int, float)) and not isinstance(total, bool)
+    if total is not None and not (is_number and total == rows):
+        return f"total_rows is {json.dumps(total)}, but there are {rows:,} rows (ES503)"
+    return None

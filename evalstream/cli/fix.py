@@ -1,0 +1,109 @@
+"""The command `fix`."""
+
+# The annotations are objects, not text, as they are read when the module is imported.
+
+import sys
+from typing import Annotated, Final
+
+from evalstream.cli.command import codes_of, command
+from evalstream.cli.migrate import named_inputs
+from evalstream.cli.options import Inputs, ShowProgress
+from evalstream.cli.program import Judged, guarded
+from evalstream.cli.terminal import announce_terminal
+from evalstream.io.overwriting import STDOUT, refuse_overwriting
+from evalstream.model.errors import UsageError
+from evalstream.model.exit_codes import ExitCode
+from evalstream.model.options import OPTIONS, Group, Options, OptionText
+
+SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
+"""The options of a check that the command takes, too."""
+
+_TAKEN: Final = [OPTIONS[name].text for name in SHARED]
+
+
+@command(
+    lambda option: option in _TAKEN,
+    examples=(
+        "evalstream fix results/",
+        "evalstream fix results/ --write",
+        "evalstream fix run.jsonl --aggregate aggregate.json --select ES204 --to fixed/",
+    ),
+)
+def fix(
+    *,
+    options: Options,
+    inputs: Inputs = None,
+    aggregate: Annotated[
+        str | None, OptionText("The aggregate of the one rows file named.", Group.INPUT, "FILE")
+    ] = None,
+    files_from: Annotated[
+        str | None,
+        OptionText(
+            "A file, or - for stdin, that lists inputs, separated by newlines or NUL bytes.",
+            Group.INPUT,
+            "LIST",
+        ),
+    ] = None,
+    write: Annotated[bool, OptionText("Replace the files by the repaired ones.")] = False,
+    to: Annotated[
+        str | None, OptionText("Write the repaired files below this folder.", metavar="DIR")
+    ] = None,
+    select: Annotated[
+        tuple[str, ...],
+        OptionText("Only repairs for these rules, by code, prefix or name.", metavar="CODES"),
+    ] = (),
+    unsafe: Annotated[
+        bool,
+        OptionText(
+            "Also repairs that replace what the data says: evaluation_id of rows by that of the "
+            "aggregate."
+        ),
+    ] = False,
+    diff: Annotated[
+        bool | None,
+        OptionText(
+            "Show one example of each kind of repair (default: where nothing is written).",
+            Group.REPORT,
+        ),
+    ] = None,
+    report: Annotated[
+        str | None,
+        OptionText("Write what became of each run to this file in JSON.", Group.REPORT, "FILE"),
+    ] = None,
+    progress: ShowProgress = None,
+) -> None:
+    """Repair what has one right answer, and seal the rows anew.
+
+    Repaired are marks and line ends, null in optional members, values in maps of strings, the
+    spelling of digests and versions, and file_path; the version stays, and so does every other
+    byte. Without --write and --to nothing is written. Torn rows are refused: see evalstream
+    salvage. Exit codes: 0 nothing to repair, or repaired, and all runs pass; 1 something would be
+    repaired, or fails for another reason; 2 wrong usage; 3 something could not be read.
+    """
+    from evalstream.api_changes import fix as run_fix
+    from evalstream.batch.rewriting.change_report import FIXED, ChangeReport
+    from evalstream.cli.change_output import ChangeOutput
+
+    if not inputs and files_from is None:
+        raise UsageError("no input given; evalstream fix results/ shows what would be repaired")
+    announce_terminal("rows", *(inputs or []))
+    written = [STDOUT] if report is None else [STDOUT, report]
+    refuse_overwriting(written, [name for name in (*(inputs or []), files_from) if name])
+    is_dry = not write and to is None
+    shows = is_dry if diff is None else diff
+    summary = ChangeReport(FIXED, is_dry=is_dry, diff=shows, show_values=options.show_values)
+    with guarded(), ChangeOutput(summary, report, show_values=options.show_values) as output:
+        run_fix(
+            named_inputs(inputs or [], files_from),
+            aggregate=aggregate,
+            write=write,
+            to=to,
+            select=codes_of(select),
+            unsafe=unsafe,
+            options=options,
+            show=output.add,
+            progress=sys.stderr.isatty() if progress is None else progress,
+        )
+        output.finish()
+    code = max(summary.exit_code, ExitCode.FAILED if summary.would_change else ExitCode.PASSED)
+    raise Judged(int(code))

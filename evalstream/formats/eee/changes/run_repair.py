@@ -1,0 +1,137 @@
+"""The repair of one run: its rows and its aggregate keep their version and what they say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from evalstream.engine.block_rewriting import BlockRewriter
+from evalstream.formats.eee import versions
+from evalstream.formats.eee.aggregate import DETAILS, Aggregate
+from evalstream.formats.eee.changes.aggregate import SEALED, parsed_aggregate
+from evalstream.formats.eee.changes.aggregate_places import repair_place
+from evalstream.formats.eee.changes.kinds import FILE_PATH, SEAL
+from evalstream.formats.eee.changes.row_repairs import RowRepairs
+from evalstream.formats.eee.changes.row_rewriter import RowRewriter
+from evalstream.formats.eee.changes.run_migration import wrong_seal
+from evalstream.formats.eee.seal import path_of_rows
+from evalstream.model.changes import BYTE_ORDER_MARK, DIGEST, Applied, Change, ChangeKind, Example
+from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
+from evalstream.parsing.json import UTF8_MARK, text_or_none
+from evalstream.parsing.json_edit import set_members
+from evalstream.parsing.json_tree import Splices
+from evalstream.parsing.reshape import reshape
+
+SAFE: Final = frozenset(
+    {"ES102", "ES110", "ES111", "ES112", "ES204", "ES208", "ES215", "ES405", "ES502", "ES507"}
+)
+"""The rules whose findings have one right repair, at least in some of their forms."""
+
+UNSAFE: Final = frozenset({"ES601"})
+"""The rules with a repair that replaces what the data says: evaluation_id of rows."""
+
+
+class RunRepair:
+    """The repair of one run, whose aggregate was read, if it has one.
+
+    `codes` are the rules whose findings are mended. Raises ValueError for an aggregate that cannot
+    be read.
+    """
+
+    def __init__(self, text: bytes | None, codes: Collection[str]) -> None:
+        self._text, self._codes = text, frozenset(codes)
+        self._document: Aggregate | None = None
+        if text is not None:
+            parsed_aggregate(text.removeprefix(UTF8_MARK))
+            document: Any = json.loads(text.removeprefix(UTF8_MARK))
+            self._document = Aggregate("", document)
+
+    def rewriter(self, version: str | None) -> BlockRewriter:
+        """Return what repairs blocks of rows; `version` is the one that most of them follow."""
+        aggregate = self._document
+        known = version if version in versions.INSTANCE_VERSIONS else versions.DEFAULT_VERSION
+        sets_id = aggregate is not None and bool(UNSAFE & self._codes)
+        evaluation_id = aggregate.evaluation_id if sets_id and aggregate is not None else None
+        return RowRewriter(RowRepairs(known or "", self._codes, evaluation_id))
+
+    def wrong_seal(self, digests: Mapping[str, Mapping[str, str]], rows: int) -> str | None:
+        """Return why the seal of the source is wrong, None if it is right or says nothing."""
+        return None if self._document is None else wrong_seal(self._document, digests, rows)
+
+    def aggregate(
+        self, rows: tuple[str, str] | None, digests: Mapping[str, str] | None, count: int
+    ) -> tuple[bytes, list[Applied]] | None:
+        """Return the text of the repaired aggregate and the changes in it, None without one.
+
+        `rows` are the paths of the rows and the aggregate, `digests` those of the repaired rows by
+        algorithm, if rows were repaired, and `count` is their number. Raises ValueError.
+        """
+        if self._text is None or self._document is None:
+            return None
+        text, applied = self._reshaped(self._text, self._document)
+        members: dict[str, Any] = {}
+        if self._document.details is not None:
+            members |= self._digest(self._document, applied)
+            members |= {} if rows is None else self._path(self._document, rows, applied)
+            members |= {} if digests is None else self._seal(digests, count, applied)
+        return (set_members(text, SEALED, members) if members else text), applied
+
+    def _reshaped(self, text: bytes, aggregate: Aggregate) -> tuple[bytes, list[Applied]]:
+        applied: list[Applied] = []
+        if text.startswith(UTF8_MARK) and "ES102" in self._codes:
+            text = text.removeprefix(UTF8_MARK)
+            applied.append(Applied(Change(BYTE_ORDER_MARK), Example("", "\\ufeff", None)))
+        mark = UTF8_MARK if text.startswith(UTF8_MARK) else b""
+        characters, tree = parsed_aggregate(text.removeprefix(UTF8_MARK))
+        version = versions.nearest_version(aggregate.version or "", instance=False)
+        splices = Splices(characters, tree)
+        applied += reshape(splices, repair_place(version, self._codes))
+        return mark + splices.apply().encode(), applied
+
+    def _digest(self, aggregate: Aggregate, applied: list[Applied]) -> dict[str, Any]:
+        """Write a checksum in the plain form, with its algorithm."""
+        declared, plain = aggregate.claim("checksum"), aggregate.checksum
+        if "ES502" not in self._codes or plain is None:
+            return {}
+        members = {}
+        if declared != plain:
+            members["checksum"] = plain
+            applied.append(_applied(DIGEST, "checksum", declared, plain))
+        if aggregate.claim("hash_algorithm") is None:
+            members["hash_algorithm"] = ALGORITHM_OF_LENGTH[len(plain)]
+            applied.append(_applied(SEAL, "hash_algorithm", None, members["hash_algorithm"]))
+        return members
+
+    def _path(
+        self, aggregate: Aggregate, rows: tuple[str, str], applied: list[Applied]
+    ) -> dict[str, Any]:
+        """Write a path that names the rows."""
+        declared = text_or_none(aggregate.claim("file_path"))
+        right = path_of_rows(rows[0], declared, rows[1])
+        if "ES507" not in self._codes or declared is None or declared == right:
+            return {}
+        applied.append(_applied(FILE_PATH, "file_path", declared, right))
+        return {"file_path": right}
+
+    def _seal(
+        self, digests: Mapping[str, str], count: int, applied: list[Applied]
+    ) -> dict[str, Any]:
+        """Write what the seal says anew; what it does not say stays away."""
+        aggregate, members = self._document, dict[str, Any]()
+        if aggregate is None or not digests:
+            return members
+        algorithms = aggregate.checksum_algorithms
+        if aggregate.checksum is not None:
+            members["checksum"] = digests[algorithms[0]]
+            before = aggregate.claim("checksum")
+            applied.append(_applied(SEAL, "checksum", before, members["checksum"]))
+        if aggregate.claim("total_rows") is not None:
+            members["total_rows"] = count
+        return members
+
+
+def _applied(kind: ChangeKind, name: str, before: Any, after: Any) -> Applied:
+    where = f"{DETAILS}/{name}"
+    written = None if before is None else json.dumps(before)
+    return Applied(Change(kind, where), Example(where, written, json.dumps(after)))
