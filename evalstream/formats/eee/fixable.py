@@ -21,6 +21,13 @@ UNREAD: Final = frozenset({ES001.code, ES004.code})
 SYNTAX: Final = "ES1"
 
 
+def repaired_codes() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the codes of the rules with safe repairs, and of those with others."""
+    repairs = {code: rule.repair for code, rule in CATALOGUE.items() if rule.repair is not None}
+    safe = frozenset(code for code, repair in repairs.items() if repair.is_safe)
+    return safe, frozenset(repairs) - safe
+
+
 def is_refused(code: str, severity: Severity) -> bool:
     """Tell whether a finding makes `fix` refuse a run: damaged or unread rows, a wrong seal."""
     if code in UNREAD:
