@@ -90,14 +90,14 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
     unsafe = job.codes & main_format().repairs[1] & before.counts.keys()
     codes = (job.codes & before.fixable.keys()) | unsafe
     if not codes:
-        _leave(run, before, outcome)
+        _leave(before, outcome)
         return
     text = None if run.aggregate is None else document_bytes(run.aggregate)
     repair = main_format().repair(text, codes)
     with Staging(_staging_place(run, job)) as staging:
         parts = _rewritten(run, repair, before, (text, codes), job, staging, outcome)
         if not outcome.row_changes and not outcome.document_changes:
-            _leave(run, before, outcome)
+            _leave(before, outcome)
             return
         outcome.target = job.target(run.rows or run.aggregate or "")
         staged = Run(parts[0][0], parts[1][0])
@@ -183,8 +183,6 @@ def _judge(
         kept = [one for one in reasons if one.startswith(tuple(after.failing))]
         outcome.status = Status.PARTLY
         outcome.reasons = (f"{counted(total, 'finding')} without a repair", *kept[:MOST_REASONS])
-    else:
-        outcome.is_unconfirmed = after.verdict != "passed" and staged.rows is None
 
 
 def _rows(
@@ -226,15 +224,13 @@ def _rows(
     return rows
 
 
-def _leave(run: Run, before: RunSummary, outcome: Outcome) -> None:
+def _leave(before: RunSummary, outcome: Outcome) -> None:
     """Note that a run has nothing to fix, and whether it fails all the same."""
     outcome.status, outcome.checked = Status.UNCHANGED, before
     if before.verdict == "failed":
         outcome.status = Status.PARTLY
         codes = ", ".join(f"{code} {count:,}" for code, count in sorted(before.failing.items()))
         outcome.reasons = (f"there is no repair for what fails it: {codes}",)
-    elif before.verdict != "passed":
-        outcome.is_unconfirmed = run.rows is None
 
 
 def _put_in_place(run: Run, parts: tuple[Part, Part], job: FixJob) -> None:

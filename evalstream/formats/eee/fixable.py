@@ -29,9 +29,7 @@ def repaired_codes() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def is_refused(code: str, severity: Severity) -> bool:
-    """Tell whether a finding makes `fix` refuse a run: damaged or unread rows, a wrong seal."""
-    if code in UNREAD:
-        return True
+    """Tell whether a finding makes `fix` refuse a run: damaged rows, or a wrong seal."""
     return severity is Severity.ERROR and (code in SEALS or code.startswith(SYNTAX))
 
 
@@ -44,7 +42,7 @@ def fixable_counts(
     """
     if not counts or not _is_stored(run, layout) or options.schema or _is_forced(options):
         return {}
-    if any(is_refused(code, severity) for code, severity in counts):
+    if any(code in UNREAD or is_refused(code, severity) for code, severity in counts):
         return {}
     fixable = dict(marked)
     for (code, severity), count in counts.items():
