@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any, Final
 
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.rewriting.fix import FixJob, fix_any
 from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any
+from evalstream.batch.rewriting.migration_ledger import MigrationLedger
 from evalstream.batch.rewriting.outcome import Outcome
 from evalstream.batch.rewriting.staging import Staging
 from evalstream.batch.shards import shard_of
@@ -21,6 +22,7 @@ from evalstream.model.data_class import DataClass, field, replace
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
+from evalstream.model.run import NoInput, Run
 
 Input = str | os.PathLike[str]
 
@@ -54,6 +56,7 @@ def migrate(
     tables: Mapping[str, Mapping[str, str]] | None = None,
     dry_run: bool = False,
     shard: str | None = None,
+    ledger: Input | None = None,
     options: Options | None = None,
     show: Callable[[Outcome], None] | None = None,
     progress: bool = False,
@@ -64,8 +67,9 @@ def migrate(
     `collection` to `tables` are those of the command line: `developer` has texts ID=DEV,
     `deployment` is TYPE/AVAILABILITY, `eval_library` NAME@VERSION, `decide` has names of decisions,
     and `tables` is what a file for `--map` holds. With `dry_run` nothing is written to `to`.
-    `shard` migrates one of several parts of the runs. `options` sets workers and limits. Outcomes
-    go to `show` as they come; without it they are kept.
+    `shard` migrates one of several parts of the runs. `ledger` is a file that remembers what was
+    migrated: runs that have not changed since are not read again. `options` sets workers and
+    limits. Outcomes go to `show` as they come; without it they are kept.
 
     Raises UsageError for a call that makes no sense, and CannotWrite where `to` cannot be written.
     What cannot be migrated or read is among the outcomes.
@@ -98,11 +102,28 @@ def migrate(
         closing(RunPlan(found, part)) as plan,
         Progress(shown=progress) as bar,
         Staging(placed) as staging,
+        ExitStack() as stack,
     ):
         job = MigrationJob(migrator, placed, staging, chosen, bar)
+        memory = None
+        if ledger is not None and placed is not None:
+            settings = [to_version, os.path.abspath(placed), values]
+            memory = stack.enter_context(closing(MigrationLedger(os.fspath(ledger), settings)))
         for planned in plan.in_order():
-            take(migrate_any(planned.found, job))
+            take(_migrated(planned.found, job, memory))
     return runs
+
+
+def _migrated(found: Run | NoInput, job: MigrationJob, memory: MigrationLedger | None) -> Outcome:
+    """Migrate a run, unless a ledger remembers that it was migrated and has not changed."""
+    if memory is None or isinstance(found, NoInput):
+        return migrate_any(found, job)
+    state = memory.state(found)
+    outcome = memory.find(found, state)
+    if outcome is None:
+        outcome = migrate_any(found, job)
+        memory.record(state, outcome)
+    return outcome
 
 
 def fix(

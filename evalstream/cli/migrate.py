@@ -11,7 +11,7 @@ from evalstream.cli.command import command
 from evalstream.cli.options import Inputs, ShowProgress
 from evalstream.cli.program import Judged, guarded
 from evalstream.cli.terminal import announce_terminal
-from evalstream.io.overwriting import STDOUT, refuse_overwriting
+from evalstream.io.overwriting import STDOUT, journaled, refuse_overwriting
 from evalstream.model.errors import UsageError
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
 
@@ -98,6 +98,14 @@ def migrate(
             choices=("keep", "json-list"),
         ),
     ] = "keep",
+    ledger: Annotated[
+        str | None,
+        OptionText(
+            "Remember in this file what was migrated, and skip what has not changed.",
+            Group.EXECUTION,
+            "FILE",
+        ),
+    ] = None,
     shard: Annotated[
         str | None,
         OptionText(
@@ -132,7 +140,7 @@ def migrate(
     if not inputs and files_from is None:
         raise UsageError("no input given; evalstream migrate old/ --to new/ migrates a folder")
     announce_terminal("rows", *(inputs or []))
-    written = [STDOUT] if report is None else [STDOUT, report]
+    written = [STDOUT, *journaled(ledger), *([] if report is None else [report])]
     refuse_overwriting(written, [name for name in (*(inputs or []), files_from, map_file) if name])
     summary = ChangeReport(MIGRATED, is_dry=dry_run, diff=diff, show_values=options.show_values)
     with guarded(), ChangeOutput(summary, report, show_values=options.show_values) as output:
@@ -151,6 +159,7 @@ def migrate(
             tables=None if map_file is None else _tables(map_file),
             dry_run=dry_run,
             shard=shard,
+            ledger=ledger,
             options=options,
             show=output.add,
             progress=sys.stderr.isatty() if progress is None else progress,

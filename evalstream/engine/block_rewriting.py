@@ -12,7 +12,9 @@ from evalstream.io.block_digests import digest_of_lines
 from evalstream.io.line_buffer import WORTH_SHARING_BYTES
 from evalstream.model.block import BlockTask, Bytes
 from evalstream.model.changes import ChangeTally
+from evalstream.model.errors import CannotCheck
 from evalstream.model.shared_bytes import SharedBytes
+from evalstream.model.text import counted
 
 MOST_LEFT: Final = 20
 """Number of rows that were not rewritten whose lines and reasons are kept."""
@@ -72,14 +74,12 @@ class BlockOutcome(NamedTuple):
 
 
 def rewrite_block(job: RewriteJob, task: BlockTask) -> BlockOutcome:
-    """Rewrite one block in this process. Raises OSError."""
+    """Rewrite one block in this process. Raises OSError, and CannotCheck if a row is lost."""
     block = task.block
     lines = lines_of(block, job.longest)
     read = digest_of_lines(lines) if block.data is None else b""
     clean = clean_lines(lines, job.longest, job.repairs)
-    rewritten = RewrittenBlock(b"", 0, ChangeTally())
-    if clean.rows:
-        rewritten = job.rewriter.rewrite(clean.rows)
+    rewritten = _rewritten(job.rewriter, clean.rows)
     numbers = clean.numbers if block.places is None else _lines_of_elements(block.places)
     tally = clean.tally
     tally.merge(_renumbered(rewritten.tally, numbers))
@@ -93,6 +93,21 @@ def rewrite_block(job: RewriteJob, task: BlockTask) -> BlockOutcome:
         len(left),
         read,
     )
+
+
+def _rewritten(rewriter: BlockRewriter, rows: bytes) -> RewrittenBlock:
+    """Rewrite rows, and count that none is lost or added. Raises CannotCheck."""
+    if not rows:
+        return RewrittenBlock(b"", 0, ChangeTally())
+    rewritten = rewriter.rewrite(rows)
+    given, made = rows.count(b"\n"), rewritten.data.count(b"\n")
+    if not made == rewritten.rows == given - len(rewritten.left):
+        left = counted(len(rewritten.left), "row")
+        raise CannotCheck(
+            f"evalstream has an error: of {counted(given, 'row')}, {made:,} were rewritten and "
+            f"{left} left; please report it"
+        )
+    return rewritten
 
 
 def _in_room(data: bytes, room: SharedBytes | None) -> bytes | SharedBytes:

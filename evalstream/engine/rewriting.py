@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -16,13 +15,8 @@ from evalstream.engine.block_rewriting import (
     RewriteJob,
     rewrite_block,
 )
-from evalstream.engine.block_tasks import (
-    BlockPlan,
-    done_with,
-    plan_blocks,
-    run_blocks,
-    usable_cores,
-)
+from evalstream.engine.block_rooms import Rooms
+from evalstream.engine.block_tasks import done_with, plan_blocks, run_blocks, usable_cores
 from evalstream.engine.line_repairs import LeftRow, LineRepairs
 from evalstream.engine.open_rows import OpenRows, open_rows
 from evalstream.engine.row_pass import reason_of
@@ -31,20 +25,16 @@ from evalstream.io.digested_target import DigestedTarget
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.progress import Progress
-from evalstream.io.shared_slots import SharedSlots
-from evalstream.model.block import MEBIBYTE, BlockTask
 from evalstream.model.changes import ARRAY_TO_LINES, Change, ChangeTally
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import BrokenCompression, CannotCheck, CannotWrite
 from evalstream.model.options import Options
-from evalstream.model.shared_bytes import SharedBytes
 from evalstream.model.text import counted
 
 KEEP: Final = "keep"
 """The codec of a target that is compressed as its source is."""
 
-ROOM_BYTES: Final = MEBIBYTE
-"""How much longer than its block a rewritten block may be, and still be passed in shared memory."""
+SALVAGE: Final = "`evalstream salvage`"
 
 
 class RewrittenRows(DataClass):
@@ -55,8 +45,9 @@ class RewrittenRows(DataClass):
     the source was not read to its end. `target` has those of the target's stored bytes. `layout`
     and `codec` say how the source holds its rows; `codec` is None if it is not compressed. Lines in
     `tally` and `left` are those of the source; `left` has the first of the rows that were not
-    rewritten, and `left_count` is their number. `changed` says how the source changed while it was
-    read, and `incomplete_reason` why it was not read to its end.
+    rewritten, and `left_count` is their number. `unsuited` says why not all of the file is rows to
+    rewrite: its encoding, its layout, or where its array breaks. `changed` says how the source
+    changed while it was read, and `incomplete_reason` why it was not read to its end.
     """
 
     name: str
@@ -68,13 +59,15 @@ class RewrittenRows(DataClass):
     tally: ChangeTally = field(default_factory=ChangeTally)
     left: tuple[LeftRow, ...] = ()
     left_count: int = 0
+    unsuited: str | None = None
     changed: str | None = None
     incomplete_reason: str | None = None
 
     @property
     def is_whole(self) -> bool:
         """Whether the target holds all rows of a source that did not change meanwhile."""
-        return not (self.left_count or self.changed or self.incomplete_reason)
+        reasons = self.unsuited, self.changed, self.incomplete_reason
+        return not self.left_count and reasons == (None, None, None)
 
 
 def rewrite_rows(
@@ -138,9 +131,8 @@ class _Pass:
     def run(self, job: RewriteJob, options: Options, algorithms: Sequence[str]) -> None:
         """Rewrite all rows. Raises Stopped, and CannotWrite."""
         opened, rewritten = self._opened, self._rewritten
-        reason = _unsuited(opened, job.repairs)
-        if reason is not None:
-            self._leave([LeftRow(1, reason)], 1)
+        rewritten.unsuited = _unsuited(opened, job.repairs)
+        if rewritten.unsuited is not None:
             return
         if opened.layout.kind == layout.JSON_ARRAY:
             rewritten.tally.add(Change(ARRAY_TO_LINES))
@@ -157,8 +149,8 @@ class _Pass:
     def _rewrite(self, job: RewriteJob, options: Options, algorithms: Sequence[str]) -> None:
         opened, rewritten = self._opened, self._rewritten
         plan = plan_blocks(opened, options, algorithms)
-        with _Rooms(plan) as rooms:
-            for outcome in run_blocks(plan, partial(rewrite_block, job), rooms.tasks()):
+        with Rooms(plan) as rooms:
+            for outcome in run_blocks(rooms.plan, partial(rewrite_block, job), rooms.tasks()):
                 block = plan.under_way.popleft()
                 self._take(outcome, is_array=block.places is not None)
                 if plan.backend.name != "serial":
@@ -167,11 +159,13 @@ class _Pass:
                 self._target.write(outcome.content)
                 rooms.give_back()
                 done_with(opened.source, block, outcome.read)
-                self._progress.advance(block.length, rewritten.rows, rewritten.left_count)
+                self._progress.add(block.length, rows=rewritten.rows)
         error = opened.array_error
         if error is not None:
-            reason = f"{error.message} (byte {error.offset:,} of the file); the rest was not read"
-            self._leave([LeftRow(error.line, reason)], 1)
+            rewritten.unsuited = (
+                f"{error.message} (line {error.line:,}, byte {error.offset:,} of the file), so the "
+                f"rest was not read; {SALVAGE} saves the whole rows before"
+            )
 
     def _take(self, outcome: BlockOutcome, *, is_array: bool) -> None:
         """Add the outcome of the next block."""
@@ -207,43 +201,6 @@ def _threads(options: Options) -> int:
     return 1 if options.executor == "serial" else options.jobs or usable_cores()
 
 
-class _Rooms:
-    """Shared memory for the results of the workers of a plan, one room for each task under way."""
-
-    def __init__(self, plan: BlockPlan) -> None:
-        self._plan = plan
-        self._rooms: deque[SharedBytes | None] = deque()
-        self._slots: SharedSlots | None = None
-        if plan.backend.name == "pool":
-            with suppress(OSError):
-                self._slots = SharedSlots(plan.backend.window + 1, plan.length + ROOM_BYTES)
-
-    def tasks(self) -> Iterator[BlockTask | None]:
-        """Yield the tasks of the plan."""
-        for block in self._plan.blocks:
-            yield None if block is None else BlockTask(block, self._take())
-
-    def give_back(self) -> None:
-        """Take back the room of the oldest task, whose result was used."""
-        room = self._rooms.popleft()
-        if self._slots is not None and room is not None:
-            self._slots.give_back(room.start)
-
-    def __enter__(self) -> _Rooms:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop sharing the memory."""
-        if self._slots is not None:
-            self._slots.close()
-
-    def _take(self) -> SharedBytes | None:
-        slot = None if self._slots is None else self._slots.take()
-        room = None if slot is None or self._slots is None else slot.shared(self._slots.size)
-        self._rooms.append(room)
-        return room
-
-
 def _unsuited(opened: OpenRows, repairs: LineRepairs) -> str | None:
     """Return why the layout of a file does not let its rows be rewritten, or None."""
     kind, detail = opened.layout
@@ -252,9 +209,9 @@ def _unsuited(opened: OpenRows, repairs: LineRepairs) -> str | None:
     if kind == layout.FOREIGN:
         return detail
     if kind == layout.AGGREGATE:
-        return "this is an aggregate, not a file of rows"
+        return "it is an aggregate, not a file of rows"
     if kind == layout.JSON_ARRAY and not repairs.array_to_lines:
-        return "the rows are in a JSON array, not on lines"
+        return f"the rows are in a JSON array; {SALVAGE} writes them on lines"
     return None
 
 

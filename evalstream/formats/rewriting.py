@@ -28,6 +28,10 @@ class RunMigration(Protocol):
         """The algorithms of the digests of the source that its seal needs."""
 
     @property
+    def hidden_rules(self) -> Sequence[str]:
+        """The codes of rules whose findings in the source the migration would hide."""
+
+    @property
     def rewriter(self) -> BlockRewriter:
         """What migrates blocks of rows."""
 

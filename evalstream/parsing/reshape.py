@@ -96,12 +96,13 @@ KINDS: Final = {
 class Test(Enum):
     """A test of a member of a row.
 
-    It is there; it is there and not null; it is a certain text; or it is not (another value of any
-    type, or not there).
+    It is there; it is there and not null; it is null or not there; it is a certain text; or it is
+    not that text (another value of any type, or not there).
     """
 
     PRESENT = "present"
     NOT_NULL = "not null"
+    UNSET = "unset"
     EQUALS = "equals"
     DIFFERS = "differs"
 

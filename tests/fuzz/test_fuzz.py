@@ -82,11 +82,12 @@ def test_a_difference_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> No
     assert any("violations" in line for line in described(small, kind_of(found)))
 
 
-def test_the_scanner_stays_in_its_memory(tmp_path: Path) -> None:
-    reason = native.compiled(tmp_path / "target")
+@pytest.mark.parametrize("kind", [native.SCAN, native.REWRITE])
+def test_the_scanner_stays_in_its_memory(tmp_path: Path, kind: str) -> None:
+    reason = native.compiled(tmp_path / "target", kind)
     if reason is not None:
         pytest.skip(reason)
-    native.write_inputs(tmp_path, seed=5, count=40)
+    native.write_inputs(tmp_path, seed=5, count=40, kind=kind)
     assert native.run(tmp_path, tmp_path / "failures", "-runs=500", workers=1) == 0
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from fuzz.blocks import some_lines
 from fuzz.lines import spoilt
-from fuzz.templates import EVALUATION, NAMES, templates
+from fuzz.rewritings import some_rewriting
+from fuzz.templates import EVALUATION, templates
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.changes.kinds import DECISIONS
-from evalstream.formats.eee.changes.row_repairs import RowRepairer, RowRepairs
+from evalstream.formats.eee.changes.row_repairs import RowRepairer
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator
 from evalstream.model.changes import Applied, Change, ChangeClass, ChangeKind, ChangeTally
@@ -25,23 +25,7 @@ from evalstream.parsing.reshape import Test as WatchTest
 
 pytestmark = pytest.mark.skipif(rewriters() is None, reason="the scanner is not compiled")
 
-CODES = ("ES204", "ES208", "ES405", "ES215")
 SET = ChangeKind("set", ChangeClass.DECIDED, "set")
-
-
-def how(chance: random.Random) -> RowMigration | RowRepairs:
-    """Return what to do with rows."""
-    evaluation_id = chance.choice((None, EVALUATION, EVALUATION, 'another "id" é'))
-    if chance.random() < 0.3:
-        codes = frozenset(chance.sample(CODES, chance.randrange(1, 5)))
-        return RowRepairs(chance.choice(versions.INSTANCE_VERSIONS), codes, evaluation_id)
-    return RowMigration(
-        chance.choice(("0.2.3", "0.3.0")),
-        evaluation_id,
-        {name: f"r-{name}" for name in NAMES} if chance.random() < 0.3 else {},
-        frozenset(chance.sample(DECISIONS, chance.randrange(len(DECISIONS) + 1))),
-        chance.random() < 0.2,
-    )
 
 
 def block(chance: random.Random, most: int) -> bytes:
@@ -75,7 +59,7 @@ def exactly(
 
 def check_block(chance: random.Random, most: int) -> tuple[int, int]:
     """Compare both paths on a block; return the number of rows, and of those compiled."""
-    asked, data = how(chance), block(chance, most)
+    asked, data = some_rewriting(chance), block(chance, most)
     exact = RowMigrator(asked) if isinstance(asked, RowMigration) else RowRepairer(asked)
     expected, tally, left, _ = exactly(exact, data)
     rewritten = RowRewriter(asked).rewrite(data)
@@ -182,6 +166,7 @@ def is_true(watch: Watch, text: str, tree: Node) -> bool:
     return {
         WatchTest.PRESENT: value is not None,
         WatchTest.NOT_NULL: value is not None and value.type is not JsonType.NULL,
+        WatchTest.UNSET: value is None or value.type is JsonType.NULL,
         WatchTest.EQUALS: given == watch.text,
         WatchTest.DIFFERS: given != watch.text,
     }[watch.test]

@@ -105,7 +105,8 @@ class ChangeReport:
             for reason in outcome.reasons[1:]:
                 yield f"  {on_one_line(reason)}"
         elif outcome.status is Status.PRESENT:
-            yield f"{name}: already there: {on_one_line(outcome.target or '')}"
+            since = ", unchanged since it passed" if outcome.is_remembered else ""
+            yield f"{name}: already there: {on_one_line(outcome.target or '')}{since}"
         elif outcome.status is Status.UNCHANGED:
             yield f"{name}: nothing to change"
         else:

@@ -214,7 +214,7 @@ def _rows(
     if rows.incomplete_reason is not None or rows.changed is not None:
         changed = f"the rows changed while they were read: {rows.changed}"
         raise CannotCheck(rows.incomplete_reason or changed)
-    if rows.left_count:
+    if not rows.is_whole:
         raise ValueError(left_rows(rows, "fixed"))
     wrong = repair.wrong_seal(rows.source, rows.rows)
     if wrong is not None:

@@ -9,14 +9,16 @@ from typing import Final
 from evalstream.batch.rewriting.outcome import Outcome, Status
 from evalstream.batch.rewriting.result_check import check_result
 from evalstream.batch.rewriting.staging import Staging, place, sync_folder
+from evalstream.batch.single import check_any
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.rewriting import Migrator, RunMigration
 from evalstream.io.codecs import COMPRESSIONS
 from evalstream.io.document import document_bytes
+from evalstream.io.file_state import file_state
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.progress import Progress
-from evalstream.model.data_class import DataClass
+from evalstream.model.data_class import DataClass, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
@@ -129,6 +131,9 @@ def _rows(
         return RewrittenRows("", inline.rows, stored, {"sha256": sha256}, "jsonl")
     if run.rows is None:
         return None
+    is_checked = bool(migration.hidden_rules)
+    state = file_state(run.rows) if is_checked else None
+    unchecked = _refuse_hidden(run, migration, job)
     rows = rewrite_rows(
         run.rows,
         target,
@@ -142,16 +147,37 @@ def _rows(
     if rows.incomplete_reason is not None or rows.changed is not None:
         changed = f"the rows changed while they were read: {rows.changed}"
         raise CannotCheck(rows.incomplete_reason or changed)
-    if rows.left_count:
+    if is_checked and file_state(run.rows) != state:
+        raise CannotCheck("the rows changed between their check and their migration")
+    if not rows.is_whole:
         raise ValueError(left_rows(rows, "migrated"))
+    if unchecked is not None:
+        raise CannotCheck(unchecked)
     wrong = migration.wrong_seal(rows.source, rows.rows)
     if wrong is not None:
         raise ValueError(wrong)
     return rows
 
 
+def _refuse_hidden(run: Run, migration: RunMigration, job: MigrationJob) -> str | None:
+    """Refuse a source with findings that the result no longer shows. Raises ValueError.
+
+    Returns why the source could not be checked in full, if so.
+    """
+    if not migration.hidden_rules:
+        return None
+    options = replace(job.options, select=tuple(migration.hidden_rules), ignore=(), max_findings=1)
+    summary = check_any(run, options, lambda _finding: None, job.progress)
+    if summary.failing:
+        codes = ", ".join(sorted(summary.failing))
+        raise ValueError(f"a new sample_hash would hide what the rows violate: {codes}")
+    return summary.incomplete_reason
+
+
 def left_rows(rows: RewrittenRows, done: str) -> str:
     """Return why rows are left: each reason once, with the first line."""
+    if rows.unsuited is not None:
+        return f"the rows cannot be {done}: {rows.unsuited}"
     reasons: dict[str, int] = {}
     for row in rows.left:
         reasons.setdefault(row.reason, row.line)

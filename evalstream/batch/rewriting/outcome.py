@@ -31,7 +31,8 @@ class Outcome(DataClass):
 
     `rows` and `aggregate` are the files as they were named, `target` the new aggregate, or the new
     rows of a run without an aggregate. `row_changes` count rows and `document_changes` count
-    aggregates. With `is_unconfirmed` it is an aggregate alone, whose claims no rows confirm.
+    aggregates. With `is_unconfirmed` it is an aggregate alone, whose claims no rows confirm; with
+    `is_remembered` a ledger says that nothing changed since the result passed its check.
     `reasons` say in full sentences why a run was not written. `checked` is the summary
     of the check of the result.
     """
@@ -47,6 +48,7 @@ class Outcome(DataClass):
     needs: tuple[Need, ...] = ()
     checked: RunSummary | None = None
     is_unconfirmed: bool = False
+    is_remembered: bool = False
 
     def refuse(self, reason: str) -> None:
         """Note that the run is not written, or fails, and why."""

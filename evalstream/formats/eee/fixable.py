@@ -11,7 +11,8 @@ from evalstream.io.remote import is_remote
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
-from evalstream.rules.inputs import ES001, ES004
+from evalstream.rules.inputs import ES001, ES003, ES004
+from evalstream.rules.syntax import ES114
 
 if TYPE_CHECKING:
     from evalstream.engine.result import Counts
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 SEALS: Final = frozenset({ES501.code, ES502.code, ES503.code})
 UNREAD: Final = frozenset({ES001.code, ES004.code})
 SYNTAX: Final = "ES1"
+UNREPAIRED: Final = frozenset({ES003.code, ES114.code})
+"""Findings, of any severity, about lines that are not rewritten."""
 
 
 def repaired_codes() -> tuple[frozenset[str], frozenset[str]]:
@@ -30,6 +33,8 @@ def repaired_codes() -> tuple[frozenset[str], frozenset[str]]:
 
 def is_refused(code: str, severity: Severity) -> bool:
     """Tell whether a finding makes `fix` refuse a run: damaged rows, or a wrong seal."""
+    if code in UNREPAIRED:
+        return True
     return severity is Severity.ERROR and (code in SEALS or code.startswith(SYNTAX))
 
 

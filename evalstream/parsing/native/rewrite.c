@@ -26,7 +26,7 @@ struct rewriter {
     struct rewrite_tables tables;
     struct slot *slots;
     struct lookup *lookups;
-    uint64_t differs; /* the watches that are true where the member is missing */
+    uint64_t missing; /* the watches that are true where the member is missing */
     byte *text;
     size_t size, capacity;
     struct left_row *left;
@@ -394,7 +394,9 @@ static bool watch_member(
         const uint64_t bit = UINT64_C(1) << number;
         if (watch->test == PRESENT || (watch->test == NOT_NULL && *at != 'n'))
             r->watched |= bit;
-        if (watch->test == PRESENT || watch->test == NOT_NULL || *at != '"')
+        if (watch->test == UNSET && *at != 'n')
+            r->watched &= ~bit;
+        if ((watch->test != EQUALS && watch->test != DIFFERS) || *at != '"')
             continue;
         if (memchr(at, '\\', length))
             return false;
@@ -544,7 +546,7 @@ static const byte *rewrite_row(struct rewriter *r, const byte *line) {
         return NULL;
     r->done = line;
     r->applied = 0;
-    r->watched = r->differs;
+    r->watched = r->missing;
     r->names = 0;
     at = rewrite_value(r, at, r->tables.places, 0);
     if (!at)
@@ -676,8 +678,8 @@ struct rewriter *new_rewriter(const struct rewrite_tables *tables) {
         return NULL;
     r->tables = *tables;
     for (uint64_t watch = 0; watch < tables->watch_count; watch++)
-        if (tables->watches[watch].test == DIFFERS)
-            r->differs |= UINT64_C(1) << watch;
+        if (tables->watches[watch].test == DIFFERS || tables->watches[watch].test == UNSET)
+            r->missing |= UINT64_C(1) << watch;
     if (make_lookups(r))
         return r;
     free_rewriter(r);

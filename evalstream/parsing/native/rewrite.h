@@ -1,5 +1,5 @@
-/* Rows that are rewritten by a tree of places, with the bytes and the changes that `reshape.py` has:
-   a row is left wherever this is not certain. */
+/* Rows that are rewritten by a tree of places, to the bytes and with the changes of `reshape.py`.
+   A row is left wherever this is not certain. */
 
 #ifndef EVALSTREAM_REWRITE_H
 #define EVALSTREAM_REWRITE_H
@@ -14,8 +14,8 @@ enum { JSON_TYPES = NO_TYPE, MOST_CHANGES = 64, MOST_WATCHES = 64, FIRST_LINES =
 /* What is done with a value, as `Action` numbers it. */
 enum action { KEEP, DROP, TO_LIST, TO_TEXT, TO_NUMBER, SET, TURN, TO_DIGEST };
 
-/* What a member of the outermost object is tested for, as `rewrite.py` numbers it. */
-enum test { PRESENT, NOT_NULL, EQUALS, DIFFERS };
+/* What a member of the outermost object is tested for, as `place_tables.py` numbers it. */
+enum test { PRESENT, NOT_NULL, UNSET, EQUALS, DIFFERS };
 
 #define NO_PLACE UINT32_MAX
 

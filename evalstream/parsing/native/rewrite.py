@@ -1,4 +1,4 @@
-"""The compiled rewriter of rows: tables from a tree of places, and its results."""
+"""The compiled rewriter of rows, through ctypes: lines in, rewritten lines and changes out."""
 
 from __future__ import annotations
 
@@ -11,29 +11,16 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from evalstream.model.changes import MOST_PLACES, Change
-from evalstream.parsing.json_tree import JsonType, encoded
 from evalstream.parsing.native.binding import library
-from evalstream.parsing.reshape import Action, Place, RowPlace, Test, Watch
+from evalstream.parsing.native.place_tables import (
+    LAYOUTS,
+    MOST_CHANGES,
+    NotCompiled,
+    compiled_tables,
+)
+from evalstream.parsing.reshape import RowPlace
 
-MOST_CHANGES: Final = 64
-MOST_WATCHES: Final = 64
-_NO_PLACE: Final = 0xFFFFFFFF
-
-_PLACE: Final = struct.Struct(f"={len(JsonType)}B{len(JsonType)}BBB2x8I")
-_MEMBER: Final = struct.Struct("=6I")
-_WATCH: Final = struct.Struct("=3I")
-_GROUP: Final = struct.Struct("=Q")
 _LEFT: Final = struct.Struct("=4Q")
-
-_TESTS: Final = (Test.PRESENT, Test.NOT_NULL, Test.EQUALS, Test.DIFFERS)
-"""The tests in the order of `rewrite.h`."""
-
-_OF_ONE_TYPE: Final = {
-    Action.NUMBER: JsonType.BOOLEAN,
-    Action.TURN: JsonType.TEXT,
-    Action.DIGEST: JsonType.TEXT,
-}
-"""Actions that are compiled for values of one type alone."""
 
 
 class LeftLine(NamedTuple):
@@ -72,10 +59,6 @@ class RewrittenLines(NamedTuple):
         return map(LeftLine._make, _LEFT.iter_unpack(self.packed))
 
 
-class NotCompiled(ValueError):
-    """A tree of places that only the exact path knows."""
-
-
 class _Tables(Structure):
     _fields_ = (
         *((name, c_char_p) for name in ("places", "members", "watches", "groups", "texts")),
@@ -108,10 +91,10 @@ class CompiledPlace:
     """Rewrites lines by the places of a row, for one thread at a time. Raises MemoryError."""
 
     def __init__(self, loaded: ctypes.CDLL, place: RowPlace) -> None:
-        compiler = _Compiler(place)
-        self._library, self._changes = loaded, tuple(compiler.changes)
+        compiled = compiled_tables(place)
+        self._library, self._changes = loaded, compiled.changes
         # The rewriter points to what the tables hold.
-        self._tables = compiler.tables()
+        self._tables = _Tables(*compiled.parts, *compiled.counts)
         self._handle = loaded.new_rewriter(byref(self._tables))
         if not self._handle:
             raise MemoryError
@@ -167,114 +150,8 @@ def rewriters() -> ctypes.CDLL | None:
 
 
 _SIZES: Final = (
-    *(layout.size for layout in (_PLACE, _MEMBER, _WATCH)),
+    *(layout.size for layout in LAYOUTS[:-1]),
     ctypes.sizeof(_Tables),
     ctypes.sizeof(_Result),
 )
 """The sizes of what both sides must lay out alike."""
-
-
-class _Compiler:
-    """Makes the tables of `rewrite.h` from the places of a row. Raises NotCompiled."""
-
-    def __init__(self, row: RowPlace) -> None:
-        self.changes: dict[Change, int] = {}
-        self._texts = bytearray()
-        self._places: list[bytes] = []
-        self._members: list[bytes] = []
-        self._watches = sorted({watch for group in row.exact for watch in group}, key=_by_name)
-        if len(self._watches) > MOST_WATCHES:
-            raise NotCompiled("too many watches")
-        if row.place.actions.get(JsonType.OBJECT, Action.KEEP) is not Action.KEEP:
-            raise NotCompiled("a row as a whole is changed")
-        self._groups = [sum(1 << self._watches.index(one) for one in set(g)) for g in row.exact]
-        self._add_place(row.place, watched=True)
-
-    def tables(self) -> _Tables:
-        """Return the tables."""
-        watches = [
-            _WATCH.pack(_TESTS.index(watch.test), *self._text(watch.text))
-            for watch in self._watches
-        ]
-        groups = map(_GROUP.pack, self._groups)
-        parts = self._places, self._members, watches, groups
-        counts = len(self._places), len(self._members), len(watches), len(self._groups)
-        return _Tables(*map(b"".join, parts), bytes(self._texts), *counts)
-
-    def _add_place(self, place: Place, *, watched: bool = False) -> int:
-        """Add a place and what is within it; return its number."""
-        number = len(self._places)
-        self._places.append(b"")
-        others = self._inner(place.others)
-        items = _NO_PLACE if place.items is None else self._add_item(place.items)
-        members = [(name, self._add_place(inner), True) for name, inner in place.members.items()]
-        names = dict.fromkeys(watch.name for watch in self._watches if watched)
-        members += [(name, others, False) for name in names if name not in place.members]
-        first = len(self._members)
-        for name, inner, is_known in members:
-            span = self._watches_of(name) if watched else (0, 0)
-            self._members.append(_MEMBER.pack(*self._text(name), inner, is_known, *span))
-        actions = [place.actions.get(kind, Action.KEEP) for kind in JsonType]
-        self._places[number] = _PLACE.pack(
-            *actions,
-            *(self._change(place, *one) for one in zip(JsonType, actions, strict=True)),
-            0 if place.name is None else self._bit(place.renaming),
-            place.closed,
-            others,
-            items,
-            first,
-            len(members),
-            *self._text("" if place.name is None else _ascii_name(place.name)),
-            *self._text(place.constant or ""),
-        )
-        return number
-
-    def _inner(self, place: Place | None) -> int:
-        return _NO_PLACE if place is None else self._add_place(place)
-
-    def _add_item(self, place: Place) -> int:
-        if Action.DROP in place.actions.values():
-            raise NotCompiled("items are not dropped")
-        return self._add_place(place)
-
-    def _watches_of(self, name: str) -> tuple[int, int]:
-        """Return the first watch of a member and their number; they follow each other."""
-        numbers = [at for at, watch in enumerate(self._watches) if watch.name == name]
-        return (numbers[0] if numbers else 0), len(numbers)
-
-    def _change(self, place: Place, kind: JsonType, action: Action) -> int:
-        """Return the number of the change that an action is, 0 for none."""
-        if action is Action.KEEP:
-            return 0
-        if kind is not _OF_ONE_TYPE.get(action, kind):
-            raise NotCompiled(f"{action.name} of another type")
-        if action is Action.SET and (not place.constant or place.kind is None):
-            raise NotCompiled("SET without a constant")
-        return self._bit(place.change(action))
-
-    def _bit(self, change: Change) -> int:
-        number = self.changes.setdefault(change, len(self.changes))
-        if number >= MOST_CHANGES:
-            raise NotCompiled("too many changes")
-        return number
-
-    def _text(self, text: str) -> tuple[int, int]:
-        """Add a text; return where it starts and its size in bytes."""
-        try:
-            written = text.encode()
-        except UnicodeEncodeError as error:
-            raise NotCompiled("a text with half of a surrogate pair") from error
-        start = len(self._texts)
-        self._texts += written
-        return start, len(written)
-
-
-def _by_name(watch: Watch) -> tuple[str, int, str]:
-    return watch.name, _TESTS.index(watch.test), watch.text
-
-
-def _ascii_name(name: str) -> str:
-    """Return a new name as JSON text, which must be the same in any row."""
-    if not name.isascii():
-        raise NotCompiled("a new name beyond ASCII")
-    return encoded(name, ascii_only=True)

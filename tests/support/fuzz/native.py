@@ -1,14 +1,15 @@
-"""Fuzz the scanner itself under sanitizers: tables and lines for the target of libFuzzer."""
+"""Fuzz the scanner itself under sanitizers: tables and lines for the targets of libFuzzer."""
 
 import argparse
 import os
+import random
 import re
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
@@ -18,10 +19,14 @@ from paths import TESTS
 from evalstream.formats.eee import fast_path, row_engine
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.parsing.native import binding
+from evalstream.parsing.native.place_tables import compiled_tables
 from fuzz.cases import Case, case_of
+from fuzz.rewritings import some_rewriting
 
 SOURCES: Final = binding.LIBRARY.parent
-TARGET: Final = TESTS / "fuzz" / "native" / "scan_target.c"
+TARGETS: Final = TESTS / "fuzz" / "native"
+SCAN: Final = "scan"
+REWRITE: Final = "rewrite"
 FLAGS: Final = (
     "-std=c11", "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all",
     "-fno-omit-frame-pointer",
@@ -41,37 +46,42 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
-        folder = Path(name)
-        reason = compiled(folder / "target")
-        if reason is not None:
-            print(f"fuzz: the scanner itself is not fuzzed: {reason}")
-            return 0
-        write_inputs(folder, given.seed)
-        seconds = max(1, round(60 * given.minutes))
-        return run(folder, given.failures, f"-max_total_time={seconds}", given.workers)
+    seconds = max(1, round(60 * given.minutes / 2))
+    for kind in (SCAN, REWRITE):
+        with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
+            folder = Path(name)
+            reason = compiled(folder / "target", kind)
+            if reason is not None:
+                print(f"fuzz: the scanner itself is not fuzzed: {reason}")
+                return 0
+            write_inputs(folder, given.seed, kind=kind)
+            limit = f"-max_total_time={seconds}"
+            if run(folder, given.failures, limit, given.workers):
+                return 1
+    return 0
 
 
-def compiled(target: Path) -> str | None:
-    """Compile the target; return why that failed, if it did."""
+def compiled(target: Path, kind: str = SCAN) -> str | None:
+    """Compile a target; return why that failed, if it did."""
     clang = shutil.which(os.environ.get("CLANG", "clang"))
     if clang is None:
         return "there is no clang"
-    sources = [TARGET, *sorted(SOURCES.glob("*.c"))]
+    sources = [TARGETS / f"{kind}_target.c", *sorted(SOURCES.glob("*.c"))]
     command = [clang, *FLAGS, f"-I{SOURCES}", "-o", target, *sources, "-lm"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     return None if done.returncode == 0 else f"clang failed: {done.stderr.strip()[:2000]}"
 
 
-def write_inputs(folder: Path, seed: int, count: int = 400) -> None:
+def write_inputs(folder: Path, seed: int, count: int = 400, kind: str = SCAN) -> None:
     """Write tables of many contexts, lines to begin with, and words that lines are made of."""
+    configs_of = _configs if kind == SCAN else _places
     configs, words = [], set()
     corpus = folder / "corpus"
     corpus.mkdir()
     for number in range(seed, seed + count):
         case = case_of(number, 30)
         lines = case.lines[:MOST_LINES]
-        found = list(_configs(case)) if len(configs) < MOST_CONFIGS else []
+        found = list(configs_of(case)) if len(configs) < MOST_CONFIGS else []
         configs += found
         words |= {word for line in lines for word in _TOKEN.findall(line)}
         head = bytes([max(0, len(configs) - 1), number % 256, (number // 7) % 256, 255])
@@ -97,8 +107,17 @@ def _configs(case: Case) -> Iterator[bytes]:
     ):
         RowEngine(case.context()).expect(1)
     for tables, demands in made:
-        parts = (*tables[:4], bytes(demands))
-        yield b"".join(_SIZE.pack(len(part)) + part for part in parts)
+        yield _packed((*tables[:4], bytes(demands)))
+
+
+def _places(case: Case) -> Iterator[bytes]:
+    """Return the tables of places that rows are rewritten by, each part with its size."""
+    chance = random.Random(case.seed)
+    yield _packed(compiled_tables(some_rewriting(chance).place()).parts)
+
+
+def _packed(parts: Sequence[bytes]) -> bytes:
+    return b"".join(_SIZE.pack(len(part)) + part for part in parts)
 
 
 def run(folder: Path, failures: Path, limit: str, workers: int) -> int:

@@ -9,6 +9,7 @@ import io
 import lzma
 import signal
 import threading
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from hypothesis import strategies as st
 from row_rewriters import BAD, NEW, OLD, REASON, RENAMING, Deadly, Meddling, Renaming, Unchanged
 from rows import bounded
 
-from evalstream.engine import block_rewriting, block_tasks, rewriting
-from evalstream.engine.block_rewriting import BlockRewriter
+from evalstream.engine import block_rewriting, block_rooms, block_tasks
+from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
 from evalstream.engine.line_repairs import LeftRow, LineRepairs
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.executors import pool
@@ -229,8 +230,8 @@ def test_an_array_becomes_lines(tmp_path: Path, options: Options) -> None:
 def test_a_broken_array_is_not_whole(tmp_path: Path) -> None:
     run = Run(tmp_path / "rows.json", ARRAY.replace(b"]", b""))
     assert not run.outcome.is_whole
-    assert run.outcome.left_count == 2
-    assert "the array is not closed" in run.outcome.left[-1].reason
+    assert run.outcome.left == (LeftRow(6, REASON),)
+    assert "the array is not closed (line 8, byte" in (run.outcome.unsuited or "")
 
 
 @pytest.mark.parametrize(
@@ -242,12 +243,12 @@ def test_a_broken_array_is_not_whole(tmp_path: Path) -> None:
         (b'{"claims": []}', "an aggregate", {"of_aggregates": ["claims"]}),
     ],
 )
-def test_what_does_not_hold_rows_on_lines_is_left(
+def test_what_does_not_hold_rows_on_lines_is_not_rewritten(
     tmp_path: Path, data: bytes, reason: str, more: dict[str, Any]
 ) -> None:
     run = Run(tmp_path / "rows", data, **more)
-    assert (run.data, run.outcome.rows, run.outcome.left_count) == (b"", 0, 1)
-    assert reason in run.outcome.left[0].reason
+    assert (run.data, run.outcome.rows, run.outcome.source) == (b"", 0, {})
+    assert reason in (run.outcome.unsuited or "")
     assert not run.outcome.is_whole
 
 
@@ -341,11 +342,58 @@ def test_a_worker_that_dies_once_changes_nothing(
     assert run.outcome.is_whole
 
 
+def test_no_room_gets_another_task_once_workers_were_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, write = list[bool](), DigestedTarget.write
+
+    def note(self: DigestedTarget, data: Bytes) -> None:
+        if len(data) > 10:
+            shared.append(isinstance(data, memoryview))
+        write(self, data)
+
+    monkeypatch.setattr(pool, "_start_method", lambda: "fork")
+    monkeypatch.setattr(DigestedTarget, "write", note)
+    run = Run(tmp_path / "rows", ROWS * 10, POOL, Deadly(str(tmp_path / "died")))
+    assert run.data == ROWS * 10
+    # Tasks that were under way run again with their rooms.
+    assert POOL.jobs * 4 <= sum(shared) < len(shared)
+    assert shared == sorted(shared, reverse=True)
+
+
 def test_rows_whose_worker_is_lost_are_incomplete(tmp_path: Path) -> None:
     source, target = tmp_path / "rows", tmp_path / "target"
     source.write_bytes(ROWS)
     outcome = rewrite_rows(str(source), str(target), Deadly(), POOL)
     assert "the worker process died" in (outcome.incomplete_reason or "")
+    assert not target.exists()
+
+
+class Losing(Unchanged):
+    """Loses one row of each block."""
+
+    def rewrite(self, data: bytes) -> RewrittenBlock:
+        """Rewrite nothing."""
+        block = super().rewrite(data)
+        rows = data.partition(b"\n")[2]
+        return block._replace(data=rows, rows=block.rows - 1)
+
+
+class Miscounting(Losing):
+    """Loses one row of each block, and counts it."""
+
+    def rewrite(self, data: bytes) -> RewrittenBlock:
+        """Rewrite nothing."""
+        block = super().rewrite(data)
+        return block._replace(rows=block.rows + 1)
+
+
+@pytest.mark.parametrize("rewriter", [Losing(), Miscounting()])
+def test_a_rewriter_that_loses_rows_gives_nothing(tmp_path: Path, rewriter: BlockRewriter) -> None:
+    source, target = tmp_path / "rows", tmp_path / "target"
+    source.write_bytes(ROWS)
+    outcome = rewrite_rows(str(source), str(target), rewriter, SERIAL)
+    assert "evalstream has an error" in (outcome.incomplete_reason or "")
     assert not target.exists()
 
 
@@ -379,7 +427,7 @@ def test_forked_workers_share_memory(
 def test_blocks_that_grow_beyond_their_room_are_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rewriting, "ROOM_BYTES", 0)
+    monkeypatch.setattr(block_rooms, "ROOM_BYTES", 0)
     assert Run(tmp_path / "rows", ROWS, POOL).data == WANTED
 
 
@@ -389,7 +437,7 @@ def test_rows_are_rewritten_without_shared_memory(
     def refuse(*_: object) -> None:
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(rewriting, "SharedSlots", refuse)
+    monkeypatch.setattr(block_rooms, "SharedSlots", refuse)
     monkeypatch.setattr(block_tasks, "SharedSlots", refuse)
     assert Run(tmp_path / "rows", ROWS, POOL).data == WANTED
 
@@ -428,3 +476,26 @@ def test_repairs_are_counted_with_the_lines_of_the_file(tmp_path: Path) -> None:
         Change(FINAL_NEWLINE): (1, (300,)),
     }
     assert (run.outcome.rows, run.data.count(b"\n")) == (298, 298)
+
+
+@pytest.mark.parametrize("options", [SERIAL, POOL])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_memory_does_not_grow_with_the_rows(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: Options,
+    pack: Callable[[bytes], bytes],
+) -> None:
+    cut_at(monkeypatch, 1 << 18)
+    monkeypatch.setattr(block_rooms, "ROOM_BYTES", 1 << 18)
+    source, target = tmp_path / "rows", tmp_path / "target"
+    source.write_bytes(pack((ROW % 1 + b" " * 5000 + b"\n") * 10_000))
+    tracemalloc.start()
+    try:
+        outcome = rewrite_rows(str(source), str(target), Renaming(), options, codec=None)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert outcome.rows == 10_000
+    assert target.stat().st_size > 48 << 20
+    assert peak < 32 << 20  # the first 8 MiB are held twice while the layout is recognised

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.engine.block_rewriting import RewrittenBlock
@@ -24,10 +26,13 @@ _Placed = tuple[int, Occurrences]
 
 
 class RowRewriter:
-    """Migrates or repairs blocks of rows; it is pickled as what it was made of."""
+    """Migrates or repairs blocks of rows, for one thread at a time.
+
+    It is pickled as what it was made of.
+    """
 
     def __init__(self, how: RowMigration | RowRepairs) -> None:
-        self._how = how
+        self._pickled = pickle.dumps(how)
         self._exact: Exact = _exact(how)
         self._compiled = CompiledPlace.from_place(how.place())
 
@@ -66,7 +71,7 @@ class RowRewriter:
         return tally
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RowRewriter, (self._how,)
+        return _unpickled, (self._pickled,)
 
 
 class _ExactRows:
@@ -110,6 +115,12 @@ def _by_first(found: tuple[Change, _Placed]) -> tuple[int, int]:
     """Sort by the first line, and then by the order in it."""
     order, seen = found[1]
     return seen.lines[0], order
+
+
+@lru_cache(maxsize=2)
+def _unpickled(how: bytes) -> RowRewriter:
+    """Return a rewriter; a worker keeps it for further blocks."""
+    return RowRewriter(pickle.loads(how))  # noqa: S301 - our own task
 
 
 def _exact(how: RowMigration | RowRepairs) -> Exact:

@@ -70,8 +70,9 @@ class RowMigration(DataClass, frozen=True):
         if self.rehash:
             exact += ((Watch("sample_hash", Test.PRESENT),),)
         if RESULT_ID.name in self.decisions:
+            unset = Watch("evaluation_result_id", Test.UNSET)
             exact += tuple(
-                (Watch("evaluation_name", Test.EQUALS, name),) for name in self.result_ids
+                (unset, Watch("evaluation_name", Test.EQUALS, name)) for name in self.result_ids
             )
         return RowPlace(place, exact)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.changes.additions import AggregateRefused
-from evalstream.formats.eee.changes.aggregate import AggregateMigration, NewSeal, Source
+from evalstream.formats.eee.changes.aggregate import SEALED, AggregateMigration, NewSeal, Source
 from evalstream.formats.eee.changes.inline_samples import InlineSamples
 from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.formats.eee.changes.naming import Place, collection_of, new_name
@@ -19,12 +19,15 @@ from evalstream.formats.eee.changes.rows import RowMigration
 from evalstream.formats.eee.changes.supplied import Supplied
 from evalstream.model.changes import Applied, Need
 from evalstream.model.errors import UsageError
-from evalstream.model.hex_digest import ALGORITHMS
+from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS
 from evalstream.model.suggestions import unknown
 from evalstream.parsing.json import UTF8_MARK
 
 TARGETS: Final = ("0.2.3", "0.3.0")
 """The versions that runs are migrated to: the newest one, and the one with the same schemas."""
+
+HASH_RULES: Final = ("ES401", "ES403", "ES404", "ES405")
+"""The rules that compare sample_hash with the input, or say that it cannot be."""
 
 
 class Migrator:
@@ -80,6 +83,11 @@ class RunMigration:
     def algorithms(self) -> Sequence[str]:
         """The algorithms of the digests of the source that its seal needs."""
         return ALGORITHMS
+
+    @property
+    def hidden_rules(self) -> Sequence[str]:
+        """The rules whose findings the migration would hide: those about what is hashed again."""
+        return HASH_RULES if self._supplied.rehash else ()
 
     @cached_property
     def rewriter(self) -> BlockRewriter:
@@ -149,13 +157,44 @@ def wrong_seal(
     `digests` are those of the rows, by what they cover and by algorithm. A new seal would hide what
     is wrong here.
     """
-    declared, total = aggregate.claim("checksum"), aggregate.claim("total_rows")
-    if declared is not None and aggregate.checksum is None:
-        return "the declared checksum is not a digest (ES502); it must be right before"
-    known = {digest for by_algorithm in digests.values() for digest in by_algorithm.values()}
-    if declared is not None and aggregate.checksum not in known:
-        return "the declared checksum is not that of the rows (ES501), which were changed"
+    sealed = aggregate.document.get(SEALED)
+    if sealed is not None and aggregate.details is None:
+        return f"{SEALED} is not an object (ES202), so that it cannot be compared with the rows"
+    return (
+        _wrong_algorithm(aggregate)
+        or _wrong_checksum(aggregate, digests)
+        or _wrong_total(aggregate, rows)
+    )
+
+
+def _wrong_algorithm(aggregate: Aggregate) -> str | None:
+    algorithm = aggregate.claim("hash_algorithm")
+    if algorithm is None or algorithm in ALGORITHMS:
+        return None
+    return f"hash_algorithm is none of {', '.join(ALGORITHMS)} (ES203)"
+
+
+def _wrong_checksum(aggregate: Aggregate, digests: Mapping[str, Mapping[str, str]]) -> str | None:
+    if aggregate.claim("checksum") is None:
+        return None
+    checksum = aggregate.checksum
+    if checksum is None:
+        return "the declared checksum is not a digest (ES502), so that the rows may have changed"
+    by_length = ALGORITHM_OF_LENGTH[len(checksum)]
+    algorithm = aggregate.hash_algorithm or by_length
+    if any(of_bytes.get(algorithm) == checksum for of_bytes in digests.values()):
+        return None
+    if any(of_bytes.get(by_length) == checksum for of_bytes in digests.values()):
+        return (
+            f"the declared checksum is the {by_length} of the rows, but hash_algorithm is "
+            f"{algorithm} (ES501); `evalstream seal` writes both anew"
+        )
+    return "the declared checksum is not that of the rows (ES501), which were changed"
+
+
+def _wrong_total(aggregate: Aggregate, rows: int) -> str | None:
+    total = aggregate.claim("total_rows")
     is_number = isinstance(total, (int, float)) and not isinstance(total, bool)
-    if total is not None and not (is_number and total == rows):
-        return f"total_rows is {json.dumps(total)}, but there are {rows:,} rows (ES503)"
-    return None
+    if total is None or (is_number and total == rows):
+        return None
+    return f"total_rows is {json.dumps(total)}, but there are {rows:,} rows (ES503)"

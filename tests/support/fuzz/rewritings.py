@@ -1,0 +1,27 @@
+"""What to do with rows that are rewritten, in many ways."""
+
+import random
+from typing import Final
+
+from evalstream.formats.eee import versions
+from evalstream.formats.eee.changes.kinds import DECISIONS
+from evalstream.formats.eee.changes.row_repairs import RowRepairs
+from evalstream.formats.eee.changes.rows import RowMigration
+from fuzz.templates import EVALUATION, NAMES
+
+CODES: Final = ("ES204", "ES208", "ES405", "ES215")
+
+
+def some_rewriting(chance: random.Random) -> RowMigration | RowRepairs:
+    """Return what to do with rows."""
+    evaluation_id = chance.choice((None, EVALUATION, EVALUATION, 'another "id" é'))
+    if chance.random() < 0.3:
+        codes = frozenset(chance.sample(CODES, chance.randrange(1, 5)))
+        return RowRepairs(chance.choice(versions.INSTANCE_VERSIONS), codes, evaluation_id)
+    return RowMigration(
+        chance.choice(("0.2.3", "0.3.0")),
+        evaluation_id,
+        {name: f"r-{name}" for name in NAMES} if chance.random() < 0.3 else {},
+        frozenset(chance.sample(DECISIONS, chance.randrange(len(DECISIONS) + 1))),
+        chance.random() < 0.2,
+    )
