@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import shutil
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 from aggregate_reference import Supplied as Given
 from aggregate_reference import migrate_aggregate
+from changed_runs import errors_in, files_of, link_cases, older
 from corpus import CORPUS, expectations, needs_corpus
 from migration_reference import Facts, migrate_row
 from odd_run import Source
@@ -19,10 +18,8 @@ from rows import aggregate_of, bytes_of, hashed, sound_rows
 from spelled_json import differences, parse
 from upstream import needs_upstream, said_of
 
-import evalstream
 from evalstream.api_changes import migrate
 from evalstream.batch.rewriting.outcome import Outcome, Status
-from evalstream.model.finding import Severity
 
 ALL = ("all",)
 HASHES = {"ES401", "ES403", "ES404", "ES405"}
@@ -34,18 +31,6 @@ LEGITIMATE = {
     "ES601": "the evaluation_id was decided",
 }
 """The errors of sources that a migration mends, and how."""
-
-
-def files_of(folder: Path) -> dict[Path, tuple[bytes, int]]:
-    """Return the files below a folder with their contents and times."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
-
-
-def errors_in(path: Path, **more: Any) -> Counter[str]:
-    """Count the errors that a check finds, by code."""
-    report = evalstream.check(path, max_findings=0, jobs=1, **more)
-    return Counter(found.code for found in report if found.severity is Severity.ERROR)
 
 
 def migrated(source: Path, target: Path, **how: Any) -> list[Outcome]:
@@ -128,29 +113,6 @@ def test_md5_hashes_need_to_be_computed_again(rehash: str, tmp_path: Path) -> No
     (outcome,) = migrated(source.written(tmp_path / "a"), tmp_path / "b", rehash=rehash)
     assert (outcome.status is Status.WRITTEN) == (rehash == "json-list"), outcome.reasons
     assert ("ES405" in " ".join(outcome.reasons)) == (rehash == "keep")
-
-
-def link_cases() -> list[str]:
-    """Return the names of the faulty pairs of the corpus."""
-    return [case["case"] for case in expectations("link-cases/expected.json").get("cases", [])]
-
-
-def older(case: str, folder: Path) -> Path:
-    """Copy a faulty pair as one of version 0.2.2; what was sealed right stays so."""
-    expected = expectations("link-cases/expected.json")
-    shutil.copytree(CORPUS / "link-cases" / case, folder)
-    rows, aggregate = folder / expected["samples_path"], folder / expected["aggregate_path"]
-    data = rows.read_bytes() if rows.exists() else b""
-    text = aggregate.read_bytes().replace(b'"0.3.0"', b'"0.2.2"')
-    aged = data.replace(b'"0.3.0"', b'"0.2.2"')
-    for algorithm in ("sha256", "md5"):
-        old, new = (hashlib.new(algorithm, one).hexdigest() for one in (data, aged))
-        text = text.replace(old.encode(), new.encode())
-        text = text.replace(old.upper().encode(), new.upper().encode())
-    aggregate.write_bytes(text)
-    if rows.exists():
-        rows.write_bytes(aged)
-    return folder
 
 
 @needs_corpus
