@@ -52,12 +52,13 @@ FIXED: Final = Words(
 class _Total:
     """A change over all runs: in how many runs, rows or documents, and the first place."""
 
-    __slots__ = ("example", "is_rows", "place", "runs", "times")
+    __slots__ = ("example", "is_rows", "lines", "place", "runs", "times")
 
     def __init__(self, *, is_rows: bool) -> None:
         self.runs = self.times = 0
         self.is_rows = is_rows
         self.place = ""
+        self.lines: tuple[int, ...] = ()
         self.example: Example | None = None
 
 
@@ -130,7 +131,7 @@ class ChangeReport:
                 yield f"{title}:"
             for change, total in sorted(chosen, key=_by_runs):
                 yield from self._change_lines(change, total)
-        if self._needs:
+        if self._needs and self._statuses.total() > 1:
             yield ""
             yield "to be supplied:"
             for need, times in sorted(self._needs.items(), key=lambda item: (-item[1], item[0])):
@@ -175,15 +176,19 @@ class ChangeReport:
                 total = self._totals[change, is_rows] = _Total(is_rows=is_rows)
                 lines = ", ".join(f"{line:,}" for line in seen.lines)
                 total.place = f"{file}:{lines}" if lines else f"{file}"
-                total.example = seen.example
+                total.example, total.lines = seen.example, seen.lines
             total.runs += 1
             total.times += seen.times
 
     def _change_lines(self, change: Change, total: _Total) -> Iterator[str]:
         noun = "row" if total.is_rows else "aggregate"
         where = f" {change.pointer}" if change.pointer else ""
-        times = f"{counted(total.times, noun)} of {counted(total.runs, 'run')}"
-        yield f"  {change.kind.name}{where}: {change.kind.title}: {times}, first {total.place}"
+        times = counted(total.times, noun)
+        if self._statuses.total() > 1:
+            times = f"{times} of {counted(total.runs, 'run')}, first {total.place}"
+        elif total.lines:
+            times = f"{times}, from line {total.lines[0]:,}"
+        yield f"  {change.kind.name}{where}: {change.kind.title}: {times}"
         if self._diff and total.example is not None:
             yield from self._example_lines(total.example)
 

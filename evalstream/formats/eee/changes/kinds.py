@@ -11,7 +11,7 @@ def _kind(name: str, change_class: ChangeClass, title: str) -> ChangeKind:
     return ChangeKind(name, change_class, title)
 
 
-VERSION: Final = _kind("version", ChangeClass.MECHANICAL, "schema_version")
+VERSION: Final = _kind("version", ChangeClass.MECHANICAL, "set to the new version")
 KEPT: Final = _kind("kept", ChangeClass.MECHANICAL, "unknown member kept as migrated.*")
 
 EVALUATION_ID: Final = _kind(
@@ -39,11 +39,11 @@ MIGRATED: Final = "migrated."
 
 SEAL: Final = _kind("seal", ChangeClass.MECHANICAL, "sealed anew")
 ALGORITHM: Final = _kind("algorithm", ChangeClass.MECHANICAL, "md5 seal to sha256")
-FILE_PATH: Final = _kind("file-path", ChangeClass.MECHANICAL, "path of the rows in the datastore")
-PROVENANCE: Final = _kind("provenance", ChangeClass.MECHANICAL, "migrated_from added")
+FILE_PATH: Final = _kind("file-path", ChangeClass.MECHANICAL, "set to the path in the datastore")
+PROVENANCE: Final = _kind("provenance", ChangeClass.MECHANICAL, "says where it came from")
 MOVED: Final = _kind("moved", ChangeClass.MECHANICAL, "member moved to where the version has it")
 
-DEVELOPER: Final = _kind("developer", ChangeClass.FILLED, "model_info.developer")
-LIBRARY: Final = _kind("eval-library", ChangeClass.FILLED, "eval_library")
-DEPLOYMENT: Final = _kind("deployment", ChangeClass.FILLED, "deployment_type, model_availability")
-DATASET: Final = _kind("dataset", ChangeClass.FILLED, "name or type of the source of the data")
+DEVELOPER: Final = _kind("developer", ChangeClass.FILLED, "set as supplied")
+LIBRARY: Final = _kind("eval-library", ChangeClass.FILLED, "set as supplied, or unknown")
+DEPLOYMENT: Final = _kind("deployment", ChangeClass.FILLED, "set as supplied, or unknown")
+DATASET: Final = _kind("dataset", ChangeClass.FILLED, "completed as supplied, or unknown")
