@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from migration_reference import Facts, migrate_row
 from odd_run import Source
 from odd_sources import sources
 from rows import aggregate_of, bytes_of, hashed, sound_rows
-from spelled_json import differences, parse
+from spelled_json import differences, leaves, parse
 from upstream import needs_upstream, said_of
 
 from evalstream.api_changes import migrate
@@ -217,3 +218,74 @@ def test_upstream_accepts_what_was_migrated(store: tuple[Path, dict[str, Outcome
     }
     assert {path.stem.removesuffix("_samples") for path in refused} == broken
     assert len(broken) == 9
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Outcome]]:
+    """Migrate all aggregates of the corpus that have no file of rows."""
+    target = tmp_path_factory.mktemp("single")
+    made: dict[str, Outcome] = {}
+    for one in expectations("eee-aggregates/expected.json")["files"]:
+        path = CORPUS / "eee-aggregates" / one["file"]
+        (made[one["file"]],) = migrate(
+            path, target, fill=True, decide=ALL, collection="some"
+        ).outcomes
+    return target, made
+
+
+@needs_corpus
+def test_single_aggregates_are_migrated_or_refused_for_what_is_wrong_with_them(
+    single: tuple[Path, dict[str, Outcome]],
+) -> None:
+    target, made = single
+    assert Counter(outcome.status for outcome in made.values()) == {
+        Status.WRITTEN: 57,
+        Status.REFUSED: 26,
+    }
+    for name, outcome in made.items():
+        if outcome.status is Status.REFUSED and "does not pass" in outcome.reasons[0]:
+            codes = {reason.split()[0] for reason in outcome.reasons[1:]}
+            assert codes <= errors_in(CORPUS / "eee-aggregates" / name).keys()
+    assert not errors_in(target, profile="datastore")
+
+
+@needs_corpus
+def test_listed_samples_become_rows(single: tuple[Path, dict[str, Outcome]]) -> None:
+    _, made = single
+    count = 0
+    for name, outcome in made.items():
+        source = parse((CORPUS / "eee-aggregates" / name).read_bytes())
+        samples = source.get("detailed_evaluation_results_per_samples")
+        if outcome.status is not Status.WRITTEN or not isinstance(samples, list):
+            continue
+        aggregate = Path(outcome.target or "")
+        text = aggregate.with_name(f"{aggregate.stem}_samples.jsonl").read_text(encoding="utf-8")
+        rows = [parse(line) for line in text.split("\n")[:-1]]
+        assert len(rows) == len(samples) == outcome.row_count
+        for sample, row in zip(samples, rows, strict=True):
+            assert leaves(sample).keys() - {"null"} <= leaves(row).keys()
+            truth = sample["ground_truth"]
+            truths = truth if isinstance(truth, list) else [truth]
+            is_right = sample["response"] in truths
+            assert (row["sample_id"], row["input"]["raw"]) == (sample["sample_id"], sample["input"])
+            assert (row["input"]["reference"], row["output"]["raw"]) == (
+                truths,
+                [sample["response"]],
+            )
+            assert row["evaluation"]["is_correct"] == is_right
+            assert row["evaluation"]["score"].spelling == str(int(is_right))
+        kept = parse(aggregate.read_bytes())
+        claims = [one["score_details"]["score"].spelling for one in kept["evaluation_results"]]
+        mean = sum(row["evaluation"]["is_correct"] for row in rows) / len(rows)
+        assert any(abs(float(claim) - mean) < 1e-9 for claim in claims)
+        count += 1
+    assert count == 7
+
+
+@needs_upstream
+@needs_corpus
+def test_upstream_accepts_migrated_aggregates(single: tuple[Path, dict[str, Outcome]]) -> None:
+    target, _ = single
+    files = sorted(path for path in files_of(target) if path.suffix in {".json", ".jsonl"})
+    said = dict(zip(files, said_of(files), strict=True))
+    assert {path: one for path, one in said.items() if one.refused} == {}
