@@ -30,7 +30,9 @@ with uninterrupted():
     from evalstream.rules.base import Rule
 
 if TYPE_CHECKING:
+    from evalstream.api_changes import ChangedRuns, fix, migrate
     from evalstream.batch.parts import PartReporter
+    from evalstream.batch.rewriting.outcome import Outcome
     from evalstream.engine.salvage import Salvage, salvage
     from evalstream.reporters.base import Reporter
     from evalstream.reporters.eee import EeeReporter
@@ -47,6 +49,7 @@ __all__ = [
     "BrokenCompression",
     "CannotCheck",
     "CannotWrite",
+    "ChangedRuns",
     "EeeReporter",
     "EvalstreamError",
     "ExecutorLost",
@@ -58,6 +61,7 @@ __all__ = [
     "LiveTextReporter",
     "MissingExtra",
     "Options",
+    "Outcome",
     "PartReporter",
     "Report",
     "Reporter",
@@ -74,8 +78,10 @@ __all__ = [
     "WorkerLost",
     "__version__",
     "check",
+    "fix",
     "load_settings",
     "merge",
+    "migrate",
     "read_report",
     "salvage",
     "seal",
@@ -85,18 +91,22 @@ RULES: Final[Mapping[str, Rule]] = CATALOGUE
 """The rules of all formats by code."""
 
 _IMPORTED_WHEN_USED: Final = {
+    "ChangedRuns": "evalstream.api_changes",
     "EeeReporter": "evalstream.reporters.eee",
     "GithubReporter": "evalstream.reporters.github",
     "JsonLinesReporter": "evalstream.reporters.jsonl",
     "JsonReporter": "evalstream.reporters.json",
     "JunitReporter": "evalstream.reporters.junit",
     "LiveTextReporter": "evalstream.reporters.text",
+    "Outcome": "evalstream.batch.rewriting.outcome",
     "PartReporter": "evalstream.batch.parts",
     "Reporter": "evalstream.reporters.base",
     "Salvage": "evalstream.engine.salvage",
     "SarifReporter": "evalstream.reporters.sarif",
     "TextReporter": "evalstream.reporters.text",
+    "fix": "evalstream.api_changes",
     "load_settings": "evalstream.settings.load",
+    "migrate": "evalstream.api_changes",
     "salvage": "evalstream.engine.salvage",
 }
 """Public names by the modules that have them: most programs need none of these."""

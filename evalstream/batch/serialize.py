@@ -78,6 +78,7 @@ def decode_run(encoded: dict[str, Any]) -> RunSummary:
         otherwise_reason=encoded.get("otherwise_reason"),
         known=dict(encoded.get("known", {})),
         known_severities=_decode_severities(encoded.get("known_severities", {})),
+        fixable=dict(encoded.get("fixable", {})),
         is_note=encoded.get("note", False),
         **{name: encoded.get(name, 0) for name in _LEFT_OUT},
         noun=encoded.get("noun", NOUN),
@@ -101,6 +102,7 @@ def decode_totals(encoded: dict[str, Any]) -> Totals:
         known=dict(encoded.get("known", {})),
         known_severities=_decode_severities(encoded.get("known_severities", {})),
         vanished=encoded.get("vanished", 0),
+        fixable=encoded.get("fixable", 0),
     )
 
 

@@ -61,12 +61,21 @@ def _as_dict(rule: Rule) -> dict[str, Any]:
         "severity": rule.severity.label,
         "optional": rule.optional,
         "fixable": rule.fixable,
+        "repair": _repair(rule),
         "since": rule.since,
         "status": rule.status.value,
         "formats": list(formats_of(rule)),
         "help": {"finds": rule.found, "matters": rule.why, "fix": rule.fix},
         "examples": {"bad": rule.bad, "good": rule.good},
     }
+
+
+def _repair(rule: Rule) -> dict[str, Any] | None:
+    """Return what `evalstream fix` does about a rule, None for nothing."""
+    repair = rule.repair
+    if repair is None:
+        return None
+    return {"does": repair.title, "safe": repair.is_safe, "limit": repair.limit}
 
 
 def _painted(text: str, colour: str, style: Style) -> str:
@@ -125,10 +134,11 @@ def _section(rule: Rule) -> str:
     """Return the documentation of a rule under a heading."""
     severity = f"{rule.severity.label}{', optional' if rule.optional else ''}"
     formats = ", ".join(formats_of(rule))
+    repair = f" Repair: {_plain(rule.repair_text())}." if rule.repair else ""
     parts = [
         f"## {rule.code}: {rule.name}",
         f"{_plain(_summary(rule))}.",
-        f"Severity: {severity}. Since {rule.since}. Formats: {formats}.",
+        f"Severity: {severity}. Since {rule.since}. Formats: {formats}.{repair}",
     ]
     for heading, text in rule.sections().items():
         shown = f"```text\n{text}\n```" if heading in {BAD, GOOD} else _plain(text)

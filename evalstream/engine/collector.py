@@ -30,12 +30,15 @@ class Collector(Generic[C]):
     """Collects the results of one run: merges tallies, finds repeats, passes findings on in order.
 
     A finding goes to `show` as soon as no later one can come before it. Once the row records are on
-    disk, repeats are found late, and the findings of other rules wait for them.
+    disk, repeats are found late, and the findings of other rules wait for them. `counts` has the
+    exact number of findings by code and severity, and `marked` by code that of findings that a
+    limited repair mends.
     """
 
     def __init__(self, context: C, file: str, show: Callable[[Finding], None]) -> None:
         self.context = context
         self.counts: Counts = {}
+        self.marked: dict[str, int] = {}
         self.tally = Tally()
         self.links = RunLinks() if context.links else None
         self._sketch = _sketch_total() if context.options.sketches else None
@@ -191,6 +194,8 @@ class Collector(Generic[C]):
         key = (violation.code, severity)
         times = 1 if violation.count is None else violation.count
         self.counts[key] = self.counts.get(key, 0) + times
+        if violation.is_fixable:
+            self.marked[violation.code] = self.marked.get(violation.code, 0) + times
         if self._sketch is not None and line is not None:
             self._sketch.note(line, severity, times)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 from evalstream.formats.rewriting import Migrator, RunRepair
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
@@ -188,6 +188,9 @@ class RowFormat(Format, Protocol):
     @property
     def repairs(self) -> tuple[Set[str], Set[str]]:
         """The codes of the rules with safe repairs, and of those with others."""
+
+    def refuses_repair(self, code: str, severity: Severity) -> bool:
+        """Tell whether a finding means that its run cannot be repaired safely."""
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
         """Return what an aggregate declares; None for another document, and for invalid JSON."""

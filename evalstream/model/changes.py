@@ -23,11 +23,15 @@ class ChangeClass(str, Enum):
 
 
 class ChangeKind(NamedTuple):
-    """A kind of change: its name, its class, and a title that says what becomes of a value."""
+    """A kind of change: its name, its class, and a title that says what becomes of a value.
+
+    `unit` is what is counted of it in a file of rows.
+    """
 
     name: str
     change_class: ChangeClass
     title: str
+    unit: str = "row"
 
 
 class Change(NamedTuple):
@@ -148,15 +152,15 @@ class ChangeTally:
         return f"ChangeTally({self._seen!r})"
 
 
-def _mechanical(name: str, title: str) -> ChangeKind:
-    return ChangeKind(name, ChangeClass.MECHANICAL, title)
+def _mechanical(name: str, title: str, unit: str = "row") -> ChangeKind:
+    return ChangeKind(name, ChangeClass.MECHANICAL, title, unit)
 
 
-BYTE_ORDER_MARK: Final = _mechanical("byte-order-mark", "byte order mark removed")
-LINE_ENDS: Final = _mechanical("line-ends", "CRLF to LF")
-BLANK_LINES: Final = _mechanical("blank-lines", "blank line removed")
-FINAL_NEWLINE: Final = _mechanical("final-newline", "final newline added")
-ARRAY_TO_LINES: Final = _mechanical("array-to-lines", "JSON array to lines")
+BYTE_ORDER_MARK: Final = _mechanical("byte-order-mark", "byte order mark removed", "file")
+LINE_ENDS: Final = _mechanical("line-ends", "CRLF to LF", "line")
+BLANK_LINES: Final = _mechanical("blank-lines", "blank line removed", "line")
+FINAL_NEWLINE: Final = _mechanical("final-newline", "final newline added", "file")
+ARRAY_TO_LINES: Final = _mechanical("array-to-lines", "JSON array to lines", "file")
 NULL_DROPPED: Final = _mechanical("null-dropped", "null in an optional member dropped")
 TO_TEXT: Final = _mechanical("to-text", "value to text")
 TO_LIST: Final = _mechanical("to-list", "text to list of one")

@@ -36,7 +36,7 @@ class Violation(NamedTuple):
 
     `severity` is None where the rule's own severity applies. `count` is the number of occurrences
     (rows) that one violation covers; None means one. `about_rows` marks a violation of a rule on
-    the aggregate that concerns the rows file.
+    the aggregate that concerns the rows file, and `is_fixable` one that a limited repair mends.
     """
 
     code: str
@@ -48,6 +48,7 @@ class Violation(NamedTuple):
     severity: Severity | None = None
     count: int | None = None  # type: ignore[assignment]  # hides tuple.count, not needed here
     about_rows: bool = False
+    is_fixable: bool = False
 
     def order(self) -> tuple[str, str]:
         """Sort key within one line: code, then pointer, whose indices are sorted as numbers."""

@@ -122,7 +122,7 @@ class RunSummary(DataClass):
     `failing` holds the occurrences that fail the run, by code; without them the verdict is
     `otherwise`, and `otherwise_reason` says what was not checked then. `known` and
     `known_severities` count what a baseline knows; `counts`, `severities` and `failing` are
-    without it.
+    without it. `fixable` counts by code the occurrences that `evalstream fix` mends.
     """
 
     file: str | None
@@ -162,6 +162,7 @@ class RunSummary(DataClass):
     otherwise_reason: str | None = None
     known: dict[str, int] = field(default_factory=dict)
     known_severities: dict[Severity, int] = field(default_factory=dict)
+    fixable: dict[str, int] = field(default_factory=dict)
 
     def count(self, code: str, severity: Severity, times: int) -> None:
         """Count more occurrences of a code."""
@@ -197,6 +198,8 @@ class RunSummary(DataClass):
             _move(severity, times, self.severities, self.known_severities)
             if severity >= threshold and code in self.failing:
                 _move(code, times, self.failing, {})
+        fixable = {code: min(n, self.counts.get(code, 0)) for code, n in self.fixable.items()}
+        self.fixable = {code: n for code, n in fixable.items() if n}
         if self.verdict == "failed" and not self.failing:
             self.verdict = self.otherwise
             self.incomplete_reason = self.incomplete_reason or self.otherwise_reason
@@ -232,6 +235,7 @@ class RunSummary(DataClass):
             "severities": _by_label(self.severities),
             **({"failing": dict(sorted(self.failing.items()))} if self.failing else {}),
             **_known_of(self.known, self.known_severities),
+            **({"fixable": dict(sorted(self.fixable.items()))} if self.fixable else {}),
             "seconds": round(self.seconds, 3),
             "bytes": self.bytes,
             **({} if self.noun == NOUN else {"noun": self.noun}),
@@ -289,6 +293,7 @@ class Totals(DataClass):
     the names that searches left out, `missing` the names of lists that are gone, and `other_files`
     the files of lists that are not evaluation files. `known` and `known_severities` count what a
     baseline knows, without which the other counts are, and `vanished` what only the baseline has.
+    `fixable` counts the occurrences that `evalstream fix` mends.
     """
 
     runs: int = 0
@@ -306,6 +311,7 @@ class Totals(DataClass):
     known: dict[str, int] = field(default_factory=dict)
     known_severities: dict[Severity, int] = field(default_factory=dict)
     vanished: int = 0
+    fixable: int = 0
 
     def add(self, run: RunSummary) -> None:
         """Add one run, or a note."""
@@ -323,6 +329,7 @@ class Totals(DataClass):
         _add(self.severities, run.severities)
         _add(self.known, run.known)
         _add(self.known_severities, run.known_severities)
+        self.fixable += sum(run.fixable.values())
 
     def as_dict(self) -> dict[str, Any]:
         """Return the totals as the output contract writes them."""
@@ -334,6 +341,7 @@ class Totals(DataClass):
             "counts": dict(sorted(self.counts.items())),
             "severities": _by_label(self.severities),
             **_known_of(self.known, self.known_severities),
+            **({"fixable": self.fixable} if self.fixable else {}),
             **({"vanished": self.vanished} if self.vanished else {}),
             **({"unchanged": self.unchanged} if self.unchanged else {}),
             **({"unreached": self.unreached} if self.unreached else {}),

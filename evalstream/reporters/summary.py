@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from evalstream._version import __version__
 from evalstream.model.finding import MORE, Finding, Severity
-from evalstream.model.report import VERDICTS, Report, RunSummary
+from evalstream.model.report import VERDICTS, Report, RunSummary, Totals
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import counted
 from evalstream.parsing.json import dumps
@@ -65,8 +65,13 @@ def total_lines(report: Report) -> Iterator[str]:
             "files of the list are not evaluation files",
         )
         yield f"{what}: not checked"
-    if totals.runs < 2:
-        return
+    if totals.runs >= 2:
+        yield _runs_line(totals)
+    if totals.fixable:
+        yield f"{totals.fixable:,} fixable with evalstream fix"
+
+
+def _runs_line(totals: Totals) -> str:
     verdicts = [
         f"{totals.verdicts[verdict]:,} {verdict.upper() if verdict == 'failed' else verdict}"
         for verdict in VERDICTS
@@ -79,7 +84,7 @@ def total_lines(report: Report) -> Iterator[str]:
     ]
     if totals.unchanged:
         said.append(f"{totals.unchanged:,} unchanged since they were checked")
-    yield f"{counted(totals.runs, 'run')}: {', '.join(said)}"
+    return f"{counted(totals.runs, 'run')}: {', '.join(said)}"
 
 
 COVERED: Final[Mapping[str | None, str]] = {

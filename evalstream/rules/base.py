@@ -51,6 +51,21 @@ RowCheck = Callable[[Mapping[str, Any]], Iterable[Violation]]
 """Returns the violations of one row, or the empty tuple."""
 
 
+class Repair(NamedTuple):
+    """What `evalstream fix` does about the findings of a rule.
+
+    `title` says what it writes. `limit` says which findings it mends, and is empty where it mends
+    all of them; violations that a limited repair mends are marked `is_fixable`, or are those of the
+    `severity`. A repair that is not safe replaces what a source says, and is made only with
+    `--unsafe`.
+    """
+
+    title: str
+    is_safe: bool = True
+    limit: str = ""
+    severity: Severity | None = None
+
+
 FOUND: Final = "What it finds"
 WHY: Final = "Why it matters"
 FIX: Final = "How to fix"
@@ -117,7 +132,7 @@ class Rule(NamedTuple):
     run: Callable[[Any], Iterable[Violation]] | None = None
     aggregate: Callable[[Any], Iterable[Violation]] | None = None
     record: Callable[[Any], Iterable[Violation]] | None = None
-    fixable: bool = False
+    repair: Repair | None = None
     optional: bool = False
     about_aggregate: bool = False
     about_paths: bool = False
@@ -178,10 +193,23 @@ class Rule(NamedTuple):
         """Return the rule's documentation as `evalstream rules CODE` prints it."""
         from inspect import cleandoc
 
-        repair = " (a safe repair exists)" if self.fixable else ""
         status = _STATUS_SAID[self.status]
-        head = f"{self.code} {self.name}: {self.severity.label}{repair}{status}, since {self.since}"
-        return f"{head}\n{self.summary}\n\n{cleandoc(self.documentation)}"
+        head = f"{self.code} {self.name}: {self.severity.label}{status}, since {self.since}"
+        repair = f"\n\n{self.repair_text()}" if self.repair else ""
+        return f"{head}\n{self.summary}{repair}\n\n{cleandoc(self.documentation)}"
+
+    @property
+    def fixable(self) -> bool:
+        """Whether `evalstream fix` mends it safely, at least in part."""
+        return self.repair is not None and self.repair.is_safe
+
+    def repair_text(self) -> str:
+        """Say what `evalstream fix` does about its findings; empty where it does nothing."""
+        if self.repair is None:
+            return ""
+        option = "" if self.repair.is_safe else " --unsafe"
+        limit = f" ({self.repair.limit})" if self.repair.limit else ""
+        return f"evalstream fix{option}: {self.repair.title}{limit}"
 
 
 _STATUS_SAID: Final = {

@@ -11,7 +11,7 @@ from evalstream.model.text import counted
 from evalstream.parsing.json import pointer, type_name
 from evalstream.parsing.linear_regex import undecided
 from evalstream.parsing.schema_errors import UNDECIDED, SchemaError
-from evalstream.rules.base import Rule
+from evalstream.rules.base import Repair, Rule
 
 NO_RULES: Final[Mapping[str, Rule]] = MappingProxyType({})
 
@@ -294,7 +294,7 @@ ES204: Final = _rule(
         row 2:
           {"input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}}
     """,
-    fixable=True,
+    repair=Repair("leaves the member out"),
 )
 ES205: Final = _rule(
     "ES205",
@@ -397,7 +397,7 @@ ES208: Final = _rule(
         row 2:
           {"schema_version": "0.3.0", "metadata": {"epoch": "1", "subject": "arithmetic"}}
     """,
-    fixable=True,
+    repair=Repair("writes the value as text, and leaves null out"),
 )
 ES209: Final = _rule(
     "ES209",

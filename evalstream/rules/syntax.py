@@ -13,7 +13,7 @@ from evalstream.parsing.json_document import parse_document
 from evalstream.parsing.limits import refuse_many_values
 from evalstream.parsing.strict_json import Parsed, SyntaxIssue, parse_exactly
 from evalstream.rules import torn_line
-from evalstream.rules.base import FileFacts, Rule
+from evalstream.rules.base import FileFacts, Repair, Rule
 from evalstream.rules.torn_line import ES104, ES111, HALF_WRITTEN
 
 BEGINS_WITH_MARK: Final = "the file begins with a UTF-8 byte order mark"
@@ -130,7 +130,7 @@ ES102: Final = Rule(
         line 1, as bytes:
           {"schema_version": "0.2.0", …}
     """,
-    fixable=True,
+    repair=Repair("removes the mark", limit="in UTF-8", severity=Severity.WARNING),
 )
 
 ES103: Final = Rule(
@@ -305,7 +305,7 @@ ES110: Final = Rule(
         line 2, as bytes:
           {"schema_version": "0.2.0", …}\\n
     """,
-    fixable=True,
+    repair=Repair("removes the line"),
 )
 
 ES112: Final = Rule(
@@ -331,7 +331,7 @@ ES112: Final = Rule(
           {"schema_version": "0.2.0", …}\\n
     """,
     run=_carriage_return,
-    fixable=True,
+    repair=Repair("ends the lines in LF"),
 )
 
 ES113: Final = Rule(

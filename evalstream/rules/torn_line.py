@@ -12,7 +12,7 @@ from typing import Final
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.strict_json import SyntaxIssue
-from evalstream.rules.base import Rule
+from evalstream.rules.base import Repair, Rule
 
 
 def last_line(data: bytes, start: int, tail: bytes, *, final: bool) -> tuple[bytes, bool]:
@@ -90,7 +90,7 @@ ES111: Final = Rule(
         line 8, the last, as bytes:
           {"schema_version": "0.2.0", …}\\n
     """,
-    fixable=True,
+    repair=Repair("adds the newline"),
 )
 
 HALF_WRITTEN: Final = frozenset({ES104.code, "ES105", "ES106"})

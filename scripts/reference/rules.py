@@ -99,8 +99,8 @@ def _properties(rule: Rule) -> Iterator[tuple[str, str]]:
     if rule.status is not Status.STABLE:
         yield "Status", rule.status.value
     yield "Active", _active(rule)
-    if rule.fixable:
-        yield "Safe repair", "exists"
+    if rule.repair is not None:
+        yield "Repair", prose(rule.repair_text(), {})
     # Rules that declare what they read say it in this field.
     reads = getattr(rule, "reads", ())
     if reads:

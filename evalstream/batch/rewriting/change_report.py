@@ -181,7 +181,7 @@ class ChangeReport:
             total.times += seen.times
 
     def _change_lines(self, change: Change, total: _Total) -> Iterator[str]:
-        noun = "row" if total.is_rows else "aggregate"
+        noun = change.kind.unit if total.is_rows else "aggregate"
         where = f" {change.pointer}" if change.pointer else ""
         times = counted(total.times, noun)
         if self._statuses.total() > 1:

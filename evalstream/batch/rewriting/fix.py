@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Collection
+from contextlib import ExitStack
 from typing import Final
 
 from evalstream.batch.rewriting.migrate import left_rows, reason_of, shown
 from evalstream.batch.rewriting.outcome import Outcome, Status
-from evalstream.batch.rewriting.result_check import check_result
-from evalstream.batch.rewriting.staging import Staging
+from evalstream.batch.rewriting.result_check import MOST_REASONS, reason_for
+from evalstream.batch.rewriting.staging import Staging, sync_folder
 from evalstream.batch.single import check_any
 from evalstream.engine.line_repairs import LineRepairs
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
@@ -29,9 +31,13 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
+from evalstream.model.text import counted
+from evalstream.model.uninterrupted import uninterrupted
 
 OTHER_FORMAT: Final = "there are no repairs for the format {}"
 NOT_A_FILE: Final = "only files on this machine can be fixed"
+SALVAGE: Final = "see evalstream salvage"
+SYNTAX: Final = "ES1"
 DEPTH: Final = 6
 """Number of the last parts of a path that a staged file keeps, so that rules about paths hold."""
 
@@ -43,7 +49,7 @@ class FixJob(DataClass):
     written below `folder` by their paths relative to `root`; without, nothing is written.
     """
 
-    codes: Collection[str]
+    codes: frozenset[str]
     writes: bool
     folder: str | None
     root: str
@@ -78,63 +84,117 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
         raise ValueError(OTHER_FORMAT.format(run.format))
     if any(path == STDIN or is_remote(path) for path in (run.rows, run.aggregate) if path):
         raise ValueError(NOT_A_FILE)
-    before = check_any(run, replace(job.options, max_findings=1), _ignore, job.progress)
-    if not job.codes & before.counts.keys():
+    states = _states(run)
+    before = _checked(run, job)
+    # Only findings that the repairs mend are mended: all else stays byte for byte.
+    unsafe = job.codes & main_format().repairs[1] & before.counts.keys()
+    codes = (job.codes & before.fixable.keys()) | unsafe
+    if not codes:
         _leave(before, outcome)
         return
     text = None if run.aggregate is None else document_bytes(run.aggregate)
-    repair = main_format().repair(text, job.codes)
+    repair = main_format().repair(text, codes)
     with Staging(_staging_place(run, job)) as staging:
-        _rewrite(run, repair, before, text, job, staging, outcome)
+        parts = _rewritten(run, repair, before, (text, codes), job, staging, outcome)
+        if not outcome.row_changes and not outcome.document_changes:
+            _leave(before, outcome)
+            return
+        outcome.target = job.target(run.rows or run.aggregate or "")
+        staged = Run(parts[0][0], parts[1][0])
+        _judge(staged, before, job, staging, outcome)
+        if job.writes:
+            if _states(run) != states:
+                raise CannotCheck("the files changed while they were repaired")
+            _put_in_place(run, parts, job)
 
 
-def _rewrite(
+def _checked(run: Run, job: FixJob) -> RunSummary:
+    """Check the source. Raises ValueError where its findings forbid a repair."""
+    refused: list[str] = []
+
+    def show(finding: Finding) -> None:
+        if main_format().refuses_repair(finding.code, finding.severity):
+            where = "" if finding.line is None else f"line {finding.line:,}: "
+            refused.append(f"{finding.code} {finding.name}: {where}{finding.message}")
+
+    before = check_any(run, replace(job.options, max_findings=1), show, job.progress)
+    if refused:
+        advice = f"; {SALVAGE}" if any(one.startswith(SYNTAX) for one in refused) else ""
+        raise ValueError(f"{refused[0]}{advice}")
+    if before.incomplete_reason is not None:
+        raise CannotCheck(before.incomplete_reason)
+    return before
+
+
+Part = tuple[str | None, bool]
+"""A file of the result, and whether it differs from that of the source."""
+
+
+def _rewritten(
     run: Run,
     repair: RunRepair,
     before: RunSummary,
-    text: bytes | None,
+    mended: tuple[bytes | None, Collection[str]],
     job: FixJob,
     staging: Staging,
     outcome: Outcome,
-) -> None:
-    """Write the repaired files, check them, and put them in place of the old ones, or beside."""
-    staged_rows = None if run.rows is None else staging.path(_staged(run.rows))
-    rows = None if run.rows is None else _rows(run.rows, staged_rows, repair, before, job, outcome)
-    digests = None if rows is None or not outcome.row_changes else rows.target
+) -> tuple[Part, Part]:
+    """Write the repaired rows and the repaired aggregate; what needs no repair stays in place."""
+    text, codes = mended
+    rows, digests = run.rows, None
+    if run.rows is not None:
+        staged = staging.path(_staged(run.rows))
+        made = _rows(run.rows, staged, repair, before, codes, job, outcome)
+        if outcome.row_changes:
+            rows, digests = staged, made.target
     paths = None if run.rows is None or run.aggregate is None else (run.rows, run.aggregate)
     repaired = repair.aggregate(paths, digests, outcome.row_count)
-    staged_aggregate = None
-    if run.aggregate is not None and repaired is not None:
-        new_text, applied = repaired
-        outcome.document_changes.add_document(applied)
-        staged_aggregate = staging.path(_staged(run.aggregate))
-        with Output(staged_aggregate) as output:
-            output.write(new_text)
-    if not outcome.row_changes and not outcome.document_changes:
-        _leave(before, outcome)
-        return
-    outcome.target = job.target(run.rows or run.aggregate or "")
-    staged = Run(staged_rows, staged_aggregate)
-    check_result(staged, job.options, staging.folder, job.progress, outcome)
-    # What a repair leaves is reported; it is no reason to keep what was mended.
-    if outcome.status is Status.REFUSED:
+    aggregate = run.aggregate
+    if run.aggregate is not None and repaired is not None and repaired[0] != text:
+        outcome.document_changes.add_document(repaired[1])
+        aggregate = staging.path(_staged(run.aggregate))
+        with Output(aggregate) as output:
+            output.write(repaired[0])
+    return (rows, rows != run.rows), (aggregate, aggregate != run.aggregate)
+
+
+def _judge(
+    staged: Run, before: RunSummary, job: FixJob, staging: Staging, outcome: Outcome
+) -> None:
+    """Check the result. What repairs do not mend is reported; that it fails anew is refused.
+
+    Raises ValueError, and CannotCheck.
+    """
+    reasons: list[str] = []
+
+    def show(finding: Finding) -> None:
+        reasons.append(reason_for(finding, staging.folder))
+
+    options = replace(job.options, max_findings=MOST_REASONS)
+    after = outcome.checked = check_any(staged, options, show, job.progress)
+    new = [code for code, n in after.failing.items() if n > before.failing.get(code, 0)]
+    if new:
+        said = "; ".join(one for one in reasons if one.startswith(tuple(new)))
+        raise ValueError(f"a repair would make it fail: {said}")
+    if after.incomplete_reason is not None:
+        raise CannotCheck(after.incomplete_reason)
+    if after.verdict == "failed":
+        total = sum(after.failing.values())
+        kept = [one for one in reasons if one.startswith(tuple(after.failing))]
         outcome.status = Status.PARTLY
-    if job.writes and outcome.status is not Status.UNREAD:
-        pairs = [(run.rows, staged_rows, bool(outcome.row_changes))]
-        pairs.append((run.aggregate, staged_aggregate, new_text != text if repaired else False))
-        _put_in_place(pairs, job)
+        outcome.reasons = (f"{counted(total, 'finding')} without a repair", *kept[:MOST_REASONS])
 
 
 def _rows(
     path: str,
-    target: str | None,
+    target: str,
     repair: RunRepair,
     before: RunSummary,
+    codes: Collection[str],
     job: FixJob,
     outcome: Outcome,
 ) -> RewrittenRows:
     """Write the repaired rows. Raises ValueError where they cannot be repaired, CannotCheck."""
-    codes = job.codes
     rows = rewrite_rows(
         path,
         target,
@@ -171,34 +231,55 @@ def _leave(before: RunSummary, outcome: Outcome) -> None:
         outcome.status = Status.PARTLY
         codes = ", ".join(f"{code} {count:,}" for code, count in sorted(before.failing.items()))
         outcome.reasons = (f"there is no repair for what fails it: {codes}",)
-    elif before.verdict != "passed":
-        outcome.leave_unread(before.incomplete_reason or "it could not be checked completely")
 
 
-def _put_in_place(pairs: list[tuple[str | None, str | None, bool]], job: FixJob) -> None:
-    """Move the repaired files to their places, rows first.
+def _put_in_place(run: Run, parts: tuple[Part, Part], job: FixJob) -> None:
+    """Give the repaired files their places, and those beside them in a copy, rows first.
 
-    Raises Stopped before anything is moved, ValueError where another file is in the way, and
-    CannotWrite.
+    The new aggregate is complete before the rows are moved, and gets its name after them. Raises
+    Stopped before anything is moved, ValueError where another file is in the way, and CannotWrite.
     """
     STOPPING.check()
-    moves = [
-        (staged, job.target(path), path)
-        for path, staged, is_changed in pairs
-        if path is not None and staged is not None and (is_changed or job.folder is not None)
-    ]
-    if job.folder is not None:
-        for staged, target, _ in moves:
-            if os.path.lexists(target) and not _are_equal(staged, target):
+    (rows, rows_differ), (aggregate, aggregate_differs) = parts
+    is_copy = job.folder is not None
+    moves_rows = rows if rows_differ or is_copy else None
+    moves_aggregate = aggregate if aggregate_differs or is_copy else None
+    targets = [job.target(path or "") for path in (run.rows, run.aggregate)]
+    if is_copy:
+        for staged, target in zip((rows, aggregate), targets, strict=True):
+            if staged is not None and os.path.lexists(target) and not _are_equal(staged, target):
                 raise ValueError(f"{printable(target)} is another file, which stays")
-    STOPPING.defer()
-    for staged, target, source in moves:
-        try:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            os.chmod(staged, os.stat(source).st_mode & 0o7777)
-            os.replace(staged, target)
-        except OSError as error:
-            raise CannotWrite(f"{printable(target)}: {error.strerror or error}") from error
+    try:
+        # A signal waits until both are in place.
+        with uninterrupted(), ExitStack() as stack:
+            if moves_aggregate is not None:
+                _write(stack, moves_aggregate, targets[1])
+            if moves_rows is not None and rows_differ:
+                os.makedirs(os.path.dirname(targets[0]), exist_ok=True)
+                os.chmod(moves_rows, stat.S_IMODE(os.stat(run.rows or "").st_mode))
+                os.replace(moves_rows, targets[0])
+                sync_folder(os.path.dirname(targets[0]))
+            elif moves_rows is not None:
+                with ExitStack() as first:
+                    _write(first, moves_rows, targets[0])
+    except OSError as error:
+        named = printable(error.filename or targets[0])
+        raise CannotWrite(f"{named}: {error.strerror or error}") from error
+
+
+def _write(stack: ExitStack, path: str, target: str) -> None:
+    """Write a copy of a file, which gets its name when the stack ends."""
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    output = stack.enter_context(Output(target))
+    with open(path, "rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            output.write(chunk)
+
+
+def _states(run: Run) -> list[tuple[int, int, int, int]]:
+    """Return what shows whether the files of a run changed. Raises OSError."""
+    states = (os.stat(path) for path in (run.rows, run.aggregate) if path is not None)
+    return [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in states]
 
 
 def _are_equal(one: str, other: str) -> bool:
@@ -220,7 +301,3 @@ def _staging_place(run: Run, job: FixJob) -> str | None:
 
 def _staged(path: str) -> str:
     return "/".join(os.path.abspath(path).split(os.sep)[-DEPTH:])
-
-
-def _ignore(_: Finding) -> None:
-    """Drop a finding: the numbers of each code are enough."""

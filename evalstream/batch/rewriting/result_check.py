@@ -29,7 +29,7 @@ def check_result(
 
     def show(finding: Finding) -> None:
         if finding.severity >= Severity.ERROR and len(failing) < MOST_REASONS:
-            failing.append(_reason(finding, staging))
+            failing.append(reason_for(finding, staging))
 
     summary = check_any(run, replace(options, max_findings=MOST_REASONS), show, progress)
     outcome.checked = summary
@@ -47,7 +47,8 @@ def check_result(
         outcome.leave_unread(_local(reason, staging))
 
 
-def _reason(finding: Finding, staging: str | None) -> str:
+def reason_for(finding: Finding, staging: str | None) -> str:
+    """Return a finding as a reason; paths are relative to the `staging` folder."""
     place = "" if finding.line is None else f" line {finding.line:,}"
     where = "" if not finding.pointer else f" {finding.pointer}"
     message = _local(finding.message, staging)

@@ -19,6 +19,7 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.expectations import unmet_expectations
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.file_violations import FileViolations
+from evalstream.formats.eee.fixable import fixable_counts
 from evalstream.formats.eee.guess import context_of_rows, settled
 from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.record_digest import record_digest
@@ -462,6 +463,9 @@ class RunCheck:
         for (code, severity), count in collector.counts.items():
             summary.count(code, severity, count)
         self._judge(summary, facts, collector)
+        summary.fixable = fixable_counts(
+            self._run, self._options, facts.layout, collector.counts, collector.marked
+        )
         aggregate = self._aggregate
         summary.algorithm = checksum_algorithms(aggregate)[0] if facts.checksums else None
         summary.actual = facts.checksums.get(summary.algorithm or "")

@@ -12,6 +12,7 @@ from evalstream.formats.rewriting import Migrator, RunRepair
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
+from evalstream.model.finding import Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
@@ -120,9 +121,14 @@ class EeeFormat(RowFormat):
 
     @property
     def repairs(self) -> tuple[Set[str], Set[str]]:
-        from evalstream.formats.eee.changes.run_repair import SAFE, UNSAFE
+        from evalstream.formats.eee.fixable import repaired_codes
 
-        return SAFE, UNSAFE
+        return repaired_codes()
+
+    def refuses_repair(self, code: str, severity: Severity) -> bool:
+        from evalstream.formats.eee.fixable import is_refused
+
+        return is_refused(code, severity)
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
         from evalstream.formats.eee.declared_rows import declared_in_text

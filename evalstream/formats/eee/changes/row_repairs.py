@@ -15,8 +15,9 @@ from evalstream.parsing.reshape import Place, RowPlace, reshape
 class RowRepairs(DataClass, frozen=True):
     """How the rows of a run are repaired.
 
-    `version` is the one that most rows follow, and that rows of unknown versions are repaired by.
-    `codes` are the rules whose findings are mended. With `evaluation_id` each row gets that id.
+    `version` is the one that most rows follow, and that rows without a version are repaired by;
+    those of unknown versions are repaired by the nearest one, as they are checked. `codes` are the
+    rules whose findings are mended. With `evaluation_id` each row gets that id.
     """
 
     version: str
@@ -55,8 +56,7 @@ class RowRepairer:
         version = decoded(text, declared)
         nearest = nearest_version(version, instance=True)
         # A variant of the declared number has been recognised by the other rows.
-        is_variant = self._repairs.version.partition("+")[0] == nearest
-        if is_variant or version not in KNOWN_VERSIONS:
+        if self._repairs.version.partition("+")[0] == nearest:
             nearest = self._repairs.version
         return nearest, version in KNOWN_VERSIONS and version.startswith(ANNOTATION_PREFIX)
 

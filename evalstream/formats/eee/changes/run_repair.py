@@ -15,7 +15,7 @@ from evalstream.formats.eee.changes.kinds import FILE_PATH, SEAL
 from evalstream.formats.eee.changes.row_repairs import RowRepairs
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
 from evalstream.formats.eee.changes.run_migration import wrong_seal
-from evalstream.formats.eee.seal import path_of_rows
+from evalstream.formats.eee.declared_path import path_to_declare
 from evalstream.model.changes import BYTE_ORDER_MARK, DIGEST, Applied, Change, ChangeKind, Example
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import UTF8_MARK, text_or_none
@@ -23,13 +23,8 @@ from evalstream.parsing.json_edit import set_members
 from evalstream.parsing.json_tree import Splices
 from evalstream.parsing.reshape import reshape
 
-SAFE: Final = frozenset(
-    {"ES102", "ES110", "ES111", "ES112", "ES204", "ES208", "ES215", "ES405", "ES502", "ES507"}
-)
-"""The rules whose findings have one right repair, at least in some of their forms."""
-
-UNSAFE: Final = frozenset({"ES601"})
-"""The rules with a repair that replaces what the data says: evaluation_id of rows."""
+EVALUATION_ID: Final = "ES601"
+"""The rule whose repair replaces the evaluation_id of rows."""
 
 
 class RunRepair:
@@ -50,10 +45,10 @@ class RunRepair:
     def rewriter(self, version: str | None) -> BlockRewriter:
         """Return what repairs blocks of rows; `version` is the one that most of them follow."""
         aggregate = self._document
-        known = version if version in versions.INSTANCE_VERSIONS else versions.DEFAULT_VERSION
-        sets_id = aggregate is not None and bool(UNSAFE & self._codes)
+        known = versions.nearest_version(version or "", instance=True)
+        sets_id = aggregate is not None and EVALUATION_ID in self._codes
         evaluation_id = aggregate.evaluation_id if sets_id and aggregate is not None else None
-        return RowRewriter(RowRepairs(known or "", self._codes, evaluation_id))
+        return RowRewriter(RowRepairs(known, self._codes, evaluation_id))
 
     def wrong_seal(self, digests: Mapping[str, Mapping[str, str]], rows: int) -> str | None:
         """Return why the seal of the source is wrong, None if it is right or says nothing."""
@@ -108,8 +103,8 @@ class RunRepair:
     ) -> dict[str, Any]:
         """Write a path that names the rows."""
         declared = text_or_none(aggregate.claim("file_path"))
-        right = path_of_rows(rows[0], declared, rows[1])
-        if "ES507" not in self._codes or declared is None or declared == right:
+        right = path_to_declare(*rows, aggregate.version)
+        if "ES507" not in self._codes or None in (declared, right) or declared == right:
             return {}
         applied.append(_applied(FILE_PATH, "file_path", declared, right))
         return {"file_path": right}

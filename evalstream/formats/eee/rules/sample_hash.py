@@ -12,7 +12,7 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalised
-from evalstream.rules.base import Rule, Where
+from evalstream.rules.base import Repair, Rule, Where
 from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 from evalstream.stats.tally import Tally
 
@@ -278,7 +278,7 @@ def _malformed_hash(facts: RunFacts) -> Iterator[Violation]:
             "sample_hash is written in capitals, with a prefix or with blanks, not as plain "
             "lower-case hex"
         )
-        yield ES405.violation(message, count=dressed, severity=Severity.WARNING)
+        yield ES405.violation(message, count=dressed, severity=Severity.WARNING, is_fixable=True)
     aggregate, tally = facts.aggregate, facts.tally
     declared = aggregate.hash_algorithm if aggregate else None
     if (
@@ -490,7 +490,10 @@ ES405: Final = Rule(
           }
     """,
     run=_malformed_hash,
-    fixable=True,
+    repair=Repair(
+        "writes the digest in lower case without a prefix",
+        limit="where it is a digest in capitals or with a prefix",
+    ),
 )
 
 ES406: Final = Rule(

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import DETAILS, USUAL_ALGORITHMS, Aggregate
 from evalstream.formats.eee.datastore import place_of
+from evalstream.formats.eee.declared_path import path_to_declare
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
-from evalstream.rules.base import Rule
+from evalstream.rules.base import Repair, Rule
 from evalstream.rules.profiles import DATASTORE
 
 CHECKSUM: Final = f"{DETAILS}/checksum"
@@ -75,10 +76,18 @@ def _malformed_checksum(facts: RunFacts) -> Iterator[Violation]:
     algorithm = aggregate.hash_algorithm
     if declared != aggregate.checksum:
         message = "the checksum is written in capitals, with a prefix or with blanks"
-        yield ES502.violation(message, pointer=CHECKSUM, found=declared, severity=Severity.WARNING)
+        yield ES502.violation(
+            message,
+            pointer=CHECKSUM,
+            found=declared,
+            severity=Severity.WARNING,
+            is_fixable=is_checksum_right(facts),
+        )
     if algorithm is None:
         message = f"hash_algorithm is missing; by its length the checksum is {by_length}"
-        yield ES502.violation(message, pointer=DETAILS, severity=Severity.WARNING)
+        yield ES502.violation(
+            message, pointer=DETAILS, severity=Severity.WARNING, is_fixable=is_checksum_right(facts)
+        )
     elif by_length != algorithm and facts.checksums.get(by_length) != aggregate.checksum:
         message = f"the checksum has the length of {by_length}, but hash_algorithm is {algorithm}"
         yield ES502.violation(message, pointer=CHECKSUM, found=declared)
@@ -154,7 +163,21 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
             expected = place.path
     if reason:
         pointer = f"{DETAILS}/file_path"
-        yield ES507.violation(reason, pointer=pointer, expected=expected, found=declared)
+        yield ES507.violation(
+            reason,
+            pointer=pointer,
+            expected=expected,
+            found=declared,
+            is_fixable=is_checksum_right(facts) and _may_be_declared(facts, facts.path),
+        )
+
+
+def _may_be_declared(facts: RunFacts, path: str) -> bool:
+    """Tell whether the version allows the path that the aggregate should declare."""
+    aggregate = facts.aggregate
+    if aggregate is None or facts.aggregate_path is None:
+        return False
+    return path_to_declare(path, facts.aggregate_path, aggregate.version) is not None
 
 
 def _path_violation(declared: str, name: str) -> str | None:
@@ -252,6 +275,10 @@ ES502: Final = Rule(
     """,
     run=_malformed_checksum,
     about_aggregate=True,
+    repair=Repair(
+        "writes the digest in lower case without a prefix, and hash_algorithm",
+        limit="where the checksum is that of the rows",
+    ),
 )
 
 ES503: Final = Rule(
@@ -403,6 +430,10 @@ ES507: Final = Rule(
     """,
     run=_file_path_mismatch,
     about_aggregate=True,
+    repair=Repair(
+        "writes the path of the rows that were checked",
+        limit="where the checksum is that of the rows and the version allows the path",
+    ),
 )
 
 ES508: Final = Rule(

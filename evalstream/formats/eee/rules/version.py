@@ -9,7 +9,7 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, one_of
-from evalstream.rules.base import Rule
+from evalstream.rules.base import Repair, Rule
 from evalstream.rules.schema import ES212
 
 
@@ -64,7 +64,8 @@ def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
     for name, count in annotated:
         plain = name.removeprefix(versions.ANNOTATION_PREFIX)
         message = f"schema_version is {name}; rows have the plain number {plain}"
-        yield ES215.violation(message, count=count, severity=Severity.WARNING)
+        is_known = versions.is_known(name, instance=True)
+        yield ES215.violation(message, count=count, severity=Severity.WARNING, is_fixable=is_known)
     plain_names = {name.removeprefix(versions.ANNOTATION_PREFIX) for name, _, _ in seen}
     if len(plain_names) > 1:
         parts = [f"{name} on {count:,} (first {facts.at(line)})" for name, count, line in seen]
@@ -104,6 +105,7 @@ ES215: Final = Rule(
           }
     """,
     run=_unknown_version,
+    repair=Repair("writes the plain number", limit="rows in annotation form"),
 )
 
 

@@ -226,7 +226,6 @@ HAR102: Final = Rule(
           }
     """,
     record=_malformed_instance,
-    fixable=True,
 )
 
 HAR103: Final = Rule(

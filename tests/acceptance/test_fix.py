@@ -1,0 +1,325 @@
+"""The command `fix`: what it repairs, what it refuses, and what it leaves alone."""
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import command, environment
+from rows import aggregate_of, bytes_of, sound_rows, write_run
+
+import evalstream
+from evalstream.api_changes import ChangedRuns, fix
+from evalstream.batch.rewriting.outcome import Status
+from evalstream.model.errors import CannotWrite, UsageError
+from evalstream.model.options import Options
+
+DETAILS = "detailed_evaluation_results"
+ALONE = Options(jobs=1)
+MARK = b"\xef\xbb\xbf"
+
+
+def fixed(path: Path, **named: Any) -> ChangedRuns:
+    """Fix a path in place, in this process."""
+    return fix(path, write=True, options=ALONE, **named)
+
+
+def document(path: Path) -> dict[str, Any]:
+    """Read an aggregate."""
+    value: dict[str, Any] = json.loads(path.read_bytes())
+    return value
+
+
+def edit(path: Path, **members: Any) -> None:
+    """Write members of an aggregate's seal; None removes one."""
+    value = document(path)
+    value[DETAILS] |= members
+    value[DETAILS] = {key: one for key, one in value[DETAILS].items() if one is not None}
+    path.write_text(json.dumps(value))
+
+
+FORMATTED = re.compile(rb'"formatted": "[^"]*", ')
+
+
+def nulls(data: bytes) -> bytes:
+    """Write null for an optional member of the input of each row."""
+    return FORMATTED.sub(b'"formatted": null, ', data)
+
+
+def ran(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """Run a command; return its exit code, and what it writes."""
+    done = subprocess.run(
+        command(*arguments), cwd=folder, env=environment(), capture_output=True, check=False
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code"),
+    [
+        (lambda data: MARK + data, "ES102"),
+        (lambda data: data.replace(b"\n", b"\r\n"), "ES112"),
+        (lambda data: data.replace(b"\n", b"\n \n", 1), "ES110"),
+        (lambda data: data.removesuffix(b"\n"), "ES111"),
+    ],
+)
+def test_lines_are_repaired_byte_for_byte_and_sealed_anew(
+    spoil: Callable[[bytes], bytes], code: str, tmp_path: Path
+) -> None:
+    data = bytes_of(sound_rows())
+    rows, aggregate = write_run(tmp_path, spoil(data), count=8)
+    before = evalstream.check(tmp_path)
+    assert before.counts[code]
+    assert before.totals.fixable == before.counts[code]
+    (outcome,) = fixed(tmp_path).outcomes
+    assert outcome.status is Status.WRITTEN
+    assert rows.read_bytes() == data
+    sealed = document(aggregate)[DETAILS]
+    assert sealed["checksum"] == hashlib.sha256(data).hexdigest()
+    after = evalstream.check(tmp_path)
+    assert after.passed
+    assert not after.totals.fixable
+
+
+def test_nulls_go_and_every_other_byte_stays(tmp_path: Path) -> None:
+    spelled = bytes_of(sound_rows()).replace(b'"score": 1.0', b'"score": 1.000e0')
+    spoilt = nulls(spelled)
+    rows, _ = write_run(tmp_path, spoilt)
+    assert evalstream.check(tmp_path).runs[0].fixable == {"ES204": 8}
+    fixed(tmp_path)
+    assert rows.read_bytes() == FORMATTED.sub(b"", spelled)
+    assert evalstream.check(tmp_path).passed
+
+
+def test_values_in_maps_of_texts_become_text(tmp_path: Path) -> None:
+    made = sound_rows("0.3.0")
+    made[0]["metadata"] = {"epoch": 1, "gone": None, "list": [1, 2.50]}
+    rows, _ = write_run(tmp_path, bytes_of(made), "0.3.0")
+    assert evalstream.check(tmp_path).runs[0].fixable == {"ES208": 3}
+    fixed(tmp_path)
+    first = json.loads(rows.read_bytes().split(b"\n")[0])
+    assert first["metadata"] == {"epoch": "1", "list": "[1,2.5]"}
+
+
+def test_digests_and_versions_get_their_plain_form(tmp_path: Path) -> None:
+    made = sound_rows()
+    made[0]["sample_hash"] = made[0]["sample_hash"].upper()
+    made[1]["sample_hash"] = f"sha256:{made[1]['sample_hash']}"
+    made[2]["schema_version"] = "instance_level_eval_0.2.0"
+    rows, aggregate = write_run(tmp_path, bytes_of(made))
+    edit(aggregate, checksum=document(aggregate)[DETAILS]["checksum"].upper(), hash_algorithm=None)
+    counted = evalstream.check(tmp_path).runs[0].fixable
+    assert counted == {"ES215": 1, "ES405": 2, "ES502": 2}
+    fixed(tmp_path)
+    assert rows.read_bytes() == bytes_of(sound_rows())
+    assert document(aggregate)[DETAILS]["hash_algorithm"] == "sha256"
+    report = evalstream.check(tmp_path)
+    assert report.passed
+    assert not report.totals.fixable
+
+
+def test_a_path_is_written_only_where_the_checksum_proves_it(tmp_path: Path) -> None:
+    rows, aggregate = write_run(tmp_path, bytes_of(sound_rows()))
+    edit(aggregate, file_path="/home/old/other.jsonl")
+    assert evalstream.check(rows, aggregate=aggregate).runs[0].fixable == {"ES507": 1}
+    fixed(rows, aggregate=aggregate)
+    assert document(aggregate)[DETAILS]["file_path"] == rows.name
+    edit(aggregate, file_path="/home/old/other.jsonl", checksum=None)
+    assert not evalstream.check(rows, aggregate=aggregate).totals.fixable
+    assert fixed(rows, aggregate=aggregate).outcomes[0].status is Status.UNCHANGED
+
+
+def test_a_path_that_the_version_does_not_allow_stays(tmp_path: Path) -> None:
+    rows, aggregate = write_run(tmp_path, bytes_of(sound_rows("0.3.0")), "0.3.0")
+    edit(aggregate, file_path="data/a/b/c/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a58_samples.jsonl")
+    report = evalstream.check(rows, aggregate=aggregate)
+    assert report.counts["ES507"]
+    assert not report.totals.fixable
+    before = aggregate.read_bytes()
+    fixed(rows, aggregate=aggregate)
+    assert aggregate.read_bytes() == before
+
+
+def test_another_repair_leaves_a_path_without_a_finding(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "c" / "d" / "m"
+    folder.mkdir(parents=True)
+    rows, aggregate = write_run(folder, MARK + bytes_of(sound_rows()), count=8)
+    edit(aggregate, file_path=rows.name)
+    fixed(tmp_path)
+    assert document(aggregate)[DETAILS]["file_path"] == rows.name
+
+
+@pytest.mark.parametrize(
+    ("members", "code"),
+    [
+        ({"checksum": "0" * 64}, "ES501"),
+        ({"checksum": "n/a"}, "ES502"),
+        ({"total_rows": 7}, "ES503"),
+    ],
+)
+def test_a_wrong_seal_is_refused(members: dict[str, Any], code: str, tmp_path: Path) -> None:
+    rows, aggregate = write_run(tmp_path, MARK + bytes_of(sound_rows()), count=8)
+    edit(aggregate, **members)
+    files = rows.read_bytes(), aggregate.read_bytes()
+    assert not evalstream.check(tmp_path).totals.fixable
+    result = fixed(tmp_path)
+    assert result.outcomes[0].status is Status.REFUSED
+    assert result.outcomes[0].reasons[0].startswith(f"{code} ")
+    assert result.exit_code == 1
+    assert files == (rows.read_bytes(), aggregate.read_bytes())
+
+
+def test_torn_rows_are_refused_with_a_pointer_to_salvage(tmp_path: Path) -> None:
+    data = MARK + bytes_of(sound_rows())[:-40]
+    rows, _ = write_run(tmp_path, data, count=8)
+    assert not evalstream.check(tmp_path).totals.fixable
+    (outcome,) = fixed(tmp_path).outcomes
+    assert outcome.status is Status.REFUSED
+    assert outcome.reasons[0].startswith("ES104 truncated-record: line 8: ")
+    assert "evalstream salvage" in outcome.reasons[0]
+    assert rows.read_bytes() == data
+
+
+def test_an_array_of_rows_is_left(tmp_path: Path) -> None:
+    made = sound_rows()
+    for row in made:
+        row["input"]["formatted"] = None
+    rows = tmp_path / "rows.json"
+    rows.write_text(json.dumps(made))
+    assert not evalstream.check(rows).totals.fixable
+    assert fixed(rows).outcomes[0].status is Status.PARTLY
+    assert json.loads(rows.read_bytes()) == made
+
+
+def test_compressed_rows_stay_compressed_and_untouched_ones_stay(tmp_path: Path) -> None:
+    data = bytes_of(sound_rows())
+    packed = gzip.compress(data.replace(b"\n", b"\r\n"), mtime=0)
+    rows, aggregate = tmp_path / "run_samples.jsonl.gz", tmp_path / "run.json"
+    rows.write_bytes(packed)
+    value = aggregate_of("0.2.0", packed, 8, "run_samples.jsonl")
+    aggregate.write_text(json.dumps(value))
+    fixed(tmp_path)
+    assert gzip.decompress(rows.read_bytes()) == data
+    stored = rows.read_bytes()
+    assert document(aggregate)[DETAILS]["checksum"] == hashlib.sha256(stored).hexdigest()
+    edit(aggregate, checksum=hashlib.sha256(stored).hexdigest().upper())
+    for way in ({"to": tmp_path / "copy"}, {"write": True}):
+        (outcome,) = fix([rows], aggregate=aggregate, options=ALONE, **way).outcomes  # type: ignore[arg-type]
+        assert outcome.status is Status.WRITTEN
+        assert not outcome.row_changes
+    assert rows.read_bytes() == stored == (tmp_path / "copy" / rows.name).read_bytes()
+    assert evalstream.check(rows, aggregate=aggregate).passed
+
+
+def test_unsafe_repairs_are_made_only_when_asked_for(tmp_path: Path) -> None:
+    made = sound_rows()
+    made[3]["evaluation_id"] = "another"
+    rows, aggregate = write_run(tmp_path, bytes_of(made))
+    assert not evalstream.check(tmp_path).totals.fixable
+    assert fixed(tmp_path).outcomes[0].status is Status.PARTLY
+    assert rows.read_bytes() == bytes_of(made)
+    assert fixed(tmp_path, unsafe=True).outcomes[0].status is Status.WRITTEN
+    wanted = document(aggregate)["evaluation_id"]
+    assert {json.loads(line)["evaluation_id"] for line in rows.read_bytes().splitlines()} == {
+        wanted
+    }
+
+
+def test_select_limits_the_repairs(tmp_path: Path) -> None:
+    rows, _ = write_run(tmp_path, MARK + bytes_of(sound_rows()) + b"\n", count=8)
+    fixed(tmp_path, select=("blank-line",))
+    assert rows.read_bytes() == MARK + bytes_of(sound_rows())
+    with pytest.raises(UsageError, match="names no rule with a repair"):
+        fixed(tmp_path, select=("ES501",))
+
+
+def test_rows_without_an_aggregate_and_an_unsealed_pair_get_no_seal(tmp_path: Path) -> None:
+    rows, aggregate = write_run(tmp_path, MARK + bytes_of(sound_rows()), count=8)
+    edit(aggregate, checksum=None, hash_algorithm=None, total_rows=None)
+    before = aggregate.read_bytes()
+    fixed(tmp_path)
+    assert aggregate.read_bytes() == before
+    aggregate.unlink()
+    rows.write_bytes(MARK + bytes_of(sound_rows()))
+    result = fixed(rows)
+    assert result.outcomes[0].status is Status.WRITTEN
+    assert result.exit_code == 0
+    assert rows.read_bytes() == bytes_of(sound_rows())
+    assert not aggregate.exists()
+
+
+def test_mode_and_links_stay(tmp_path: Path) -> None:
+    data = MARK + bytes_of(sound_rows())
+    (tmp_path / "real").mkdir()
+    rows, aggregate = write_run(tmp_path / "real", data, count=8)
+    rows.chmod(0o640)
+    aggregate.chmod(0o604)
+    link = tmp_path / rows.name
+    link.symlink_to(rows)
+    fixed(link, aggregate=aggregate)
+    assert link.is_symlink()
+    assert rows.read_bytes() == bytes_of(sound_rows())
+    assert (rows.stat().st_mode & 0o777, aggregate.stat().st_mode & 0o777) == (0o640, 0o604)
+    assert sorted(os.listdir(rows.parent)) == sorted([rows.name, aggregate.name])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_rows_stay_where_the_aggregate_cannot_be_written(tmp_path: Path) -> None:
+    data = MARK + bytes_of(sound_rows())
+    rows, aggregate = write_run(tmp_path, data, count=8)
+    (tmp_path / "closed").mkdir()
+    moved = aggregate.rename(tmp_path / "closed" / aggregate.name)
+    (tmp_path / "closed").chmod(0o500)
+    with pytest.raises(CannotWrite):
+        fixed(rows, aggregate=moved)
+    assert rows.read_bytes() == data
+
+
+def test_a_copy_has_the_layout_of_the_source_and_replaces_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "in" / "a"
+    folder.mkdir(parents=True)
+    rows, aggregate = write_run(folder, MARK + bytes_of(sound_rows()), count=8)
+    files = rows.read_bytes(), aggregate.read_bytes()
+    for _ in range(2):
+        result = fix(tmp_path / "in", to=tmp_path / "out", options=ALONE)
+        assert result.exit_code == 0
+    assert files == (rows.read_bytes(), aggregate.read_bytes())
+    assert evalstream.check(tmp_path / "out").passed
+    copy = tmp_path / "out" / "a" / rows.name
+    copy.write_bytes(b"{}\n")
+    (outcome,) = fix(tmp_path / "in", to=tmp_path / "out", options=ALONE).outcomes
+    assert outcome.status is Status.REFUSED
+    assert "is another file" in outcome.reasons[0]
+    assert copy.read_bytes() == b"{}\n"
+
+
+def test_the_command_shows_and_changes_nothing_until_told(tmp_path: Path) -> None:
+    rows, _ = write_run(tmp_path, nulls(bytes_of(sound_rows())))
+    data = rows.read_bytes()
+    code, text, err = ran(tmp_path, "fix", rows.name)
+    assert (code, err) == (1, "")
+    assert rows.read_bytes() == data
+    assert f"{rows.name}: would be fixed (8 rows)" in text
+    assert "null-dropped /input/formatted: null in an optional member dropped: 8 rows" in text
+    assert "    /input/formatted\n    - null\n" in text
+    assert ran(tmp_path, "fix", rows.name, "--write")[0] == 0
+    assert ran(tmp_path, "fix", rows.name)[0] == 0
+    assert ran(tmp_path, "fix")[0] == 2
+
+
+def test_check_says_how_much_is_fixable(tmp_path: Path) -> None:
+    rows, _ = write_run(tmp_path, nulls(bytes_of(sound_rows())))
+    _, out, _ = ran(tmp_path, "check", rows.name)
+    assert "\n8 fixable with evalstream fix\n" in out
+    _, out, _ = ran(tmp_path, "check", rows.name, "--format", "json")
+    report = json.loads(out)
+    assert report["totals"]["fixable"] == 8
+    assert report["runs"][0]["fixable"] == {"ES204": 8}
+    schema = ran(tmp_path, "check", rows.name, "--schema-version", "0.2.0")
+    assert "fixable" not in schema[1]

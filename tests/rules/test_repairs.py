@@ -1,0 +1,105 @@
+"""What rules say of their repairs: `fix` mends exactly the findings that `check` counts."""
+
+from pathlib import Path
+
+import pytest
+from edits import apply_case
+from paths import CASES
+
+import evalstream
+from evalstream.api_changes import fix
+from evalstream.formats.registry import CATALOGUE, main_format
+from evalstream.model.options import Options
+from evalstream.model.report import Report
+from evalstream.rules.base import Rule
+
+SAFE, UNSAFE = main_format().repairs
+
+ALONE = Options(jobs=1)
+
+every_main_rule = pytest.mark.parametrize(
+    "rule",
+    [rule for code, rule in CATALOGUE.items() if code.startswith("ES")],
+    ids=lambda rule: rule.code,
+)
+every_side = pytest.mark.parametrize("side", ["bad", "good"])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of all files below a folder."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def fixable(report: Report) -> dict[str, int]:
+    """Return what a report counts as fixable, by code."""
+    counts: dict[str, int] = {}
+    for run in report.runs:
+        for code, count in run.fixable.items():
+            counts[code] = counts.get(code, 0) + count
+    return counts
+
+
+def test_the_rules_with_repairs_are_those_that_the_task_of_fix_names() -> None:
+    assert {
+        "ES102", "ES110", "ES111", "ES112", "ES204", "ES208", "ES215", "ES405", "ES502", "ES507",
+    } == SAFE  # fmt: skip
+    assert {"ES601"} == UNSAFE
+    repaired = {code for code, rule in CATALOGUE.items() if rule.repair is not None}
+    assert repaired == SAFE | UNSAFE
+    assert {code for code, rule in CATALOGUE.items() if rule.fixable} == SAFE
+
+
+@every_side
+@every_main_rule
+def test_fix_mends_what_check_counts_and_nothing_else(
+    rule: Rule, side: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    apply_case(rule.code, side, Path())
+    files = contents(tmp_path)
+    before = evalstream.check(".", jobs=1)
+    counted = fixable(before)
+    assert before.totals.fixable == sum(counted.values())
+    assert counted.keys() <= SAFE & before.counts.keys()
+
+    dry = fix(".", options=ALONE)
+    assert contents(tmp_path) == files
+    made = fix(".", write=True, options=ALONE)
+    assert [one.status for one in made.outcomes] == [one.status for one in dry.outcomes]
+    assert (contents(tmp_path) != files) == bool(counted)
+
+    after = evalstream.check(".", jobs=1)
+    for code, count in counted.items():
+        assert after.counts.get(code, 0) == before.counts[code] - count
+    assert not fixable(after)
+    for old, new in zip(before.runs, after.runs, strict=True):
+        assert all(count <= old.failing.get(code, 0) for code, count in new.failing.items())
+        assert not (old.verdict == "passed" and new.verdict != "passed")
+
+    fixed = contents(tmp_path)
+    fix(".", write=True, options=ALONE)
+    assert contents(tmp_path) == fixed
+
+
+def test_each_safe_repair_is_made_in_some_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mended = set()
+    for code in sorted(SAFE - {"ES215", "ES405", "ES502", "ES507"}):
+        folder = tmp_path / code
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        apply_case(code, "bad", Path())
+        mended |= fixable(evalstream.check(".", jobs=1)).keys()
+    # The cases of the other four show what no repair can mend.
+    assert mended == SAFE - {"ES215", "ES405", "ES502", "ES507"}
+
+
+@pytest.mark.parametrize("code", sorted(SAFE | UNSAFE))
+def test_the_text_of_a_rule_says_what_fix_does(code: str) -> None:
+    rule = CATALOGUE[code]
+    assert rule.repair is not None
+    command = "evalstream fix: " if code in SAFE else "evalstream fix --unsafe: "
+    assert f"\n\n{command}{rule.repair.title}" in rule.explained()
+    assert (CASES / code / "bad.txt").is_file()
