@@ -47,13 +47,11 @@ class Staging:
         return path
 
     def clear(self) -> None:
-        """Remove all files but the lock."""
-        with os.scandir(self.folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry.path, ignore_errors=True)
-                elif entry.name != LOCK:
-                    os.unlink(entry.path)
+        """Remove all files but the lock; the folders stay for the next run."""
+        for folder, _, names in os.walk(self.folder):
+            for name in names:
+                if name != LOCK:
+                    os.unlink(os.path.join(folder, name))
 
 
 def place(staged: str, target: str) -> None:

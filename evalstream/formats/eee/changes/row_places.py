@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Final
 
 from evalstream.formats.eee import versions
@@ -36,17 +37,24 @@ def migration_place(
     unknown versions, with two transcripts, with a transcript or an output where their type has
     none, or with members that the target does not know are left to the exact path.
     """
-    place = SchemaPlaces(builtin_schema(versions.instance_schema_name(target))).root()
-    members = dict(place.members)
-    members["schema_version"] = _constant(place, "schema_version", target, VERSION)
-    exact = _MISPLACED
+    place = _schema_place(target)
+    members, exact = dict(place.members), _MISPLACED
     if evaluation_id is not None and sets_id:
         members["evaluation_id"] = _constant(place, "evaluation_id", evaluation_id, EVALUATION_ID)
     elif evaluation_id is not None:
         exact += ((Watch("evaluation_id", Test.DIFFERS, evaluation_id),),)
-    members["sample_id"] = _acting(members["sample_id"], {JsonType.NUMBER: Action.TEXT})
     if keeps_hash:
         members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
+    return RowPlace(replace(place, members=members), exact)
+
+
+@lru_cache(maxsize=8)
+def _schema_place(target: str) -> Place:
+    """Return the place of all rows that are migrated to a version."""
+    place = SchemaPlaces(builtin_schema(versions.instance_schema_name(target))).root()
+    members = dict(place.members)
+    members["schema_version"] = _constant(place, "schema_version", target, VERSION)
+    members["sample_id"] = _acting(members["sample_id"], {JsonType.NUMBER: Action.TEXT})
     members["input"] = _with_lists(members["input"], "reference")
     members["output"] = _with_lists(members["output"], "raw", "reasoning_trace")
     score = members["evaluation"].members["score"]
@@ -56,7 +64,7 @@ def migration_place(
     members[NEW_TRANSCRIPT] = _transcript(members[NEW_TRANSCRIPT])
     members[OLD_TRANSCRIPT] = _renamed(members[NEW_TRANSCRIPT])
     members["answer_attribution"] = _turned(members["answer_attribution"])
-    return RowPlace(replace(place, members=members), exact)
+    return replace(place, members=members)
 
 
 _MISPLACED: Final[tuple[tuple[Watch, ...], ...]] = (
