@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import uuid
 from typing import Final, NamedTuple
 
@@ -45,7 +46,8 @@ def collection_of(path: str) -> str | None:
 
 def place_for(collection: str, model: str, developer: str | None) -> Place | str:
     """Return the place of a model's run in a collection, or why there is none."""
-    reason = unportable(collection)
+    is_name = collection == os.path.basename(collection) and collection
+    reason = unportable(collection) if is_name else "it is not one name"
     if reason is not None:
         return f"the collection {collection!r} cannot be a folder: {reason}"
     address = address_of(model, developer)

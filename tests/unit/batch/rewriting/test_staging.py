@@ -1,0 +1,85 @@
+"""Folders of runs that are not complete: removed at the end, and after a killed call."""
+
+import multiprocessing
+import os
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+import pytest
+
+from evalstream.batch.rewriting.staging import Staging, place
+
+
+def _held(target: str, ready: Event, done: Event) -> None:
+    with Staging(target):
+        ready.set()
+        done.wait(30)
+
+
+def test_a_folder_is_removed_at_the_end(tmp_path: Path) -> None:
+    with Staging(str(tmp_path / "new")) as staging:
+        Path(staging.path("data/c/x.json")).write_text("{}")
+        assert Path(staging.folder).parent == tmp_path / "new"
+        staging.clear()
+        assert not list(Path(staging.folder).rglob("*.json"))
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_a_dry_run_leaves_the_target_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Staging(None) as staging:
+        assert not Path(staging.folder).is_relative_to(tmp_path)
+        folder = staging.folder
+    assert not os.path.exists(folder)
+
+
+def test_what_a_killed_call_left_is_removed_and_what_a_living_one_has_stays(tmp_path: Path) -> None:
+    left = tmp_path / ".migrate-left.evalstream"
+    left.mkdir()
+    (left / "lock").touch()
+    (left / "rows").write_text("x")
+    alien = tmp_path / ".migrate-alien.evalstream"
+    alien.mkdir()
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Event(), context.Event()
+    other = context.Process(target=_held, args=(str(tmp_path), ready, done))
+    other.start()
+    try:
+        assert ready.wait(30)
+        with Staging(str(tmp_path)) as staging:
+            folders = set(tmp_path.iterdir())
+            assert left not in folders
+            assert alien in folders
+            assert len(folders) == 3
+            assert Path(staging.folder) in folders
+    finally:
+        done.set()
+        other.join()
+    assert list(tmp_path.iterdir()) == [alien]
+
+
+def test_a_file_is_never_placed_over_another(tmp_path: Path) -> None:
+    staged, target = tmp_path / "staged", tmp_path / "a" / "target"
+    staged.write_text("new")
+    place(str(staged), str(target))
+    assert target.read_text() == "new"
+    assert not staged.exists()
+    staged.write_text("newer")
+    with pytest.raises(FileExistsError):
+        place(str(staged), str(target))
+    assert target.read_text() == "new"
+
+
+def test_without_links_a_file_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refuse)
+    staged, target = tmp_path / "staged", tmp_path / "target"
+    staged.write_text("new")
+    place(str(staged), str(target))
+    assert target.read_text() == "new"
+    staged.write_text("newer")
+    with pytest.raises(FileExistsError):
+        place(str(staged), str(target))
+    assert target.read_text() == "new"
