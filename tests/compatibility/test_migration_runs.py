@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,18 +10,17 @@ from typing import Any
 import pytest
 from aggregate_reference import Supplied as Given
 from aggregate_reference import migrate_aggregate
+from changed_runs import errors_in, files_of, link_cases, older
 from corpus import CORPUS, expectations, needs_corpus
 from migration_reference import Facts, migrate_row
 from odd_run import Source
 from odd_sources import sources
 from rows import aggregate_of, bytes_of, hashed, sound_rows
-from spelled_json import differences, parse
+from spelled_json import differences, leaves, parse
 from upstream import needs_upstream, said_of
 
-import evalstream
 from evalstream.api_changes import migrate
 from evalstream.batch.rewriting.outcome import Outcome, Status
-from evalstream.model.finding import Severity
 
 ALL = ("all",)
 HASHES = {"ES401", "ES403", "ES404", "ES405"}
@@ -34,18 +32,6 @@ LEGITIMATE = {
     "ES601": "the evaluation_id was decided",
 }
 """The errors of sources that a migration mends, and how."""
-
-
-def files_of(folder: Path) -> dict[Path, tuple[bytes, int]]:
-    """Return the files below a folder with their contents and times."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
-
-
-def errors_in(path: Path, **more: Any) -> Counter[str]:
-    """Count the errors that a check finds, by code."""
-    report = evalstream.check(path, max_findings=0, jobs=1, **more)
-    return Counter(found.code for found in report if found.severity is Severity.ERROR)
 
 
 def migrated(source: Path, target: Path, **how: Any) -> list[Outcome]:
@@ -128,29 +114,6 @@ def test_md5_hashes_need_to_be_computed_again(rehash: str, tmp_path: Path) -> No
     (outcome,) = migrated(source.written(tmp_path / "a"), tmp_path / "b", rehash=rehash)
     assert (outcome.status is Status.WRITTEN) == (rehash == "json-list"), outcome.reasons
     assert ("ES405" in " ".join(outcome.reasons)) == (rehash == "keep")
-
-
-def link_cases() -> list[str]:
-    """Return the names of the faulty pairs of the corpus."""
-    return [case["case"] for case in expectations("link-cases/expected.json").get("cases", [])]
-
-
-def older(case: str, folder: Path) -> Path:
-    """Copy a faulty pair as one of version 0.2.2; what was sealed right stays so."""
-    expected = expectations("link-cases/expected.json")
-    shutil.copytree(CORPUS / "link-cases" / case, folder)
-    rows, aggregate = folder / expected["samples_path"], folder / expected["aggregate_path"]
-    data = rows.read_bytes() if rows.exists() else b""
-    text = aggregate.read_bytes().replace(b'"0.3.0"', b'"0.2.2"')
-    aged = data.replace(b'"0.3.0"', b'"0.2.2"')
-    for algorithm in ("sha256", "md5"):
-        old, new = (hashlib.new(algorithm, one).hexdigest() for one in (data, aged))
-        text = text.replace(old.encode(), new.encode())
-        text = text.replace(old.upper().encode(), new.upper().encode())
-    aggregate.write_bytes(text)
-    if rows.exists():
-        rows.write_bytes(aged)
-    return folder
 
 
 @needs_corpus
@@ -255,3 +218,74 @@ def test_upstream_accepts_what_was_migrated(store: tuple[Path, dict[str, Outcome
     }
     assert {path.stem.removesuffix("_samples") for path in refused} == broken
     assert len(broken) == 9
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Outcome]]:
+    """Migrate all aggregates of the corpus that have no file of rows."""
+    target = tmp_path_factory.mktemp("single")
+    made: dict[str, Outcome] = {}
+    for one in expectations("eee-aggregates/expected.json")["files"]:
+        path = CORPUS / "eee-aggregates" / one["file"]
+        (made[one["file"]],) = migrate(
+            path, target, fill=True, decide=ALL, collection="some"
+        ).outcomes
+    return target, made
+
+
+@needs_corpus
+def test_single_aggregates_are_migrated_or_refused_for_what_is_wrong_with_them(
+    single: tuple[Path, dict[str, Outcome]],
+) -> None:
+    target, made = single
+    assert Counter(outcome.status for outcome in made.values()) == {
+        Status.WRITTEN: 57,
+        Status.REFUSED: 26,
+    }
+    for name, outcome in made.items():
+        if outcome.status is Status.REFUSED and "does not pass" in outcome.reasons[0]:
+            codes = {reason.split()[0] for reason in outcome.reasons[1:]}
+            assert codes <= errors_in(CORPUS / "eee-aggregates" / name).keys()
+    assert not errors_in(target, profile="datastore")
+
+
+@needs_corpus
+def test_listed_samples_become_rows(single: tuple[Path, dict[str, Outcome]]) -> None:
+    _, made = single
+    count = 0
+    for name, outcome in made.items():
+        source = parse((CORPUS / "eee-aggregates" / name).read_bytes())
+        samples = source.get("detailed_evaluation_results_per_samples")
+        if outcome.status is not Status.WRITTEN or not isinstance(samples, list):
+            continue
+        aggregate = Path(outcome.target or "")
+        text = aggregate.with_name(f"{aggregate.stem}_samples.jsonl").read_text(encoding="utf-8")
+        rows = [parse(line) for line in text.split("\n")[:-1]]
+        assert len(rows) == len(samples) == outcome.row_count
+        for sample, row in zip(samples, rows, strict=True):
+            assert leaves(sample).keys() - {"null"} <= leaves(row).keys()
+            truth = sample["ground_truth"]
+            truths = truth if isinstance(truth, list) else [truth]
+            is_right = sample["response"] in truths
+            assert (row["sample_id"], row["input"]["raw"]) == (sample["sample_id"], sample["input"])
+            assert (row["input"]["reference"], row["output"]["raw"]) == (
+                truths,
+                [sample["response"]],
+            )
+            assert row["evaluation"]["is_correct"] == is_right
+            assert row["evaluation"]["score"].spelling == str(int(is_right))
+        kept = parse(aggregate.read_bytes())
+        claims = [one["score_details"]["score"].spelling for one in kept["evaluation_results"]]
+        mean = sum(row["evaluation"]["is_correct"] for row in rows) / len(rows)
+        assert any(abs(float(claim) - mean) < 1e-9 for claim in claims)
+        count += 1
+    assert count == 7
+
+
+@needs_upstream
+@needs_corpus
+def test_upstream_accepts_migrated_aggregates(single: tuple[Path, dict[str, Outcome]]) -> None:
+    target, _ = single
+    files = sorted(path for path in files_of(target) if path.suffix in {".json", ".jsonl"})
+    said = dict(zip(files, said_of(files), strict=True))
+    assert {path: one for path, one in said.items() if one.refused} == {}
