@@ -67,11 +67,13 @@ def test_the_annotation_form_of_a_version_becomes_its_number() -> None:
     assert repaired(row, codes=CODES - {"ES215"}) == row
 
 
-def test_unknown_versions_are_not_rewritten() -> None:
-    row = row_of("0.2.0", schema_version="9.9", sample_hash=None)
-    new = repaired(row)
+def test_unknown_versions_stay_and_are_repaired_by_the_nearest_one() -> None:
+    row = row_of("0.3.0", schema_version="9.9", sample_hash=None, evaluation_result_id=None)
+    new = repaired(row, "0.2.0")
     assert new["schema_version"] == "9.9"
-    assert "sample_hash" not in new
+    # The nearest version allows the one null and not the other.
+    assert new["sample_hash"] is None
+    assert "evaluation_result_id" not in new
 
 
 def test_an_id_is_rewritten_only_on_demand() -> None:
