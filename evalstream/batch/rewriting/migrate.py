@@ -18,10 +18,11 @@ from evalstream.io.file_state import file_state
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.progress import Progress
+from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.options import Options
-from evalstream.model.run import NoInput, Run
+from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import counted
 
@@ -76,11 +77,16 @@ def _migrate(run: Run, job: MigrationJob, outcome: Outcome) -> None:
         outcome.needs = migration.needs
         raise ValueError(counted(len(migration.needs), "value") + " must be supplied")
     digest = hashlib.sha256(text).hexdigest()
-    if run.rows is not None and _may_be_there(migration, job):
+    if _is_file(run.rows) and run.rows is not None and _may_be_there(migration, job):
         name = migration.name(digest, _sha256(run.rows))
         if _is_there(migration, name, job, outcome):
             return
     _rewrite(run, migration, digest, job, outcome)
+
+
+def _is_file(rows: str | None) -> bool:
+    """Tell whether rows can be read twice."""
+    return rows is not None and rows != STDIN and not is_remote(rows)
 
 
 def _rewrite(
@@ -132,6 +138,8 @@ def _rows(
     if run.rows is None:
         return None
     is_checked = bool(migration.hidden_rules)
+    if is_checked and not _is_file(run.rows):
+        raise ValueError("a new sample_hash needs rows in a file on this machine")
     state = file_state(run.rows) if is_checked else None
     unchecked = _refuse_hidden(run, migration, job)
     rows = rewrite_rows(
