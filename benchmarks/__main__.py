@@ -9,6 +9,7 @@ SUITES = {
     "validators": "benchmarks.suites.validators",
     "streams": "benchmarks.suites.streams.suite",
     "batches": "benchmarks.suites.batches.suite",
+    "changes": "benchmarks.suites.changes",
     "cluster": "benchmarks.suites.cluster",
     "generate": "benchmarks.generate.runs",
 }

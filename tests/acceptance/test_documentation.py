@@ -29,7 +29,18 @@ TEXTS = {path: path.read_text(encoding="utf-8") for path in PAGES}
 NAMES = {path: str(path.relative_to(REPOSITORY)) for path in PAGES}
 SESSIONS = [path for path in PAGES if "```console\n" in TEXTS[path]]
 DECISIONS = "".join(text for path, text in TEXTS.items() if path.parent.name == "decisions")
-COMMANDS = ("check", "seal", "salvage", "merge", "rules", "formats", "ledger", "schema")
+COMMANDS = (
+    "check",
+    "seal",
+    "salvage",
+    "fix",
+    "migrate",
+    "merge",
+    "rules",
+    "formats",
+    "ledger",
+    "schema",
+)
 FOREIGN_TOOLS = "cluster.md"
 """This page shows the options of Slurm, Dask and Kubernetes, too."""
 PACKAGE = REPOSITORY / "evalstream"

@@ -1,0 +1,128 @@
+"""Measures runs that are migrated and repaired, beside a check of the same runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from benchmarks.contenders.evalstream import CHECK, REPORT
+from benchmarks.generate.runs import Run, generate
+from benchmarks.harness.budgets import Budget
+from benchmarks.harness.measure import Measurement, warm
+from benchmarks.harness.results import exit_code, parser_of, run_sections
+from benchmarks.harness.rounds import ROWS_LEFT_OUT, Task, WrongAnswer, measured
+from benchmarks.harness.tables import Section, speed_columns
+
+EVALSTREAM = [sys.executable, "-m", "evalstream"]
+MIXES = ("lm-eval-0.2.0", "mixed")
+"""Rows with three nulls each, as a converter wrote them, and sound rows of several shapes."""
+
+SLOWEST = 3.0
+"""How many times as long as the check of its source a migration may take."""
+
+MOST_MEGABYTES = 200
+"""Workers hand back rewritten blocks, which a check does not have."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How many bytes of rows there are, and how often each command is timed."""
+
+    size: int
+    rounds: int
+    judges: bool
+
+
+FULL = Scale(10**9, 5, judges=True)
+QUICK = Scale(60 * 10**6, 1, judges=False)
+
+
+def migration(folder: Path, scale: Scale) -> Section:
+    """Migrate runs of version 0.2.0, with one worker and with two."""
+    section = Section("Migration to 0.3.0", speed_columns("run", floor="check"))
+    target = folder / "migrated"
+    words = ["--to", str(target), "--collection", "bench", "--fill", "--decide", "all"]
+    for mix in MIXES:
+        run = _run(folder, mix, scale)
+        for jobs in ("1", "2"):
+            command = [*EVALSTREAM, "migrate", *_files(run), *words, "--jobs", jobs]
+            proves = partial(_migrated, run, target)
+            task = _task(f"migrate {mix}, {jobs} workers", command, run, jobs, proves)
+            ratio = _ratio(section, task, scale)
+            section.hold(Budget(task.name, SLOWEST, "checks"), ratio, judges=scale.judges)
+    return section
+
+
+def repair(folder: Path, scale: Scale) -> Section:
+    """Repair runs in a copy, with one worker and with two."""
+    section = Section("Repair", speed_columns("run", floor="check"))
+    run, target = _run(folder, MIXES[0], scale), folder / "repaired"
+    for jobs in ("1", "2"):
+        command = [*EVALSTREAM, "fix", *_files(run), "--to", str(target), "--jobs", jobs]
+        proves = partial(_repaired, run, target)
+        _ratio(section, _task(f"fix, {jobs} workers", command, run, jobs, proves), scale)
+    return section
+
+
+SECTIONS = {section.__name__: section for section in (migration, repair)}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print the tables, and return 1 if a budget is missed or an answer is wrong."""
+    options = parser_of("changes", __doc__, SECTIONS).parse_args(arguments)
+    scale = QUICK if options.quick else FULL
+    sections = {name: partial(section, scale=scale) for name, section in SECTIONS.items()}
+    return exit_code(run_sections(sections, options))
+
+
+def _ratio(section: Section, task: Task, scale: Scale) -> float | None:
+    """Measure a task and return its ratio to a check, None for a wrong answer."""
+    try:
+        numbers = measured(task, scale.rounds)
+    except WrongAnswer as error:
+        section.fail(task.name, error)
+        return None
+    section.take(task.name, numbers, task.size)
+    section.hold(Budget(f"peak memory, {task.name}", MOST_MEGABYTES, "MB"), numbers.peak_megabytes)
+    return median(numbers.ratios)
+
+
+def _run(folder: Path, mix: str, scale: Scale) -> Run:
+    run = generate(folder.parent / mix, size=scale.size, mix=mix, version="0.2.0", seed=1)
+    warm(run.rows_path)
+    return run
+
+
+def _files(run: Run) -> list[str]:
+    return [str(run.rows_path), "--aggregate", str(run.aggregate_path)]
+
+
+def _task(name: str, command: list[str], run: Run, jobs: str, proves: object) -> Task:
+    check = [*CHECK, *_files(run), *REPORT, "--jobs", jobs, "--exit-zero"]
+    floor = Task("check", check, run.bytes)
+    return Task(name, command, run.bytes, floor, proves)  # type: ignore[arg-type]
+
+
+def _migrated(run: Run, target: Path, _taken: Measurement) -> None:
+    """Raise WrongAnswer unless a result has all rows; delete it."""
+    (aggregate,) = target.glob("data/*/*/*/*.json")
+    total = json.loads(aggregate.read_bytes())["detailed_evaluation_results"]["total_rows"]
+    shutil.rmtree(target)
+    if total != run.rows:
+        raise WrongAnswer(ROWS_LEFT_OUT)
+
+
+def _repaired(run: Run, target: Path, _taken: Measurement) -> None:
+    """Raise WrongAnswer unless a result has all rows; delete it."""
+    (rows,) = target.rglob("*.jsonl")
+    with rows.open("rb") as file:
+        total = sum(block.count(b"\n") for block in iter(partial(file.read, 1 << 20), b""))
+    shutil.rmtree(target)
+    if total != run.rows:
+        raise WrongAnswer(ROWS_LEFT_OUT)
