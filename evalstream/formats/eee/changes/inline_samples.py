@@ -184,4 +184,5 @@ def _confirms(mean: float, written: str) -> bool:
     _, _, decimals = written.lower().partition("e")[0].partition(".")
     digits = MOST_DIGITS if "e" in written.lower() else len(decimals)
     digits = min(max(digits, FEWEST_DIGITS), MOST_DIGITS)
-    return abs(float(written) - mean) <= 0.5 * 10**-digits * (1 + 1e-9)
+    tolerance: float = 0.5 * 10.0**-digits
+    return abs(float(written) - mean) <= tolerance * (1 + 1e-9)
