@@ -27,7 +27,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = tmp_path_factory.mktemp("source")
     place = store / "data" / "tiny-arithmetic" / "acme" / "acorn-7b"
     place.mkdir(parents=True)
-    for number, count in enumerate((8, 16, 24, 12_000)):
+    for number, count in enumerate((8, 16, 24, 5_000)):
         rows = sound_rows(count=count)
         for row in rows:
             row["evaluation_id"] = f"foreign-{number}"
