@@ -229,6 +229,10 @@ def _place(
     Raises Stopped before anything is moved, CannotWrite, and ValueError if the place is taken.
     """
     STOPPING.check()
+    taken = f"{aggregate_path} was written meanwhile"
+    if os.path.lexists(os.path.join(folder, aggregate_path)):
+        # Another call finished first, perhaps with other options: its rows must stay.
+        raise ValueError(taken)
     try:
         if rows is not None:
             target = os.path.join(folder, rows_path)
@@ -238,7 +242,7 @@ def _place(
             sync_folder(os.path.dirname(target))
         place(aggregate, os.path.join(folder, aggregate_path))
     except FileExistsError as error:
-        raise ValueError(f"{aggregate_path} was written meanwhile") from error
+        raise ValueError(taken) from error
     except OSError as error:
         raise CannotWrite(f"{folder}: {error.strerror or error}") from error
 

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 KNOWN: Final = ("sample_id", "input", "prompt", "ground_truth", "response", "choices")
 
-TOLERANCE: Final = 5e-4
-"""How far a claimed score may be from the mean that confirms it: three digits, rounded."""
+FEWEST_DIGITS: Final = 3
+"""Number of decimals to which a claimed score agrees with the mean that confirms it, at least."""
+
+MOST_DIGITS: Final = 9
+"""Number of decimals that the error of float sums leaves right."""
 
 
 class InlineSamples:
@@ -71,8 +74,7 @@ class InlineSamples:
         for result in self._results():
             score = result.value("score_details", "score")
             is_number = score is not None and score.type is JsonType.NUMBER
-            claimed = float(self._written(score)) if is_number and score is not None else None
-            if claimed is not None and abs(claimed - mean) < TOLERANCE:
+            if is_number and score is not None and _confirms(mean, self._written(score)):
                 return
         raise AggregateRefused(
             "no result claims the score that equality of response and ground truth gives to the "
@@ -98,7 +100,7 @@ class InlineSamples:
             "sample_id": self._id(sample),
             "interaction_type": "single_turn",
             "input": {
-                "raw": aggregate.string_of(sample, "input") or "",
+                "raw": self._input(sample),
                 "reference": self._texts(sample.value("ground_truth")),
             },
             "output": {"raw": [answer]},
@@ -122,6 +124,12 @@ class InlineSamples:
         kept = dict(self._kept(sample, has_choices=bool(texts)))
         return row | ({"metadata": kept} if kept else {})
 
+    def _input(self, sample: Node) -> str:
+        given = self._aggregate.string_of(sample, "input")
+        if given is None:
+            raise AggregateRefused("the input of a sample it lists is not text")
+        return given
+
     def _kept(self, sample: Node, *, has_choices: bool) -> Iterator[tuple[str, str]]:
         """Iterate over the texts of members that rows have no place for."""
         for member in sample.members:
@@ -129,6 +137,8 @@ class InlineSamples:
             is_pairs = member.name == "choices" and self._has_pairs(member.value)
             has_place = member.name in KNOWN and not is_pairs
             if member.name == "choices" and not has_choices:
+                has_place = False
+            if member.name == "prompt" and member.value.type is not JsonType.TEXT:
                 has_place = False
             if is_null or has_place:
                 continue
@@ -167,3 +177,12 @@ class InlineSamples:
 
     def _written(self, node: Node) -> str:
         return self._text[node.start : node.end]
+
+
+def _confirms(mean: float, written: str) -> bool:
+    """Tell whether a score is a mean, rounded to the decimals that are written."""
+    _, _, decimals = written.lower().partition("e")[0].partition(".")
+    digits = MOST_DIGITS if "e" in written.lower() else len(decimals)
+    digits = min(max(digits, FEWEST_DIGITS), MOST_DIGITS)
+    tolerance: float = 0.5 * 10.0**-digits
+    return abs(float(written) - mean) <= tolerance * (1 + 1e-9)
