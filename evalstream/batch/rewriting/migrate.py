@@ -94,7 +94,8 @@ def _rewrite(
 ) -> None:
     """Write the new rows and the new aggregate, check them, and give them their places."""
     rows = _rows(run, migration, job, outcome)
-    rows_digest = None if rows is None else rows.source["stored"]["sha256"]
+    # Rows made of listed samples have no source of their own.
+    rows_digest = None if rows is None else rows.source.get("stored", {}).get("sha256")
     name = migration.name(digest, rows_digest)
     if _is_there(migration, name, job, outcome):
         return
@@ -128,13 +129,14 @@ def _rows(
     target = os.path.join(job.staging.folder, STAGED_ROWS)
     inline = migration.inline_rows()
     if inline is not None:
+        if run.rows is not None:
+            raise ValueError("the aggregate lists samples itself, and has a rows file as well")
         with Output(target) as output:
             output.write(inline.data)
         sha256 = hashlib.sha256(inline.data).hexdigest()
         outcome.row_count = inline.rows
         outcome.row_changes.merge(inline.tally)
-        stored = {"stored": {"sha256": sha256}}
-        return RewrittenRows("", inline.rows, stored, {"sha256": sha256}, "jsonl")
+        return RewrittenRows("", inline.rows, {}, {"sha256": sha256}, "jsonl")
     if run.rows is None:
         return None
     is_checked = bool(migration.hidden_rules)
