@@ -8,7 +8,7 @@ from typing import Final
 
 from evalstream.batch.rewriting.outcome import Outcome, Status
 from evalstream.batch.rewriting.result_check import check_result
-from evalstream.batch.rewriting.staging import Staging, place, sync_folder
+from evalstream.batch.rewriting.staging import Staging, locked, place, sync_folder
 from evalstream.batch.single import check_any
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.rewriting import Migrator, RunMigration
@@ -231,18 +231,18 @@ def _place(
     Raises Stopped before anything is moved, CannotWrite, and ValueError if the place is taken.
     """
     STOPPING.check()
+    target = os.path.join(folder, aggregate_path)
     taken = f"{aggregate_path} was written meanwhile"
-    if os.path.lexists(os.path.join(folder, aggregate_path)):
-        # Another call finished first, perhaps with other options: its rows must stay.
-        raise ValueError(taken)
     try:
-        if rows is not None:
-            target = os.path.join(folder, rows_path)
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            # Rows without an aggregate are those of a call that was killed here.
-            os.replace(rows, target)
-            sync_folder(os.path.dirname(target))
-        place(aggregate, os.path.join(folder, aggregate_path))
+        with locked(os.path.dirname(target)):
+            if os.path.lexists(target):
+                # Another call finished first, perhaps with other options: its rows must stay.
+                raise ValueError(taken)
+            if rows is not None:
+                # Rows without an aggregate are those of a call that was killed here.
+                os.replace(rows, os.path.join(folder, rows_path))
+                sync_folder(os.path.dirname(target))
+            place(aggregate, target)
     except FileExistsError as error:
         raise ValueError(taken) from error
     except OSError as error:

@@ -6,7 +6,8 @@ import fcntl
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from evalstream.io.temporary import ENDING
@@ -69,6 +70,19 @@ def place(staged: str, target: str) -> None:
     else:
         os.unlink(staged)
     sync_folder(os.path.dirname(target))
+
+
+@contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """Make a folder and keep other calls from placing files in it, where it can be locked."""
+    os.makedirs(folder, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(folder: str) -> None:

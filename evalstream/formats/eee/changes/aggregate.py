@@ -40,6 +40,7 @@ from evalstream.parsing.json_tree import (
     parse_tree,
     quoted,
 )
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.reshape import reshape
 
 SEALED: Final = "detailed_evaluation_results"
@@ -243,7 +244,8 @@ class AggregateMigration:
             raise AggregateRefused("schema_version is missing")
         if declared not in versions.DECLARED:
             known = ", ".join(versions.DECLARED)
-            raise AggregateRefused(f"version {declared} is not known; known are {known}")
+            name = f"version {declared}" if _VERSION.fullmatch(declared) else "schema_version"
+            raise AggregateRefused(f"{name} is not known; known are {known}")
         if versions.DECLARED.index(declared) > versions.DECLARED.index(self._target):
             raise AggregateRefused(f"version {declared} is newer than {self._target}")
         return declared
@@ -270,6 +272,9 @@ class AggregateMigration:
         value = self._tree.value(*path)
         return None if value is None else self.text[value.start : value.end]
 
+
+_VERSION: Final = LazyPattern(r"v?[0-9]{1,4}(\.[0-9]{1,4}){0,3}")
+"""What reports may show of an unknown version, where the value may be any text."""
 
 _JOINING: Final = ("evaluation_name", "evaluation_result_id")
 
