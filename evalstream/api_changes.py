@@ -15,10 +15,11 @@ from evalstream.batch.rewriting.outcome import Outcome
 from evalstream.batch.rewriting.staging import Staging
 from evalstream.batch.shards import shard_of
 from evalstream.discovery.inputs import find_all
+from evalstream.discovery.patterns import is_pattern, literal_folder
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
-from evalstream.model.data_class import DataClass, field, replace
+from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
@@ -27,6 +28,19 @@ from evalstream.model.run import NoInput, Run
 Input = str | os.PathLike[str]
 
 NEWEST: Final = "0.3.0"
+
+KEPT_OPTIONS: Final = (
+    "jobs",
+    "executor",
+    "dask_address",
+    "dask_scheduler_file",
+    "engine",
+    "exclude",
+    "max_line_bytes",
+    "memory_limit",
+    "show_values",
+)
+"""The options of a check that hold for checks of sources and results, too."""
 
 
 class ChangedRuns(DataClass):
@@ -90,7 +104,7 @@ def migrate(
         raise UsageError("--to is a folder on this machine, not a URL")
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(f"{folder} is not a folder")
-    chosen = replace(options or Options(), max_findings=0)
+    chosen = _unweakened(options)
     names = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     beside = None if aggregate is None else os.fspath(aggregate)
     found = find_all((os.fspath(name) for name in names), beside, None, chosen)
@@ -153,7 +167,7 @@ def fix(
     given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     names = [os.fspath(name) for name in given]
     folder = None if to is None else os.path.abspath(os.fspath(to))
-    chosen = replace(options or Options(), max_findings=0)
+    chosen = _unweakened(options)
     beside = None if aggregate is None else os.fspath(aggregate)
     runs = ChangedRuns()
     take = runs.outcomes.append if show is None else show
@@ -162,7 +176,7 @@ def fix(
             repaired_codes(select, unsafe=unsafe),
             write or folder is not None,
             folder,
-            _root_of(names),
+            _root_of(names if beside is None else [*names, beside]),
             chosen,
             bar,
         )
@@ -186,8 +200,15 @@ def repaired_codes(select: Sequence[str], *, unsafe: bool) -> frozenset[str]:
     return chosen
 
 
+def _unweakened(options: Options | None) -> Options:
+    """Return workers and limits; what selects rules or schemas would hide what results violate."""
+    given = options or Options()
+    return Options(max_findings=0, **{name: getattr(given, name) for name in KEPT_OPTIONS})
+
+
 def _root_of(names: Sequence[str]) -> str:
     """Return the folder that all inputs share: a folder that is named, or that of a file."""
-    paths = [os.path.abspath(name) for name in names if not is_remote(name)]
+    local = [name for name in names if not is_remote(name)]
+    paths = [os.path.abspath(literal_folder(name) if is_pattern(name) else name) for name in local]
     folders = [path if os.path.isdir(path) else os.path.dirname(path) for path in paths]
     return os.path.commonpath(folders) if folders else os.getcwd()

@@ -34,6 +34,13 @@ def is_pattern(path: str) -> bool:
     return _WILD_IN_URL.search(split_root(path)[1]) is not None and not is_readable(path)
 
 
+def literal_folder(pattern: str) -> str:
+    """Return the part of a local pattern before its first wildcard: the folder of all matches."""
+    parts = pattern.split("/")
+    first = next(at for at, part in enumerate([*parts, "*"]) if WILD.search(part))
+    return "/".join(parts[:first]) or ("/" if pattern.startswith("/") else ".")
+
+
 def is_many(path: str) -> bool:
     """Tell whether the name of an input stands for many files."""
     return path.endswith("/") if is_remote(path) else is_pattern(path)

@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from changed_runs import files_of
 from commands import command, environment
 from rows import aggregate_of, bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.api_changes import ChangedRuns, fix
+from evalstream.batch.rewriting.fix import FixJob
 from evalstream.batch.rewriting.outcome import Status
+from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotWrite, UsageError
 from evalstream.model.options import Options
 
@@ -323,3 +326,43 @@ def test_check_says_how_much_is_fixable(tmp_path: Path) -> None:
     assert report["runs"][0]["fixable"] == {"ES204": 8}
     schema = ran(tmp_path, "check", rows.name, "--schema-version", "0.2.0")
     assert "fixable" not in schema[1]
+
+
+def test_a_copy_never_leaves_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "rows").mkdir()
+    rows, aggregate = write_run(tmp_path / "rows", MARK + bytes_of(sound_rows()), count=8)
+    other = tmp_path / "aggregates" / aggregate.name
+    other.parent.mkdir()
+    aggregate.rename(other)
+    edit(other, file_path=f"rows/{rows.name}")
+    before = files_of(tmp_path)
+    (outcome,) = fix(rows, aggregate=other, to=tmp_path / "a" / "b", options=ALONE).outcomes
+    assert outcome.status is Status.WRITTEN
+    assert (tmp_path / "a" / "b" / "aggregates" / aggregate.name).is_file()
+    assert (tmp_path / "a" / "b" / "rows" / rows.name).is_file()
+    for pattern in ("rows/*.jsonl", "*/*.jsonl"):
+        fix(str(tmp_path / pattern), to=tmp_path / "a" / "c", options=ALONE)
+    written = {path for path in files_of(tmp_path) if path not in before}
+    assert {path.relative_to(tmp_path).parts[:2] for path in written} <= {("a", "b"), ("a", "c")}
+
+
+def test_the_matches_of_a_pattern_keep_their_folders(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / "in" / name).mkdir(parents=True)
+        write_run(tmp_path / "in" / name, MARK + bytes_of(sound_rows()), count=8)
+    fix(str(tmp_path / "in" / "*" / "*.jsonl"), to=tmp_path / "out", options=ALONE)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"one", "two"}
+    assert evalstream.check(tmp_path / "out").passed
+
+
+def test_an_aggregate_outside_the_shared_folder_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    (folder / "rows").mkdir(parents=True)
+    rows, aggregate = write_run(folder, MARK + bytes_of(sound_rows()), count=8)
+    edit(aggregate, file_path=f"rows/{rows.name}")
+    rows.rename(folder / "rows" / rows.name)
+    codes, root = frozenset[str](), str(folder / "rows")
+    job = FixJob(codes, True, str(tmp_path / "out"), root, ALONE, Progress(shown=False))
+    assert job.target(str(folder / "rows" / "x")) == str(tmp_path / "out" / "x")
+    with pytest.raises(ValueError, match="the folder that all inputs share"):
+        job.target(str(aggregate))

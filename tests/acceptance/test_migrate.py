@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from rows import aggregate_of, bytes_of, sound_rows
 
 import evalstream
 from evalstream import ChangedRuns, Outcome, migrate
+from evalstream.batch.rewriting import result_check
 from evalstream.batch.rewriting.outcome import Status
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import CannotWrite, UsageError
 from evalstream.model.options import Options
 
 ALONE = Options(jobs=1)
@@ -270,3 +272,68 @@ def test_aggregates_alone_are_migrated_and_said_to_be_unconfirmed(tmp_path: Path
     path.write_text(json.dumps(document))
     outcome = only(migrated(old, tmp_path / "new"))
     assert outcome.exit_code == 0
+
+
+def test_a_failure_between_both_files_leaves_neither(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    old = source(tmp_path / "old")
+    migrated(old, tmp_path / "new")
+    (complete,) = (tmp_path / "new").rglob("*.json")
+    name = complete.name
+    real = os.rename
+
+    def rename(one: str, other: str) -> None:
+        full() if str(other).endswith(name) else real(one, other)
+
+    monkeypatch.setattr(os, "link", full)
+    monkeypatch.setattr(os, "rename", rename)
+    with pytest.raises(CannotWrite, match="No space left"):
+        migrated(old, tmp_path / "newer")
+    assert not [path for path in (tmp_path / "newer").rglob("*") if path.is_file()]
+
+
+def test_a_result_that_another_call_wrote_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = source(tmp_path / "old"), tmp_path / "new"
+    checked = result_check.check_any
+
+    def check_while_another_call_writes(*given: Any) -> Any:
+        monkeypatch.undo()
+        assert only(migrated(old, new)).status is Status.WRITTEN
+        files.update(files_of(new / "data"))
+        return checked(*given)
+
+    files: dict[Path, Any] = {}
+    monkeypatch.setattr(result_check, "check_any", check_while_another_call_writes)
+    outcome = only(migrated(old, new, rehash="json-list"))
+    assert outcome.status is Status.PRESENT
+    assert outcome.exit_code == 0
+    assert files_of(new / "data") == files
+    assert evalstream.check(new).passed
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"), [("0.0.1", "version 0.0.1 is not"), ("a value", "schema_version is not")]
+)
+def test_only_versions_are_named(tmp_path: Path, declared: str, said: str) -> None:
+    old = source(tmp_path / "old")
+    (path,) = old.rglob("*.json")
+    path.write_text(path.read_text().replace('"0.2.0"', f'"{declared}"'))
+    (reason,) = only(migrated(old, tmp_path / "new")).reasons
+    assert reason.startswith(said)
+    assert declared in reason or declared == "a value"
+
+
+def test_a_total_that_is_not_a_number_is_refused_without_its_value(tmp_path: Path) -> None:
+    old = source(tmp_path / "old")
+    (path,) = old.rglob("*.json")
+    document = json.loads(path.read_bytes())
+    document["detailed_evaluation_results"]["total_rows"] = "eight"
+    path.write_text(json.dumps(document))
+    (reason,) = only(migrated(old, tmp_path / "new")).reasons
+    assert reason == "total_rows is not a number, but there are 8 rows (ES503)"

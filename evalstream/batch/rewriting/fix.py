@@ -36,6 +36,7 @@ from evalstream.model.uninterrupted import uninterrupted
 
 OTHER_FORMAT: Final = "there are no repairs for the format {}"
 NOT_A_FILE: Final = "only files on this machine can be fixed"
+OUTSIDE: Final = "{} lies outside {}, the folder that all inputs share; name a folder around both"
 SALVAGE: Final = "see evalstream salvage"
 SYNTAX: Final = "ES1"
 DEPTH: Final = 6
@@ -57,11 +58,14 @@ class FixJob(DataClass):
     progress: Progress
 
     def target(self, path: str) -> str:
-        """Return where the repaired form of a file goes."""
+        """Return where the repaired form of a file goes. Raises ValueError for no place."""
         if self.folder is None:
             # The target of a link is replaced, not the link.
             return os.path.realpath(path)
-        return os.path.join(self.folder, os.path.relpath(os.path.abspath(path), self.root))
+        relative = os.path.relpath(os.path.abspath(path), self.root)
+        if relative.split(os.sep)[0] == os.pardir:
+            raise ValueError(OUTSIDE.format(printable(path), printable(self.root)))
+        return os.path.join(self.folder, relative)
 
 
 def fix_any(found: Run | NoInput, job: FixJob) -> Outcome:
@@ -92,6 +96,7 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
     if not codes:
         _leave(before, outcome)
         return
+    targets = [job.target(path) for path in (run.rows, run.aggregate) if path is not None]
     text = None if run.aggregate is None else document_bytes(run.aggregate)
     repair = main_format().repair(text, codes)
     with Staging(_staging_place(run, job)) as staging:
@@ -99,7 +104,7 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
         if not outcome.row_changes and not outcome.document_changes:
             _leave(before, outcome)
             return
-        outcome.target = job.target(run.rows or run.aggregate or "")
+        outcome.target = targets[0]
         staged = Run(parts[0][0], parts[1][0])
         _judge(staged, before, job, staging, outcome)
         if job.writes:
@@ -244,7 +249,7 @@ def _put_in_place(run: Run, parts: tuple[Part, Part], job: FixJob) -> None:
     is_copy = job.folder is not None
     moves_rows = rows if rows_differ or is_copy else None
     moves_aggregate = aggregate if aggregate_differs or is_copy else None
-    targets = [job.target(path or "") for path in (run.rows, run.aggregate)]
+    targets = [job.target(path) if path else "" for path in (run.rows, run.aggregate)]
     if is_copy:
         for staged, target in zip((rows, aggregate), targets, strict=True):
             if staged is not None and os.path.lexists(target) and not _are_equal(staged, target):

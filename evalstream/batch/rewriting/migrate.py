@@ -25,6 +25,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import counted
+from evalstream.model.uninterrupted import uninterrupted
 
 STAGED_ROWS: Final = "rows"
 NO_AGGREGATE: Final = "rows without an aggregate cannot be migrated; --aggregate names it"
@@ -116,7 +117,12 @@ def _rewrite(
     outcome.target = aggregate_path if target is None else target
     check_result(Run(new_rows, staged), job.options, job.staging.folder, job.progress, outcome)
     if outcome.status is Status.WRITTEN and job.folder is not None:
-        _place(job.folder, new_rows, rows_path, staged, aggregate_path)
+        try:
+            _place(job.folder, new_rows, rows_path, staged, aggregate_path)
+        except FileExistsError:
+            # Another call wrote the same result meanwhile.
+            if not _is_there(migration, name, job, outcome):
+                raise
 
 
 def _rows(
@@ -228,25 +234,39 @@ def _place(
 ) -> None:
     """Move a complete run to its place, rows first: a run is there once its aggregate is.
 
-    Raises Stopped before anything is moved, CannotWrite, and ValueError if the place is taken.
+    Raises Stopped before anything is moved, CannotWrite, and FileExistsError if the aggregate is
+    there, whose rows then stay.
     """
     STOPPING.check()
-    target = os.path.join(folder, aggregate_path)
-    taken = f"{aggregate_path} was written meanwhile"
+    target, rows_target = (os.path.join(folder, path) for path in (aggregate_path, rows_path))
     try:
-        with locked(os.path.dirname(target)):
-            if os.path.lexists(target):
-                # Another call finished first, perhaps with other options: its rows must stay.
-                raise ValueError(taken)
-            if rows is not None:
-                # Rows without an aggregate are those of a call that was killed here.
-                os.replace(rows, os.path.join(folder, rows_path))
-                sync_folder(os.path.dirname(target))
-            place(aggregate, target)
-    except FileExistsError as error:
-        raise ValueError(taken) from error
+        # Signals wait, and so do other calls, which may have made other rows of the same source.
+        with uninterrupted(), locked(folder):
+            if not os.path.lexists(target):
+                _move((rows, rows_target), (aggregate, target))
+                return
     except OSError as error:
         raise CannotWrite(f"{folder}: {error.strerror or error}") from error
+    raise FileExistsError(target)
+
+
+def _move(rows: tuple[str | None, str], aggregate: tuple[str, str]) -> None:
+    """Move the rows and the aggregate of a run, or neither of them. Raises OSError."""
+    staged, target = rows
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if staged is not None:
+        # Rows without an aggregate are those of a call that was killed here.
+        os.replace(staged, target)
+        sync_folder(os.path.dirname(target))
+    try:
+        place(*aggregate)
+    except FileExistsError:
+        # A call that no lock keeps out has just written the aggregate: it needs its rows.
+        raise
+    except OSError:
+        if staged is not None:
+            os.unlink(target)
+        raise
 
 
 def _sha256(path: str) -> str:

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Final
 
 from evalstream.io.temporary import ENDING
@@ -26,11 +26,15 @@ class Staging:
     def __init__(self, target: str | None) -> None:
         if target is not None:
             os.makedirs(target, exist_ok=True)
-            _remove_abandoned(target)
-        self.folder = tempfile.mkdtemp(ENDING, PREFIX, target)
-        self._lock = os.open(os.path.join(self.folder, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
-        with suppress(OSError):
-            fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with locked(target):
+                _remove_abandoned(target)
+        with nullcontext() if target is None else locked(target):
+            self.folder = tempfile.mkdtemp(ENDING, PREFIX, target)
+            path = os.path.join(self.folder, LOCK)
+            self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+            with suppress(OSError):
+                # Not lockf, whose locks do not keep out other threads of the process.
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def __enter__(self) -> Staging:
         """Return itself."""
@@ -74,8 +78,7 @@ def place(staged: str, target: str) -> None:
 
 @contextmanager
 def locked(folder: str) -> Iterator[None]:
-    """Make a folder and keep other calls from placing files in it, where it can be locked."""
-    os.makedirs(folder, exist_ok=True)
+    """Keep other calls from what they do under this lock, where the system can lock a folder."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with suppress(OSError):
@@ -117,7 +120,7 @@ def _is_abandoned(folder: str) -> bool:
     except OSError:
         return False
     try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     finally:

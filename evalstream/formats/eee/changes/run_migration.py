@@ -26,6 +26,10 @@ from evalstream.parsing.json import UTF8_MARK, shorten
 TARGETS: Final = ("0.2.3", "0.3.0")
 """The versions that runs are migrated to: the newest one, and the one with the same schemas."""
 
+SEALED_ELSEWHERE: Final = (
+    "the aggregate lists samples itself and seals a file of rows (checksum), which is not there"
+)
+
 HASH_RULES: Final = ("ES401", "ES403", "ES404", "ES405")
 """The rules that compare sample_hash with the input, or say that it cannot be."""
 
@@ -110,7 +114,13 @@ class RunMigration:
         """
         if self._aggregate.inline_samples is None:
             return None
-        return InlineSamples(self._aggregate, self._target, self._supplied.decisions).rows()
+        made = InlineSamples(self._aggregate, self._target, self._supplied.decisions).rows()
+        if self._document.claim("checksum") is not None:
+            raise AggregateRefused(SEALED_ELSEWHERE)
+        wrong = _wrong_total(self._document, made.rows)
+        if wrong is not None:
+            raise AggregateRefused(wrong)
+        return made
 
     def wrong_seal(self, digests: Mapping[str, Mapping[str, str]], rows: int) -> str | None:
         """Return why the source's own seal is wrong, None if it is right or says nothing.

@@ -83,3 +83,9 @@ def test_without_links_a_file_is_renamed(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(FileExistsError):
         place(str(staged), str(target))
     assert target.read_text() == "new"
+
+
+def test_another_call_in_the_same_process_is_living(tmp_path: Path) -> None:
+    with Staging(str(tmp_path)) as first, Staging(str(tmp_path)) as second:
+        assert os.path.isdir(first.folder)
+        assert os.path.isdir(second.folder)
