@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
@@ -73,7 +73,7 @@ class RewrittenRows(DataClass):
 def rewrite_rows(
     path: str,
     target: Target | str | None,
-    rewriter: BlockRewriter,
+    rewriter: BlockRewriter | Callable[[bytes], BlockRewriter],
     options: Options,
     *,
     name: str | None = None,
@@ -86,6 +86,7 @@ def rewrite_rows(
 ) -> RewrittenRows:
     """Rewrite the rows of a run to a target, in constant memory; reports call them `name`.
 
+    `rewriter` may be a function that makes it from the first line of the rows.
     `target` takes bytes as they come, whether the outcome is whole or not; a path is written only
     if it is, and with None the bytes are only digested. `options` has the number of workers
     (`jobs`, `executor`) and the longest line (`max_line_bytes`). The target is compressed with
@@ -106,7 +107,8 @@ def rewrite_rows(
         chosen = opened.packed if codec == KEEP else codec
         with _opened(target, rewritten) as stream:
             written = DigestedTarget(stream, chosen, target_algorithms, _threads(options))
-            job = RewriteJob(rewriter, repairs, options.max_line_bytes)
+            chosen_rewriter = rewriter(opened.head) if callable(rewriter) else rewriter
+            job = RewriteJob(chosen_rewriter, repairs, options.max_line_bytes)
             try:
                 _Pass(opened, written, rewritten, progress or Progress(shown=False)).run(
                     job, options, algorithms

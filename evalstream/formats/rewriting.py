@@ -31,9 +31,8 @@ class RunMigration(Protocol):
     def hidden_rules(self) -> Sequence[str]:
         """The codes of rules whose findings in the source the migration would hide."""
 
-    @property
-    def rewriter(self) -> BlockRewriter:
-        """What migrates blocks of rows."""
+    def rewriter(self, first: bytes) -> BlockRewriter:
+        """Return what migrates blocks of rows, whose first line is given."""
 
     def inline_rows(self) -> RewrittenBlock | None:
         """Return rows made of samples that the aggregate lists, None without. Raises ValueError."""
@@ -56,8 +55,11 @@ class RunMigration(Protocol):
 class RunRepair(Protocol):
     """The repair of one run, whose aggregate was read, if it has one."""
 
-    def rewriter(self, version: str | None) -> BlockRewriter:
-        """Return what repairs blocks of rows; `version` is the one that most of them follow."""
+    def rewriter(self, version: str | None, first: bytes) -> BlockRewriter:
+        """Return what repairs blocks of rows, whose first line is given.
+
+        `version` is the one that most of them follow.
+        """
 
     def wrong_seal(self, digests: Mapping[str, Mapping[str, str]], rows: int) -> str | None:
         """Return why the seal of the source is wrong, None if it is right or says nothing."""

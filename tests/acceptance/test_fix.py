@@ -221,8 +221,7 @@ def test_compressed_rows_stay_compressed_and_untouched_ones_stay(tmp_path: Path)
 
 
 def test_unsafe_repairs_are_made_only_when_asked_for(tmp_path: Path) -> None:
-    made = sound_rows()
-    made[3]["evaluation_id"] = "another"
+    made = [row | {"evaluation_id": "another"} for row in sound_rows()]
     rows, aggregate = write_run(tmp_path, bytes_of(made))
     assert not evalstream.check(tmp_path).totals.fixable
     assert fixed(tmp_path).outcomes[0].status is Status.PARTLY
@@ -232,6 +231,16 @@ def test_unsafe_repairs_are_made_only_when_asked_for(tmp_path: Path) -> None:
     assert {json.loads(line)["evaluation_id"] for line in rows.read_bytes().splitlines()} == {
         wanted
     }
+
+
+def test_rows_of_several_runs_do_not_get_one_id(tmp_path: Path) -> None:
+    made = sound_rows()
+    made[3]["evaluation_id"] = "another"
+    rows, _ = write_run(tmp_path, bytes_of(made))
+    (outcome,) = fixed(tmp_path, unsafe=True).outcomes
+    assert outcome.status is Status.REFUSED
+    assert "several runs" in outcome.reasons[0]
+    assert rows.read_bytes() == bytes_of(made)
 
 
 def test_select_limits_the_repairs(tmp_path: Path) -> None:

@@ -142,6 +142,20 @@ def test_decisions_are_asked_for(tmp_path: Path) -> None:
     assert change.lines == (1, 2, 3)
 
 
+def test_rows_of_several_runs_do_not_get_one_id(tmp_path: Path) -> None:
+    old = source(tmp_path / "old")
+    (rows,), (aggregate,) = old.rglob("*.jsonl"), old.rglob("*.json")
+    lines = rows.read_bytes().replace(b"tiny-arithmetic/acme/acorn-7b/1760000000", b"another")
+    third = lines.replace(b"another", b"a third", 1)
+    for data, reason in ((third, "several runs"), (lines, None)):
+        rows.write_bytes(data)
+        document = aggregate_of("0.2.0", data, 8, rows.name)
+        aggregate.write_text(json.dumps(document))
+        outcome = only(migrated(old, tmp_path / "new", decide=["evaluation-id"]))
+        assert outcome.status is (Status.REFUSED if reason else Status.WRITTEN)
+        assert reason is None or reason in outcome.reasons[0]
+
+
 @pytest.mark.parametrize("member", ["checksum", "total_rows"])
 def test_a_wrong_seal_is_not_washed_clean(tmp_path: Path, member: str) -> None:
     old = source(tmp_path / "old")

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Collection
 from contextlib import ExitStack
+from functools import partial
 from typing import Final
 
 from evalstream.batch.rewriting.migrate import left_rows, reason_of, shown
@@ -203,7 +204,7 @@ def _rows(
     rows = rewrite_rows(
         path,
         target,
-        repair.rewriter(before.version),
+        partial(repair.rewriter, before.version),
         job.options,
         algorithms=ALGORITHMS,
         target_algorithms=ALGORITHMS,

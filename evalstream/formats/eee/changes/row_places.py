@@ -82,6 +82,12 @@ _MISPLACED: Final[tuple[tuple[Watch, ...], ...]] = (
 """Rows of unknown versions, and what a version with one transcript per row has no place for."""
 
 
+def other_ids(evaluation_id: str, foreign_id: str) -> tuple[Watch, ...]:
+    """Return the tests of rows that have neither the one evaluation_id nor the other."""
+    known = sorted({evaluation_id, foreign_id})
+    return tuple(Watch("evaluation_id", Test.DIFFERS, one) for one in known)
+
+
 def repair_place(
     version: str, codes: Collection[str], evaluation_id: str | None, *, annotated: bool = False
 ) -> RowPlace:

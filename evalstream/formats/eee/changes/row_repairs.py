@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from evalstream.formats.eee.changes.row_places import repair_place
+from evalstream.formats.eee.changes.row_places import other_ids, repair_place
+from evalstream.formats.eee.changes.rows import refuse_another_id
 from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, nearest_version
 from evalstream.model.changes import Applied
 from evalstream.model.data_class import DataClass
@@ -17,16 +18,21 @@ class RowRepairs(DataClass, frozen=True):
 
     `version` is the one that most rows follow, and that rows without a version are repaired by;
     those of unknown versions are repaired by the nearest one, as they are checked. `codes` are the
-    rules whose findings are mended. With `evaluation_id` each row gets that id.
+    rules whose findings are mended. With `evaluation_id` each row gets that id, provided that its
+    own is that of the first row, `foreign_id`, if that has one.
     """
 
     version: str
     codes: Collection[str]
     evaluation_id: str | None = None
+    foreign_id: str | None = None
 
     def place(self) -> RowPlace:
         """Return the places of the rows of its version; the exact path takes the others."""
-        return repair_place(self.version, self.codes, self.evaluation_id)
+        place, exact = repair_place(self.version, self.codes, self.evaluation_id)
+        if self.evaluation_id is not None and self.foreign_id is not None:
+            exact += (other_ids(self.evaluation_id, self.foreign_id),)
+        return RowPlace(place, exact)
 
 
 class RowRepairer:
@@ -39,14 +45,24 @@ class RowRepairer:
     def rewrite(self, text: str) -> tuple[str, list[Applied]]:
         """Return the text of a repaired row, and the changes in it.
 
-        Raises ValueError for a text that is not one JSON object.
+        Raises ValueError for a text that is not one JSON object, and for a row of a third run.
         """
         tree = parse_tree(text)
         if tree.type is not JsonType.OBJECT:
             raise ValueError("the line is not a JSON object")
+        self._refuse_another_id(text, tree)
         splices = Splices(text, tree)
         applied = reshape(splices, self._place(*self._version(text, tree)))
         return splices.apply(), applied
+
+    def _refuse_another_id(self, text: str, tree: Node) -> None:
+        wanted = self._repairs.evaluation_id
+        if wanted is None:
+            return
+        node = tree.value("evaluation_id")
+        is_text = node is not None and node.type is JsonType.TEXT
+        found = decoded(text, node) if is_text and node is not None else None
+        refuse_another_id(found, wanted, self._repairs.foreign_id)
 
     def _version(self, text: str, tree: Node) -> tuple[str, bool]:
         """Return the version that a row is checked by, and whether it is in annotation form."""

@@ -19,13 +19,14 @@ from evalstream.formats.eee.changes.row_places import (
     NEW_TRANSCRIPT,
     OLD_TRANSCRIPT,
     migration_place,
+    other_ids,
 )
 from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_KEYS, TRANSCRIPT_TYPES
 from evalstream.formats.eee.sample_hash import json_list
 from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, OLDEST
 from evalstream.model.changes import NULL_DROPPED, Applied, Change, ChangeKind, Example
 from evalstream.model.data_class import DataClass, field
-from evalstream.parsing.json import pointer
+from evalstream.parsing.json import fast, pointer, resolve, text_or_none
 from evalstream.parsing.json_tree import (
     JsonType,
     Member,
@@ -52,7 +53,8 @@ class RowMigration(DataClass, frozen=True):
     `evaluation_id` is that of the aggregate, None if it has none. `result_ids` has the
     evaluation_result_id for each evaluation_name that exactly one result has. `decisions` are the
     names of the kinds of change that were decided. With `rehash` each sample_hash becomes the
-    SHA-256 of the row's input by the recipe json-list.
+    SHA-256 of the row's input by the recipe json-list. `foreign_id` is the evaluation_id of the
+    first row, if it has one: rows that have neither are those of several runs, and get no id.
     """
 
     target: str
@@ -60,6 +62,7 @@ class RowMigration(DataClass, frozen=True):
     result_ids: Mapping[str, str] = field(default_factory=dict)
     decisions: Collection[str] = frozenset()
     rehash: bool = False
+    foreign_id: str | None = None
 
     def place(self) -> RowPlace:
         """Return the places of the rows; the exact path takes those that get an id or a hash."""
@@ -67,6 +70,8 @@ class RowMigration(DataClass, frozen=True):
         place, exact = migration_place(
             self.target, self.evaluation_id, sets_id=sets_id, keeps_hash=not self.rehash
         )
+        if sets_id and self.evaluation_id is not None and self.foreign_id is not None:
+            exact += (other_ids(self.evaluation_id, self.foreign_id),)
         if self.rehash:
             exact += ((Watch("sample_hash", Test.PRESENT),),)
         if RESULT_ID.name in self.decisions:
@@ -175,7 +180,10 @@ class _Row:
 
     def _refuse_foreign_id(self) -> None:
         wanted, decisions = self._migration.evaluation_id, self._migration.decisions
-        if wanted is None or EVALUATION_ID.name in decisions:
+        if wanted is None:
+            return
+        if EVALUATION_ID.name in decisions:
+            refuse_another_id(self._text("evaluation_id"), wanted, self._migration.foreign_id)
             return
         if self._text("evaluation_id") != wanted:
             raise RowRefused(
@@ -245,6 +253,23 @@ class _Row:
 
     def _decoded(self, node: Node) -> str:
         return decoded(self.splices.text, node)
+
+
+def id_in(line: bytes) -> str | None:
+    """Return the evaluation_id of a row, None for none and for a line that is not a row."""
+    try:
+        return text_or_none(resolve(fast(line), ("evaluation_id",)))
+    except ValueError:
+        return None
+
+
+def refuse_another_id(found: str | None, wanted: str, foreign: str | None) -> None:
+    """Raise RowRefused for an evaluation_id of a third run, which must not get that of another."""
+    if foreign is not None and found not in {wanted, foreign}:
+        raise RowRefused(
+            "evaluation_id is neither that of the aggregate nor that of the first row; rows of "
+            "several runs cannot get one id"
+        )
 
 
 def new_hash(raw: str, references: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from evalstream.formats.eee.changes.inline_samples import InlineSamples
 from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.formats.eee.changes.naming import Place, collection_of, new_name
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
-from evalstream.formats.eee.changes.rows import RowMigration
+from evalstream.formats.eee.changes.rows import RowMigration, id_in
 from evalstream.formats.eee.changes.supplied import Supplied
 from evalstream.model.changes import Applied, Need
 from evalstream.model.errors import UsageError
@@ -93,9 +93,8 @@ class RunMigration:
         """The rules whose findings the migration would hide: those about what is hashed again."""
         return HASH_RULES if self._supplied.rehash else ()
 
-    @cached_property
-    def rewriter(self) -> BlockRewriter:
-        """What migrates blocks of rows."""
+    def rewriter(self, first: bytes) -> BlockRewriter:
+        """Return what migrates blocks of rows, whose first line is given."""
         aggregate, supplied = self._aggregate, self._supplied
         return RowRewriter(
             RowMigration(
@@ -104,6 +103,7 @@ class RunMigration:
                 aggregate.result_ids,
                 supplied.decisions,
                 supplied.rehash,
+                id_in(first),
             )
         )
 

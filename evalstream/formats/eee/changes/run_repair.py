@@ -14,6 +14,7 @@ from evalstream.formats.eee.changes.aggregate_places import repair_place
 from evalstream.formats.eee.changes.kinds import FILE_PATH, SEAL
 from evalstream.formats.eee.changes.row_repairs import RowRepairs
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
+from evalstream.formats.eee.changes.rows import id_in
 from evalstream.formats.eee.changes.run_migration import wrong_seal
 from evalstream.formats.eee.declared_path import path_to_declare
 from evalstream.model.changes import BYTE_ORDER_MARK, DIGEST, Applied, Change, ChangeKind, Example
@@ -42,13 +43,16 @@ class RunRepair:
             document: Any = json.loads(text.removeprefix(UTF8_MARK))
             self._document = Aggregate("", document)
 
-    def rewriter(self, version: str | None) -> BlockRewriter:
-        """Return what repairs blocks of rows; `version` is the one that most of them follow."""
+    def rewriter(self, version: str | None, first: bytes) -> BlockRewriter:
+        """Return what repairs blocks of rows, whose first line is given.
+
+        `version` is the one that most of them follow.
+        """
         aggregate = self._document
         known = versions.nearest_version(version or "", instance=True)
         sets_id = aggregate is not None and EVALUATION_ID in self._codes
         evaluation_id = aggregate.evaluation_id if sets_id and aggregate is not None else None
-        return RowRewriter(RowRepairs(known, self._codes, evaluation_id))
+        return RowRewriter(RowRepairs(known, self._codes, evaluation_id, id_in(first)))
 
     def wrong_seal(self, digests: Mapping[str, Mapping[str, str]], rows: int) -> str | None:
         """Return why the seal of the source is wrong, None if it is right or says nothing."""
