@@ -142,6 +142,22 @@ def test_decisions_are_asked_for(tmp_path: Path) -> None:
     assert change.lines == (1, 2, 3)
 
 
+@pytest.mark.parametrize("own", [None, "unknown", "acme"])
+def test_a_developer_is_supplied_where_the_run_names_none(tmp_path: Path, own: str | None) -> None:
+    old = source(tmp_path / "old", model_id="gpt2")
+    (aggregate,), (rows,) = old.rglob("*.json"), old.rglob("*.jsonl")
+    document = aggregate_of("0.2.0", rows.read_bytes(), 8, rows.name)
+    document["model_info"] |= {"id": "gpt2", "developer": own}
+    aggregate.write_text(json.dumps(document))
+    named = only(migrated(old, tmp_path / "new", developer=["gpt2=openai"]))
+    assert named.status is Status.WRITTEN
+    developer = own if own == "acme" else "openai"
+    assert json.loads(Path(named.target or "").read_bytes())["model_info"]["developer"] == developer
+    assert f"/data/tiny-arithmetic/{developer}/gpt2/" in (named.target or "")
+    if own != "acme":
+        assert only(migrated(old, tmp_path / "newer")).status is Status.REFUSED
+
+
 def test_rows_of_several_runs_do_not_get_one_id(tmp_path: Path) -> None:
     old = source(tmp_path / "old")
     (rows,), (aggregate,) = old.rglob("*.jsonl"), old.rglob("*.json")

@@ -26,6 +26,7 @@ from evalstream.formats.eee.changes.moves import move_old_members
 from evalstream.formats.eee.changes.naming import Place, place_for
 from evalstream.formats.eee.changes.required import Required
 from evalstream.formats.eee.changes.supplied import Supplied
+from evalstream.formats.eee.datastore import Unaddressable, address_of
 from evalstream.model.changes import BYTE_ORDER_MARK, Applied, Change, Example, Need
 from evalstream.parsing.json import UTF8_MARK, pointer
 from evalstream.parsing.json_edit import set_members
@@ -120,8 +121,8 @@ class AggregateMigration:
         model = self.model_id
         if model is None:
             return "model_info.id is not text"
-        supplied = self._supplied.developer_of(model)
-        return place_for(collection, model, supplied or self._string("model_info", "developer"))
+        own, supplied = self._string("model_info", "developer"), self._new_developer()
+        return place_for(collection, model, supplied or own)
 
     def migrate(self, source: Source, seal: NewSeal | None) -> tuple[bytes, list[Applied]]:
         """Return the text in the new version, and the changes in it.
@@ -184,16 +185,23 @@ class AggregateMigration:
                     applied.append(_kept(splices, additions, arguments, member, where, target))
 
     def _set_developer(self, additions: Additions, applied: list[Applied]) -> None:
-        """Write a supplied developer where the model's id names none."""
-        model = self.model_id or ""
-        supplied, own = self._supplied.developer_of(model), self._string("model_info", "developer")
-        if supplied is None or "/" in model or supplied == own:
+        """Write a supplied developer where the aggregate names none."""
+        supplied, own = self._new_developer(), self._string("model_info", "developer")
+        if supplied is None:
             return
         text = encoded(supplied, ascii_only=self.text.isascii())
         additions.set(("model_info",), "developer", text)
         before = None if own is None else encoded(own, ascii_only=True)
         where = "/model_info/developer"
         applied.append(Applied(Change(DEVELOPER, where), Example(where, before, text)))
+
+    def _new_developer(self) -> str | None:
+        """Return the supplied developer of a model whose own gives no folder, else None."""
+        model, own = self.model_id or "", self._string("model_info", "developer")
+        address = address_of(model, own)
+        if "/" in model or not isinstance(address, Unaddressable) or address.member == "id":
+            return None
+        return self._supplied.developer_of(model)
 
     def _set_source(self, additions: Additions, applied: list[Applied], source: Source) -> None:
         """Say in the aggregate where it came from; an earlier source stays within."""
