@@ -55,6 +55,10 @@ class RunMigration(Protocol):
 class RunRepair(Protocol):
     """The repair of one run, whose aggregate was read, if it has one."""
 
+    @property
+    def algorithms(self) -> Sequence[str]:
+        """The algorithms of the digests that the seal needs."""
+
     def rewriter(self, version: str | None, first: bytes) -> BlockRewriter:
         """Return what repairs blocks of rows, whose first line is given.
 

@@ -27,7 +27,6 @@ from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.finding import Finding
-from evalstream.model.hex_digest import ALGORITHMS
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
@@ -206,8 +205,8 @@ def _rows(
         target,
         partial(repair.rewriter, before.version),
         job.options,
-        algorithms=ALGORITHMS,
-        target_algorithms=ALGORITHMS,
+        algorithms=repair.algorithms,
+        target_algorithms=repair.algorithms,
         progress=job.progress,
         repairs=LineRepairs(
             byte_order_mark="ES102" in codes,

@@ -86,7 +86,7 @@ class RunMigration:
     @property
     def algorithms(self) -> Sequence[str]:
         """The algorithms of the digests of the source that its seal needs."""
-        return ALGORITHMS
+        return needed_algorithms(self._document)
 
     @property
     def hidden_rules(self) -> Sequence[str]:
@@ -175,6 +175,11 @@ def wrong_seal(
         or _wrong_checksum(aggregate, digests)
         or _wrong_total(aggregate, rows)
     )
+
+
+def needed_algorithms(aggregate: Aggregate) -> tuple[str, ...]:
+    """Return the algorithms of the digests that a seal is compared with, and that of a new one."""
+    return tuple(dict.fromkeys(("sha256", *aggregate.checksum_algorithms)))
 
 
 def _wrong_algorithm(aggregate: Aggregate) -> str | None:

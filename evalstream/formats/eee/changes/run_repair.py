@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.engine.block_rewriting import BlockRewriter
@@ -15,7 +15,7 @@ from evalstream.formats.eee.changes.kinds import FILE_PATH, SEAL
 from evalstream.formats.eee.changes.row_repairs import RowRepairs
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
 from evalstream.formats.eee.changes.rows import id_in
-from evalstream.formats.eee.changes.run_migration import wrong_seal
+from evalstream.formats.eee.changes.run_migration import needed_algorithms, wrong_seal
 from evalstream.formats.eee.declared_path import path_to_declare
 from evalstream.model.changes import BYTE_ORDER_MARK, DIGEST, Applied, Change, ChangeKind, Example
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
@@ -42,6 +42,11 @@ class RunRepair:
             parsed_aggregate(text.removeprefix(UTF8_MARK))
             document: Any = json.loads(text.removeprefix(UTF8_MARK))
             self._document = Aggregate("", document)
+
+    @property
+    def algorithms(self) -> Sequence[str]:
+        """The algorithms of the digests that the seal needs."""
+        return ("sha256",) if self._document is None else needed_algorithms(self._document)
 
     def rewriter(self, version: str | None, first: bytes) -> BlockRewriter:
         """Return what repairs blocks of rows, whose first line is given.
