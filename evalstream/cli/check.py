@@ -11,7 +11,7 @@ from typing import Annotated, Final
 from evalstream.api import check as run_check
 from evalstream.api_options import schema_text_of
 from evalstream.cli.command import command
-from evalstream.cli.options import Inputs, ShowProgress
+from evalstream.cli.options import FilesFrom, Inputs, ShowProgress
 from evalstream.cli.output import Target, report_of
 from evalstream.cli.terminal import announce_terminal
 from evalstream.io.names import printable
@@ -61,14 +61,7 @@ def check(
             "The input of the evaluation (harpia).", Group.INPUT, "FILE", former=("--inputs",)
         ),
     ] = None,
-    files_from: Annotated[
-        str | None,
-        OptionText(
-            "A file, or - for stdin, that lists inputs, separated by newlines or NUL bytes.",
-            Group.INPUT,
-            "LIST",
-        ),
-    ] = None,
+    files_from: FilesFrom = None,
     missing_ok: Annotated[
         bool, OptionText("Skip names of --files-from that are gone, and count them.", Group.INPUT)
     ] = False,

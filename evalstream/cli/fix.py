@@ -6,8 +6,7 @@ import sys
 from typing import Annotated, Final
 
 from evalstream.cli.command import codes_of, command
-from evalstream.cli.migrate import named_inputs
-from evalstream.cli.options import Inputs, ShowProgress
+from evalstream.cli.options import FilesFrom, Inputs, PairedAggregate, ShowProgress, named_inputs
 from evalstream.cli.program import Judged, guarded
 from evalstream.cli.terminal import announce_terminal
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
@@ -33,17 +32,8 @@ def fix(
     *,
     options: Options,
     inputs: Inputs = None,
-    aggregate: Annotated[
-        str | None, OptionText("The aggregate of the one rows file named.", Group.INPUT, "FILE")
-    ] = None,
-    files_from: Annotated[
-        str | None,
-        OptionText(
-            "A file, or - for stdin, that lists inputs, separated by newlines or NUL bytes.",
-            Group.INPUT,
-            "LIST",
-        ),
-    ] = None,
+    aggregate: PairedAggregate = None,
+    files_from: FilesFrom = None,
     write: Annotated[bool, OptionText("Replace the files by the repaired ones.")] = False,
     to: Annotated[
         str | None, OptionText("Write the repaired files below this folder.", metavar="DIR")
@@ -100,6 +90,7 @@ def fix(
             to=to,
             select=codes_of(select),
             unsafe=unsafe,
+            outputs=[] if report is None else [report],
             options=options,
             show=output.add,
             progress=sys.stderr.isatty() if progress is None else progress,

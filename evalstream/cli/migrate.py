@@ -3,12 +3,11 @@
 # The annotations are objects, not text, as they are read when the module is imported.
 
 import sys
-from collections.abc import Iterable, Mapping
-from itertools import chain
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from evalstream.cli.command import command
-from evalstream.cli.options import Inputs, ShowProgress
+from evalstream.cli.options import FilesFrom, Inputs, PairedAggregate, ShowProgress, named_inputs
 from evalstream.cli.program import Judged, guarded
 from evalstream.cli.terminal import announce_terminal
 from evalstream.io.overwriting import STDOUT, journaled, refuse_overwriting
@@ -38,17 +37,8 @@ def migrate(
     to_version: Annotated[
         str, OptionText("The version to write.", metavar="VERSION", choices=("0.2.3", "0.3.0"))
     ] = "0.3.0",
-    aggregate: Annotated[
-        str | None, OptionText("The aggregate of the one rows file named.", Group.INPUT, "FILE")
-    ] = None,
-    files_from: Annotated[
-        str | None,
-        OptionText(
-            "A file, or - for stdin, that lists inputs, separated by newlines or NUL bytes.",
-            Group.INPUT,
-            "LIST",
-        ),
-    ] = None,
+    aggregate: PairedAggregate = None,
+    files_from: FilesFrom = None,
     collection: Annotated[
         str | None,
         OptionText("The collection of runs whose path does not show it.", Group.VALUES, "NAME"),
@@ -160,21 +150,13 @@ def migrate(
             dry_run=dry_run,
             shard=shard,
             ledger=ledger,
+            outputs=[] if report is None else [report],
             options=options,
             show=output.add,
             progress=sys.stderr.isatty() if progress is None else progress,
         )
         output.finish()
     raise Judged(int(summary.exit_code))
-
-
-def named_inputs(inputs: list[str], files_from: str | None) -> Iterable[str]:
-    """Return the inputs that are named on the command line or in a list."""
-    if files_from is None:
-        return inputs
-    from evalstream.discovery.input_list import inputs_from
-
-    return chain(inputs, inputs_from(files_from, missing_ok=False))
 
 
 def _tables(path: str) -> Mapping[str, Any]:

@@ -1,5 +1,7 @@
 """The arguments and options that commands share, beside those of the options object."""
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import Annotated
 
 from evalstream.cli.command import ArgumentText
@@ -14,6 +16,17 @@ Inputs = Annotated[
         "folders, patterns, URLs, or - for stdin.",
     ),
 ]
+FilesFrom = Annotated[
+    str | None,
+    OptionText(
+        "A file, or - for stdin, that lists inputs, separated by newlines or NUL bytes.",
+        Group.INPUT,
+        "LIST",
+    ),
+]
+PairedAggregate = Annotated[
+    str | None, OptionText("The aggregate of the one rows file named.", Group.INPUT, "FILE")
+]
 Rows = Annotated[
     str, ArgumentText("ROWS", "A rows file, compressed or not, a URL, or - for stdin.")
 ]
@@ -24,3 +37,12 @@ ShowProgress = Annotated[
     bool | None, OptionText("Show a progress bar on stderr (default: on a terminal).", Group.REPORT)
 ]
 Color = Annotated[str, REPORT_OPTIONS["color"].text]
+
+
+def named_inputs(inputs: list[str], files_from: str | None) -> Iterable[str]:
+    """Return the inputs that are named on the command line or in a list."""
+    if files_from is None:
+        return inputs
+    from evalstream.discovery.input_list import inputs_from
+
+    return chain(inputs, inputs_from(files_from, missing_ok=False))

@@ -390,7 +390,9 @@ def test_reports_of_any_form_replace_each_other(tmp_path: Path) -> None:
         pair(folder)
         (folder / "hollow").mkdir()
         (folder / "faulty.jsonl").write_bytes(GOOD + b"{torn\n")
-        forms = [["--format", form] for form in REPORTERS] if "--shard" not in arguments else [[]]
+        # What became of the runs is told alike in all forms; two of them stand for the others.
+        told = REPORTERS if name in {"sound", "faulty"} else ("text", "json")
+        forms = [["--format", form] for form in told] if "--shard" not in arguments else [[]]
         for form in forms:
             cases.append(Case(folder, ["check", *arguments, *form, "--output", "../report"]))
             cases.append(Case(folder, ["check", ROWS, "--format", "json", "--output", "../report"]))

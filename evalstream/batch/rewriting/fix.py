@@ -79,6 +79,9 @@ def fix_any(found: Run | NoInput, job: FixJob) -> Outcome:
         outcome.refuse(str(error))
     except (CannotCheck, OSError) as error:
         outcome.leave_unread(reason_of(error))
+    if outcome.status is Status.UNREAD:
+        # A check that a signal stops is incomplete: it does not raise Stopped itself.
+        STOPPING.check_again()
     return outcome
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 from evalstream.model.changes import ChangeTally, Need
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.report import RunSummary
+
+LONGEST_REASON: Final = 4_000
+"""Number of characters of a reason."""
 
 
 class Status(str, Enum):
@@ -53,12 +57,12 @@ class Outcome(DataClass):
     def refuse(self, reason: str) -> None:
         """Note that the run is not written, or fails, and why."""
         self.status = Status.REFUSED
-        self.reasons = (*self.reasons, reason)
+        self.reasons = (*self.reasons, _cut(reason))
 
     def leave_unread(self, reason: str) -> None:
         """Note that the run could not be read or checked to its end, and why."""
         self.status = Status.UNREAD
-        self.reasons = (*self.reasons, reason)
+        self.reasons = (*self.reasons, _cut(reason))
 
     @property
     def exit_code(self) -> ExitCode:
@@ -67,3 +71,8 @@ class Outcome(DataClass):
             return ExitCode.UNCHECKED
         fails = self.status in {Status.REFUSED, Status.PARTLY}
         return ExitCode.FAILED if fails else ExitCode.PASSED
+
+
+def _cut(reason: str) -> str:
+    """Cut a reason that repeats a long name of the source."""
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"

@@ -78,7 +78,8 @@ def place(staged: str, target: str) -> None:
 
 @contextmanager
 def locked(folder: str) -> Iterator[None]:
-    """Keep other calls from what they do under this lock, where the system can lock a folder."""
+    """Make a folder and keep other calls from placing files in it, where it can be locked."""
+    os.makedirs(folder, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with suppress(OSError):

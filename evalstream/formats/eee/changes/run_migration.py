@@ -21,7 +21,7 @@ from evalstream.model.changes import Applied, Need
 from evalstream.model.errors import UsageError
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS
 from evalstream.model.suggestions import unknown
-from evalstream.parsing.json import UTF8_MARK
+from evalstream.parsing.json import UTF8_MARK, shorten
 
 TARGETS: Final = ("0.2.3", "0.3.0")
 """The versions that runs are migrated to: the newest one, and the one with the same schemas."""
@@ -207,6 +207,5 @@ def _wrong_total(aggregate: Aggregate, rows: int) -> str | None:
     is_number = isinstance(total, (int, float)) and not isinstance(total, bool)
     if total is None or (is_number and total == rows):
         return None
-    if not is_number:
-        return f"total_rows is not a number, and there are {rows:,} rows (ES503)"
-    return f"total_rows is {json.dumps(total)}, but there are {rows:,} rows (ES503)"
+    shown = json.dumps(shorten(total)) if is_number else "not a number"
+    return f"total_rows is {shown}, but there are {rows:,} rows (ES503)"
