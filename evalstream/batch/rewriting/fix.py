@@ -160,9 +160,7 @@ def _rewritten(
     aggregate = run.aggregate
     if run.aggregate is not None and repaired is not None and repaired[0] != text:
         outcome.document_changes.add_document(repaired[1])
-        aggregate = staging.path(_staged(run.aggregate))
-        with Output(aggregate) as output:
-            output.write(repaired[0])
+        aggregate = staging.write(_staged(run.aggregate), repaired[0])
     return (rows, rows != run.rows), (aggregate, aggregate != run.aggregate)
 
 
@@ -282,6 +280,8 @@ def _write(stack: ExitStack, path: str, target: str) -> None:
     with open(path, "rb") as file:
         while chunk := file.read(CHUNK_BYTES):
             output.write(chunk)
+    # A full disk shows here, before any file of the run has its name.
+    output.flush()
 
 
 def _states(run: Run) -> list[tuple[int, int, int, int]]:

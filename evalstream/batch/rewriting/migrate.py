@@ -108,9 +108,7 @@ def _rewrite(
     source = os.path.basename(printable(run.aggregate or ""))
     text, applied = migration.aggregate(source, digest, rows_digest, seal)
     outcome.document_changes.add_document(applied)
-    staged = job.staging.path(aggregate_path)
-    with Output(staged) as output:
-        output.write(text)
+    staged = job.staging.write(aggregate_path, text)
     new_rows = None
     if rows is not None:
         rows_path += COMPRESSIONS[rows.codec].ending if rows.codec else ""

@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Final
 
+from evalstream.io.names import printable
+from evalstream.io.output import Output
 from evalstream.io.temporary import ENDING
+from evalstream.model.errors import CannotWrite
 
 PREFIX: Final = ".migrate-"
 LOCK: Final = "lock"
@@ -49,6 +52,17 @@ class Staging:
         """Return the path of a file in it, and make the folders around it."""
         path = os.path.join(self.folder, *relative.split("/"))
         os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def write(self, relative: str, text: bytes) -> str:
+        """Write a file in it and return its path. Raises CannotWrite."""
+        try:
+            path = self.path(relative)
+            with Output(path) as output:
+                output.write(text)
+        except OSError as error:
+            reason = error.strerror or error
+            raise CannotWrite(f"{printable(self.folder)}: {reason}") from error
         return path
 
     def clear(self) -> None:
