@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Any, Final
 
@@ -15,8 +15,10 @@ from evalstream.batch.rewriting.outcome import Outcome
 from evalstream.batch.rewriting.staging import Staging
 from evalstream.batch.shards import shard_of
 from evalstream.discovery.inputs import find_all
+from evalstream.discovery.overlap import without_overlap
 from evalstream.discovery.patterns import is_pattern, literal_folder
 from evalstream.formats.registry import CATALOGUE, main_format
+from evalstream.io.overwriting import Outputs, journaled
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, field
@@ -71,6 +73,7 @@ def migrate(
     dry_run: bool = False,
     shard: str | None = None,
     ledger: Input | None = None,
+    outputs: Iterable[Input] = (),
     options: Options | None = None,
     show: Callable[[Outcome], None] | None = None,
     progress: bool = False,
@@ -82,8 +85,9 @@ def migrate(
     `deployment` is TYPE/AVAILABILITY, `eval_library` NAME@VERSION, `decide` has names of decisions,
     and `tables` is what a file for `--map` holds. With `dry_run` nothing is written to `to`.
     `shard` migrates one of several parts of the runs. `ledger` is a file that remembers what was
-    migrated: runs that have not changed since are not read again. `options` sets workers and
-    limits. Outcomes go to `show` as they come; without it they are kept.
+    migrated: runs that have not changed since are not read again. `outputs` are files that the
+    caller writes meanwhile, such as a report; no input may be one of them. `options` sets workers
+    and limits. Outcomes go to `show` as they come; without it they are kept.
 
     Raises UsageError for a call that makes no sense, and CannotWrite where `to` cannot be written.
     What cannot be migrated or read is among the outcomes.
@@ -107,7 +111,8 @@ def migrate(
     chosen = _unweakened(options)
     names = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     beside = None if aggregate is None else os.fspath(aggregate)
-    found = find_all((os.fspath(name) for name in names), beside, None, chosen)
+    written = Outputs([*journaled(None if ledger is None else os.fspath(ledger)), *_paths(outputs)])
+    found = without_overlap(find_all(_paths(names), beside, None, chosen), written, chosen.routing)
     part = None if shard is None else shard_of(shard)
     runs = ChangedRuns()
     take = runs.outcomes.append if show is None else show
@@ -148,6 +153,7 @@ def fix(
     to: Input | None = None,
     select: Sequence[str] = (),
     unsafe: bool = False,
+    outputs: Iterable[Input] = (),
     options: Options | None = None,
     show: Callable[[Outcome], None] | None = None,
     progress: bool = False,
@@ -157,8 +163,9 @@ def fix(
     `inputs` and `aggregate` are those of `check`. Nothing is written unless `write` is set, which
     replaces the files, or a folder `to` is given, which gets the repaired files by their paths
     below the folder that all inputs share. `select` limits the repairs to rules, by code, prefix or
-    name; `unsafe` adds repairs that replace what the data says. `options` sets workers and limits.
-    Outcomes go to `show` as they come; without it they are kept.
+    name; `unsafe` adds repairs that replace what the data says. `outputs` are files that the caller
+    writes meanwhile; no input may be one of them. `options` sets workers and limits. Outcomes go to
+    `show` as they come; without it they are kept.
 
     Raises UsageError for a call that makes no sense, and CannotWrite.
     """
@@ -180,7 +187,9 @@ def fix(
             chosen,
             bar,
         )
-        for found in find_all(names, beside, None, chosen):
+        written = Outputs(_paths(outputs))
+        found_all = find_all(names, beside, None, chosen)
+        for found in without_overlap(found_all, written, chosen.routing):
             take(fix_any(found, job))
     return runs
 
@@ -198,6 +207,10 @@ def repaired_codes(select: Sequence[str], *, unsafe: bool) -> frozenset[str]:
         hint = "" if unsafe else "; --unsafe adds others"
         raise UsageError(f"--select names no rule with a repair; these have one: {known}{hint}")
     return chosen
+
+
+def _paths(given: Iterable[Input]) -> Iterator[str]:
+    return (os.fspath(one) for one in given)
 
 
 def _unweakened(options: Options | None) -> Options:

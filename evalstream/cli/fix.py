@@ -90,6 +90,7 @@ def fix(
             to=to,
             select=codes_of(select),
             unsafe=unsafe,
+            outputs=[] if report is None else [report],
             options=options,
             show=output.add,
             progress=sys.stderr.isatty() if progress is None else progress,

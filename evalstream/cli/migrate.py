@@ -150,6 +150,7 @@ def migrate(
             dry_run=dry_run,
             shard=shard,
             ledger=ledger,
+            outputs=[] if report is None else [report],
             options=options,
             show=output.add,
             progress=sys.stderr.isatty() if progress is None else progress,

@@ -65,6 +65,16 @@ class Output:
             self._stream.flush()
             self._flushed = now
 
+    def flush(self) -> None:
+        """Write the bytes so far to the disk, where that is possible. Raises OSError."""
+        self._begin()
+        self._stream.flush()
+        try:
+            os.fsync(self._stream.fileno())
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # pipes and terminals cannot be synced
+                raise
+
     def __enter__(self) -> Output:
         """Return itself."""
         return self
@@ -95,13 +105,7 @@ class Output:
 
     def _complete(self) -> None:
         """Flush everything to disk, and give the file its name."""
-        self._begin()
-        self._stream.flush()
-        try:
-            os.fsync(self._stream.fileno())
-        except OSError as error:
-            if error.errno != errno.EINVAL:  # pipes and terminals cannot be synced
-                raise
+        self.flush()
         if self._temporary is not None and self._path is not None:
             # The lock ends when the file is closed; until then no other process owns it.
             self._temporary.rename_to(self._path)

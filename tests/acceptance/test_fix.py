@@ -375,3 +375,25 @@ def test_an_aggregate_outside_the_shared_folder_is_refused(tmp_path: Path) -> No
     assert job.target(str(folder / "rows" / "x")) == str(tmp_path / "out" / "x")
     with pytest.raises(ValueError, match="the folder that all inputs share"):
         job.target(str(aggregate))
+
+
+@pytest.mark.parametrize("is_copy", [False, True])
+def test_a_disk_that_is_full_at_the_aggregate_changes_nothing(
+    is_copy: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").mkdir()
+    write_run(tmp_path / "in", MARK + bytes_of(sound_rows()), count=8)
+    before = files_of(tmp_path)
+    target = tmp_path / ("out" if is_copy else "in")
+    synced = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        if os.path.dirname(path) == str(target) and ".json" in path and "samples" not in path:
+            raise OSError(28, "No space left on device")
+        synced(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(CannotWrite, match="No space left"):
+        fix(tmp_path / "in", write=not is_copy, to=target if is_copy else None, options=ALONE)
+    assert files_of(tmp_path) == before

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -367,3 +368,48 @@ def test_a_total_that_is_not_a_number_is_refused_without_its_value(tmp_path: Pat
     path.write_text(json.dumps(document))
     (reason,) = only(migrated(old, tmp_path / "new")).reasons
     assert reason == "total_rows is not a number, but there are 8 rows (ES503)"
+
+
+def test_a_report_never_replaces_a_source(tmp_path: Path) -> None:
+    old = source(tmp_path / "old")
+    before = files_of(old)
+    for path in before:
+        for arguments in (("migrate", "old", "--to", "new"), ("fix", "old")):
+            code, _, errors = ran(*arguments, "--report", str(path), folder=tmp_path)
+            assert code == 2
+            assert "would overwrite the input" in errors
+    assert files_of(old) == before
+
+
+STOPPED_CHECK = """
+import os, runpy, signal, sys
+from evalstream.batch.rewriting import {module}
+
+def stopped(*given, checked={module}.check_any):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return checked(*given)
+
+{module}.check_any = stopped
+sys.argv = ["evalstream", *sys.argv[1:]]
+runpy.run_module("evalstream", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("name", ["migrate", "fix"])
+def test_a_signal_during_a_check_stops_the_call(name: str, tmp_path: Path) -> None:
+    source(tmp_path / "old")
+    source(tmp_path / "old", "1" + STEM[1:])
+    before = files_of(tmp_path / "old")
+    module = "result_check" if name == "migrate" else "fix"
+    values = ["--eval-library", LIBRARY] if name == "migrate" else []
+    script = STOPPED_CHECK.format(module=module)
+    done = subprocess.run(
+        [sys.executable, "-c", script, name, "old", "--to", "new", "-j", "1", *values],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 143, done.stderr
+    assert files_of(tmp_path / "old") == before
+    assert not [path for path in (tmp_path / "new").rglob("*") if path.is_file()]

@@ -79,6 +79,9 @@ def fix_any(found: Run | NoInput, job: FixJob) -> Outcome:
         outcome.refuse(str(error))
     except (CannotCheck, OSError) as error:
         outcome.leave_unread(reason_of(error))
+    if outcome.status is Status.UNREAD:
+        # A check that a signal stops is incomplete: it does not raise Stopped itself.
+        STOPPING.check_again()
     return outcome
 
 
@@ -157,9 +160,7 @@ def _rewritten(
     aggregate = run.aggregate
     if run.aggregate is not None and repaired is not None and repaired[0] != text:
         outcome.document_changes.add_document(repaired[1])
-        aggregate = staging.path(_staged(run.aggregate))
-        with Output(aggregate) as output:
-            output.write(repaired[0])
+        aggregate = staging.write(_staged(run.aggregate), repaired[0])
     return (rows, rows != run.rows), (aggregate, aggregate != run.aggregate)
 
 
@@ -279,6 +280,8 @@ def _write(stack: ExitStack, path: str, target: str) -> None:
     with open(path, "rb") as file:
         while chunk := file.read(CHUNK_BYTES):
             output.write(chunk)
+    # A full disk shows here, before any file of the run has its name.
+    output.flush()
 
 
 def _states(run: Run) -> list[tuple[int, int, int, int]]:

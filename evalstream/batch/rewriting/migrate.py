@@ -58,6 +58,9 @@ def migrate_any(found: Run | NoInput, job: MigrationJob) -> Outcome:
         outcome.leave_unread(reason_of(error))
     finally:
         job.staging.clear()
+    if outcome.status is Status.UNREAD:
+        # A check that a signal stops is incomplete: it does not raise Stopped itself.
+        STOPPING.check_again()
     return outcome
 
 
@@ -105,9 +108,7 @@ def _rewrite(
     source = os.path.basename(printable(run.aggregate or ""))
     text, applied = migration.aggregate(source, digest, rows_digest, seal)
     outcome.document_changes.add_document(applied)
-    staged = job.staging.path(aggregate_path)
-    with Output(staged) as output:
-        output.write(text)
+    staged = job.staging.write(aggregate_path, text)
     new_rows = None
     if rows is not None:
         rows_path += COMPRESSIONS[rows.codec].ending if rows.codec else ""
@@ -222,6 +223,9 @@ def _is_there(migration: RunMigration, name: str, job: MigrationJob, outcome: Ou
     aggregate, rows = (os.path.join(job.folder, path) for path in migration.paths(name))
     if not os.path.lexists(aggregate):
         return False
+    with locked(os.path.dirname(aggregate)):
+        # A call that has just placed it has removed its other name, which changes its ctime.
+        pass
     endings = ("", *(one.ending for one in COMPRESSIONS.values()))
     there = next((rows + end for end in endings if os.path.lexists(rows + end)), None)
     outcome.status, outcome.target = Status.PRESENT, aggregate
@@ -241,7 +245,7 @@ def _place(
     target, rows_target = (os.path.join(folder, path) for path in (aggregate_path, rows_path))
     try:
         # Signals wait, and so do other calls, which may have made other rows of the same source.
-        with uninterrupted(), locked(folder):
+        with uninterrupted(), locked(os.path.dirname(target)):
             if not os.path.lexists(target):
                 _move((rows, rows_target), (aggregate, target))
                 return
@@ -253,7 +257,6 @@ def _place(
 def _move(rows: tuple[str | None, str], aggregate: tuple[str, str]) -> None:
     """Move the rows and the aggregate of a run, or neither of them. Raises OSError."""
     staged, target = rows
-    os.makedirs(os.path.dirname(target), exist_ok=True)
     if staged is not None:
         # Rows without an aggregate are those of a call that was killed here.
         os.replace(staged, target)

@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Final
 
+from evalstream.io.names import printable
+from evalstream.io.output import Output
 from evalstream.io.temporary import ENDING
+from evalstream.model.errors import CannotWrite
 
 PREFIX: Final = ".migrate-"
 LOCK: Final = "lock"
@@ -51,6 +54,17 @@ class Staging:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         return path
 
+    def write(self, relative: str, text: bytes) -> str:
+        """Write a file in it and return its path. Raises CannotWrite."""
+        try:
+            path = self.path(relative)
+            with Output(path) as output:
+                output.write(text)
+        except OSError as error:
+            reason = error.strerror or error
+            raise CannotWrite(f"{printable(self.folder)}: {reason}") from error
+        return path
+
     def clear(self) -> None:
         """Remove all files but the lock; the folders stay for the next run."""
         for folder, _, names in os.walk(self.folder):
@@ -78,7 +92,8 @@ def place(staged: str, target: str) -> None:
 
 @contextmanager
 def locked(folder: str) -> Iterator[None]:
-    """Keep other calls from what they do under this lock, where the system can lock a folder."""
+    """Make a folder and keep other calls from placing files in it, where it can be locked."""
+    os.makedirs(folder, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with suppress(OSError):

@@ -252,10 +252,8 @@ class AggregateMigration:
             raise AggregateRefused("schema_version is missing")
         if declared not in versions.DECLARED:
             known = ", ".join(versions.DECLARED)
-            # Another text may be any value of the source, which reports do not always show.
-            is_version = _VERSION.fullmatch(declared) is not None
-            named = f"version {declared} is not known" if is_version else _NO_VERSION
-            raise AggregateRefused(f"{named}; known are {known}")
+            name = f"version {declared}" if _VERSION.fullmatch(declared) else "schema_version"
+            raise AggregateRefused(f"{name} is not known; known are {known}")
         if versions.DECLARED.index(declared) > versions.DECLARED.index(self._target):
             raise AggregateRefused(f"version {declared} is newer than {self._target}")
         return declared
@@ -283,8 +281,9 @@ class AggregateMigration:
         return None if value is None else self.text[value.start : value.end]
 
 
-_VERSION: Final = LazyPattern(r"[0-9]{1,4}(\.[0-9]{1,4}){1,3}([a-z]{1,5}[0-9]{1,4})?")
-_NO_VERSION: Final = "schema_version is not a known version"
+_VERSION: Final = LazyPattern(r"v?[0-9]{1,4}(\.[0-9]{1,4}){0,3}")
+"""What reports may show of an unknown version, where the value may be any text."""
+
 _JOINING: Final = ("evaluation_name", "evaluation_result_id")
 
 

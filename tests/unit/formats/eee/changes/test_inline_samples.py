@@ -9,6 +9,7 @@ from evalstream.formats.eee.changes.additions import AggregateRefused
 from evalstream.formats.eee.changes.aggregate import AggregateMigration
 from evalstream.formats.eee.changes.inline_samples import InlineSamples
 from evalstream.formats.eee.changes.kinds import DECISIONS
+from evalstream.formats.eee.changes.run_migration import RunMigration
 from evalstream.formats.eee.changes.supplied import Supplied
 
 
@@ -94,3 +95,29 @@ def test_what_rows_have_no_place_for_is_kept() -> None:
         "migrated.full_logprobs": "[[1.5]]",
         "migrated.x": "y",
     }
+
+
+@pytest.mark.parametrize(
+    ("seal", "said"),
+    [
+        ({"checksum": "ab" * 32}, "seals a file of rows"),
+        ({"total_rows": 4}, "total_rows is 4, but there are 3 rows"),
+        ({"total_rows": 3}, None),
+    ],
+)
+def test_a_seal_of_other_rows_is_not_written_over(seal: dict[str, Any], said: str | None) -> None:
+    document = {
+        "schema_version": "0.1.0",
+        "evaluation_id": "e/m/1",
+        "model_info": {"name": "m", "id": "a/m"},
+        "evaluation_results": [{"evaluation_name": "e", "score_details": {"score": 0.6667}}],
+        "detailed_evaluation_results": seal,
+        "detailed_evaluation_results_per_samples": [sample(number) for number in range(3)],
+    }
+    supplied = Supplied(collection="c", fill=True, decisions=DECISIONS)
+    migration = RunMigration(json.dumps(document).encode(), "a.json", "0.3.0", supplied)
+    if said is None:
+        assert migration.inline_rows() is not None
+    else:
+        with pytest.raises(AggregateRefused, match=said):
+            migration.inline_rows()
