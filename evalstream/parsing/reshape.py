@@ -90,7 +90,7 @@ KINDS: Final = {
     Action.TURN: RENAMED,
     Action.DIGEST: DIGEST,
 }
-"""The kind of change that each action is; that of SET is told by the place."""
+"""The kind of change that each action is; that of SET is that of the place."""
 
 
 class Test(Enum):
