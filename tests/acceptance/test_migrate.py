@@ -413,3 +413,15 @@ def test_a_signal_during_a_check_stops_the_call(name: str, tmp_path: Path) -> No
     assert done.returncode == 143, done.stderr
     assert files_of(tmp_path / "old") == before
     assert not [path for path in (tmp_path / "new").rglob("*") if path.is_file()]
+
+
+def test_an_aggregate_beyond_the_limits_is_not_parsed(tmp_path: Path) -> None:
+    old = source(tmp_path / "old")
+    (path,) = old.rglob("*.json")
+    document = json.loads(path.read_bytes())
+    document["many"] = [0] * 500_001
+    path.write_text(json.dumps(document))
+    outcome = only(migrated(old, tmp_path / "new"))
+    assert outcome.status is Status.UNREAD
+    assert "500,000 values, the limit" in outcome.reasons[0]
+    assert outcome.row_count == 0

@@ -28,6 +28,7 @@ from evalstream.formats.eee.changes.required import Required
 from evalstream.formats.eee.changes.supplied import Supplied
 from evalstream.formats.eee.datastore import Unaddressable, address_of
 from evalstream.model.changes import BYTE_ORDER_MARK, Applied, Change, Example, Need
+from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK, pointer
 from evalstream.parsing.json_edit import set_members
 from evalstream.parsing.json_tree import (
@@ -42,6 +43,7 @@ from evalstream.parsing.json_tree import (
     quoted,
 )
 from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.reshape import reshape
 
 SEALED: Final = "detailed_evaluation_results"
@@ -288,7 +290,12 @@ _JOINING: Final = ("evaluation_name", "evaluation_result_id")
 
 
 def parsed_aggregate(text: bytes) -> tuple[str, Node]:
-    """Return the text of an aggregate and its tree. Raises AggregateRefused."""
+    """Return the text of an aggregate and its tree. Raises AggregateRefused, and CannotCheck."""
+    try:
+        refuse_many_values(text)
+    except TooLarge as error:
+        # A check of the result would say so, but only after much time and memory.
+        raise CannotCheck(f"the aggregate cannot be read: {error}") from error
     try:
         characters = text.decode()
         tree = parse_tree(characters)
