@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Any, Final
 
+from evalstream.api_options import checked_options
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.rewriting.fix import FixJob, fix_any
 from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any
@@ -214,9 +215,13 @@ def _paths(given: Iterable[Input]) -> Iterator[str]:
 
 
 def _unweakened(options: Options | None) -> Options:
-    """Return workers and limits; what selects rules or schemas would hide what results violate."""
+    """Return workers and limits; what selects rules or schemas would hide what results violate.
+
+    Raises UsageError for values that make no sense.
+    """
     given = options or Options()
-    return Options(max_findings=0, **{name: getattr(given, name) for name in KEPT_OPTIONS})
+    kept = {name: getattr(given, name) for name in KEPT_OPTIONS}
+    return checked_options(Options(max_findings=0, **kept))
 
 
 def _root_of(names: Sequence[str]) -> str:

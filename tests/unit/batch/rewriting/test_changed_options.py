@@ -7,6 +7,7 @@ from rows import bytes_of, sound_rows, write_run
 
 from evalstream import fix, migrate
 from evalstream.batch.rewriting.outcome import Status
+from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 
 LAX = [
@@ -37,3 +38,13 @@ def test_a_repair_does_not_hide_a_wrong_hash(options: Options, tmp_path: Path) -
     (outcome,) = fix(tmp_path, write=True, options=options).outcomes
     assert outcome.status is Status.PARTLY
     assert "ES401" in outcome.reasons[1]
+
+
+@pytest.mark.parametrize("options", [Options(jobs=-1), Options(max_line_bytes=0)])
+def test_limits_that_make_no_sense_are_refused(options: Options, tmp_path: Path) -> None:
+    for call in (
+        lambda: fix(tmp_path, options=options),
+        lambda: migrate(tmp_path, tmp_path / "new", options=options),
+    ):
+        with pytest.raises(UsageError, match="must"):
+            call()
