@@ -22,16 +22,18 @@ LONGEST_VALUE: Final = 80
 
 
 class Words(NamedTuple):
-    """How a report speaks of what a command does: of one run, of all, and of each class."""
+    """How a report speaks of what a command does, where it does it, and of each class."""
 
     done: str
     would_be: str
+    at: str
     titles: Mapping[ChangeClass, str]
 
 
 MIGRATED: Final = Words(
     "written",
     "would be written",
+    "to",
     {
         ChangeClass.MECHANICAL: "mechanical changes, which can be reversed",
         ChangeClass.FILLED: "filled in, because the source does not say it",
@@ -41,6 +43,7 @@ MIGRATED: Final = Words(
 FIXED: Final = Words(
     "fixed",
     "would be fixed",
+    "in",
     {
         ChangeClass.MECHANICAL: "safe repairs",
         ChangeClass.FILLED: "filled in",
@@ -209,7 +212,7 @@ class ChangeReport:
         """Return the place of what was written, unless it is that of the source."""
         target = on_one_line(outcome.target or "")
         sources = {os.path.realpath(path) for path in (outcome.rows, outcome.aggregate) if path}
-        return "" if target in sources else f" to {target}"
+        return "" if target in sources else f" {self._words.at} {target}"
 
     def _summary(self) -> str:
         words = {
