@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from changed_runs import files_of
 from commands import command, environment
+from paths import EXAMPLES
 from rows import aggregate_of, bytes_of, sound_rows, write_run
 
 import evalstream
@@ -397,3 +399,14 @@ def test_a_disk_that_is_full_at_the_aggregate_changes_nothing(
     with pytest.raises(CannotWrite, match="No space left"):
         fix(tmp_path / "in", write=not is_copy, to=target if is_copy else None, options=ALONE)
     assert files_of(tmp_path) == before
+
+
+def test_formats_without_repairs_are_only_checked(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES / "harpia", tmp_path / "harpia")
+    before = files_of(tmp_path)
+    for outcome in fixed(tmp_path).outcomes:
+        assert outcome.status is Status.UNCHANGED
+        assert outcome.exit_code == 0
+    for path in before:
+        path.write_bytes(path.read_bytes().replace(b'"id"', b'"di"'))
+    assert Status.PARTLY in {outcome.status for outcome in fixed(tmp_path).outcomes}

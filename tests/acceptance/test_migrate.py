@@ -159,6 +159,14 @@ def test_a_developer_is_supplied_where_the_run_names_none(tmp_path: Path, own: s
         assert only(migrated(old, tmp_path / "newer")).status is Status.REFUSED
 
 
+def test_other_formats_are_not_migrated(tmp_path: Path) -> None:
+    outcomes = migrated(EXAMPLES / "harpia", tmp_path / "new").outcomes
+    assert outcomes
+    assert {outcome.reasons for outcome in outcomes} == {
+        ("runs of the format harpia are not migrated",)
+    }
+
+
 def test_rows_of_several_runs_do_not_get_one_id(tmp_path: Path) -> None:
     old = source(tmp_path / "old")
     (rows,), (aggregate,) = old.rglob("*.jsonl"), old.rglob("*.json")

@@ -34,7 +34,6 @@ from evalstream.model.signals import STOPPING
 from evalstream.model.text import counted
 from evalstream.model.uninterrupted import uninterrupted
 
-OTHER_FORMAT: Final = "there are no repairs for the format {}"
 NOT_A_FILE: Final = "only files on this machine can be fixed"
 OUTSIDE: Final = "{} lies outside {}, the folder that all inputs share; name a folder around both"
 SALVAGE: Final = "see evalstream salvage"
@@ -88,7 +87,8 @@ def fix_any(found: Run | NoInput, job: FixJob) -> Outcome:
 def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
     """Fix a run. Raises ValueError for one that is refused, CannotCheck, OSError, Stopped."""
     if run.format != main_format().name:
-        raise ValueError(OTHER_FORMAT.format(run.format))
+        _leave_other(run, job, outcome)
+        return
     if any(path == STDIN or is_remote(path) for path in (run.rows, run.aggregate) if path):
         raise ValueError(NOT_A_FILE)
     states = _states(run)
@@ -228,6 +228,15 @@ def _rows(
     outcome.row_count = rows.rows
     outcome.row_changes.merge(rows.tally)
     return rows
+
+
+def _leave_other(run: Run, job: FixJob, outcome: Outcome) -> None:
+    """Check a run of a format without repairs. Raises CannotCheck."""
+    options = replace(job.options, max_findings=1)
+    before = check_any(run, options, lambda _finding: None, job.progress)
+    if before.incomplete_reason is not None:
+        raise CannotCheck(before.incomplete_reason)
+    _leave(before, outcome)
 
 
 def _leave(before: RunSummary, outcome: Outcome) -> None:

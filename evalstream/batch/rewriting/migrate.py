@@ -11,6 +11,7 @@ from evalstream.batch.rewriting.result_check import check_result
 from evalstream.batch.rewriting.staging import Staging, locked, place, sync_folder
 from evalstream.batch.single import check_any
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
+from evalstream.formats.registry import main_format
 from evalstream.formats.rewriting import Migrator, RunMigration
 from evalstream.io.codecs import COMPRESSIONS
 from evalstream.io.document import document_bytes
@@ -66,6 +67,8 @@ def migrate_any(found: Run | NoInput, job: MigrationJob) -> Outcome:
 
 def _migrate(run: Run, job: MigrationJob, outcome: Outcome) -> None:
     """Migrate a run. Raises ValueError for one that is refused, CannotCheck, OSError, Stopped."""
+    if run.format != main_format().name:
+        raise ValueError(f"runs of the format {run.format} are not migrated")
     if run.aggregate is None:
         raise ValueError(NO_AGGREGATE)
     text = document_bytes(run.aggregate)
