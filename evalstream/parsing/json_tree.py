@@ -6,9 +6,11 @@ Values are never decoded and encoded again: what a splice does not replace stays
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from math import isinf
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evalstream.parsing.json import fast
@@ -167,13 +169,14 @@ class _Edit(NamedTuple):
 class Splices:
     """Changes to a text, by the nodes of its tree; nothing else of the text changes.
 
-    A value that is replaced or dropped takes no further splices within it.
+    A value that is replaced or dropped takes no further splices within it. Of several replacements
+    of one value the last counts.
     """
 
     def __init__(self, text: str, tree: Node) -> None:
         self.text, self.tree = text, tree
         self.ascii_only = text.isascii()
-        self._edits: list[_Edit] = []
+        self._edits: dict[int, _Edit] = {}
         self._dropped: dict[int, tuple[Node, set[str]]] = {}
         self._added: dict[int, tuple[Node, Layout, list[str]]] = {}
 
@@ -183,12 +186,12 @@ class Splices:
 
     def replace(self, node: Node, text: str) -> None:
         """Replace a value by a JSON text."""
-        self._edits.append(_Edit(node.start, node.end, text))
+        self._edits[node.start] = _Edit(node.start, node.end, text)
 
     def rename(self, member: Member, name: str) -> None:
         """Give a member another name."""
         written = encoded(name, ascii_only=self.ascii_only)
-        self._edits.append(_Edit(member.start, member.name_end, written))
+        self._edits[member.start] = _Edit(member.start, member.name_end, written)
 
     def drop(self, holder: Node, name: str) -> None:
         """Drop a member of an object with the comma before it, or behind it if it is the first."""
@@ -215,7 +218,7 @@ class Splices:
 
     def apply(self) -> str:
         """Return the changed text."""
-        edits = [*self._edits, *self._drops(), *self._insertions()]
+        edits = [*self._edits.values(), *self._drops(), *self._insertions()]
         edits.sort(key=lambda edit: (edit.start, edit.end))
         parts, done = [], 0
         for start, end, text in edits:
@@ -270,6 +273,20 @@ def _objects_to(tree: Node, holder: Node) -> Sequence[Node]:
     while node is not None and node is not holder:
         if node.type is JsonType.OBJECT:
             path.append(node)
-        children = [member.value for member in node.members] or node.items
-        node = next((one for one in children if one.start <= holder.start < one.end), None)
+        node = _child_at(node, holder.start)
     return [*path, holder]
+
+
+def _child_at(node: Node, position: int) -> Node | None:
+    """Return the value of a member or the item at a position of the text, if there is one."""
+    if node.members:
+        place = bisect_right(node.members, position, key=_value_start)
+        child = node.members[place - 1].value
+    else:
+        place = bisect_right(node.items, position, key=_start)
+        child = node.items[place - 1] if place else node
+    return child if place and position < child.end else None
+
+
+_start: Final = attrgetter("start")
+_value_start: Final = attrgetter("value_start")

@@ -89,12 +89,15 @@ def _library(library: Any, supplied: Supplied) -> Any:
     if not isinstance(library, dict):
         raise Shapeless
     made = _with(additional_details=_texts)(_without_nulls("additional_details")(library))
+    moved = {}
     for name, value in given.items():
         if not isinstance(made.get(name), str):
             if value is None:
                 supplied.need("eval_library")
+            if made.get(name) is not None:
+                moved[name] = made[name]
             made[name] = value or "unknown"
-    return made
+    return _kept(made, moved)
 
 
 def _model(model: Any, supplied: Supplied, *, is_judge: bool = False) -> Any:

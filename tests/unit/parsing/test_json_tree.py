@@ -127,6 +127,29 @@ def test_names_are_renamed_and_values_replaced_where_they_are_written() -> None:
     assert splices.apply() == '{"a" : ["1", {"b":3}], "d":"x"}'
 
 
+def test_of_several_replacements_of_a_value_the_last_counts() -> None:
+    splices = spliced('{"a": [1, 22]}')
+    value = splices.tree.value("a")
+    assert value is not None
+    for text in ('"2"', '"a longer text"', "[]"):
+        splices.replace(value.items[1], text)
+    assert splices.apply() == '{"a": [1, []]}'
+
+
+@given(st.integers(0, 40), st.booleans())
+def test_objects_in_long_lists_and_objects_are_found(count: int, in_list: bool) -> None:
+    inner = [f'{{ "n" : {number} }}' for number in range(count)]
+    names = (f'"{number}": ' for number in range(count))
+    named = (name + one for name, one in zip(names, inner, strict=True))
+    text = f"[{', '.join(inner)}]" if in_list else f"{{{', '.join(named)}}}"
+    splices = spliced(text)
+    for node in splices.tree.items or [member.value for member in splices.tree.members]:
+        splices.add(node, "x", "0")
+    made = splices.apply()
+    assert made.count('"x" : 0 }') == count
+    assert json.loads(made.replace(', "x" : 0', "")) == json.loads(text)
+
+
 def test_a_name_written_with_escapes_is_the_name_it_stands_for() -> None:
     text = '{"\\u0061": "\\ud83d\\ude00"}'
     tree = parse_tree(text)

@@ -188,14 +188,19 @@ class AggregateMigration:
 
     def _set_developer(self, additions: Additions, applied: list[Applied]) -> None:
         """Write a supplied developer where the aggregate names none."""
-        supplied, own = self._new_developer(), self._string("model_info", "developer")
+        supplied = self._new_developer()
         if supplied is None:
             return
         text = encoded(supplied, ascii_only=self.text.isascii())
         additions.set(("model_info",), "developer", text)
-        before = None if own is None else encoded(own, ascii_only=True)
         where = "/model_info/developer"
-        applied.append(Applied(Change(DEVELOPER, where), Example(where, before, text)))
+        before = self._tree.value("model_info", "developer")
+        written = None if before is None else self.text[before.start : before.end]
+        if before is not None and before.type is not JsonType.NULL:
+            after = self._as_text(before)
+            additions.keep(("model_info", "additional_details"), f"{MIGRATED}developer", after)
+            applied.append(Applied(Change(KEPT, where), Example(where, written, after)))
+        applied.append(Applied(Change(DEVELOPER, where), Example(where, written, text)))
 
     def _new_developer(self) -> str | None:
         """Return the supplied developer of a model whose own gives no folder, else None."""
@@ -218,14 +223,15 @@ class AggregateMigration:
             "uuid": _uuid_in(source.name),
             "version": self.version,
         }
-        earlier = self._string(*DETAILS, MIGRATED_FROM)
-        if earlier is not None:
-            origin[MIGRATED_FROM] = earlier
+        earlier = self._tree.value(*DETAILS, MIGRATED_FROM)
+        if earlier is not None and earlier.type is not JsonType.NULL:
+            origin[MIGRATED_FROM] = json.loads(self._as_text(earlier))
         known = {key: value for key, value in origin.items() if value is not None}
         text = json.dumps(json.dumps(known, sort_keys=True))
         additions.set(DETAILS, MIGRATED_FROM, text)
         where = pointer((*DETAILS, MIGRATED_FROM))
-        applied.append(Applied(Change(PROVENANCE, where), Example(where, None, text)))
+        before = self._written(*DETAILS, MIGRATED_FROM)
+        applied.append(Applied(Change(PROVENANCE, where), Example(where, before, text)))
 
     def _sealed(self, text: bytes, applied: list[Applied], seal: NewSeal) -> bytes:
         """Write the seal of the new rows."""
@@ -236,15 +242,14 @@ class AggregateMigration:
             "checksum": seal.checksum,
             "total_rows": seal.total_rows,
         }
-        for kind, name in ((FILE_PATH, "file_path"), (SEAL, "checksum")):
+        is_md5 = self._string(SEALED, "hash_algorithm") == "md5"
+        kinds = {"file_path": FILE_PATH, "hash_algorithm": ALGORITHM if is_md5 else SEAL}
+        for name, value in members.items():
             where = f"/{SEALED}/{name}"
-            before, after = self._written(SEALED, name), json.dumps(members[name])
+            before, after = self._written(SEALED, name), json.dumps(value)
             if before != after:
-                applied.append(Applied(Change(kind, where), Example(where, before, after)))
-        if self._string(SEALED, "hash_algorithm") == "md5":
-            where = f"/{SEALED}/hash_algorithm"
-            example = Example(where, '"md5"', '"sha256"')
-            applied.append(Applied(Change(ALGORITHM, where), example))
+                change = Change(kinds.get(name, SEAL), where)
+                applied.append(Applied(change, Example(where, before, after)))
         return set_members(text, SEALED, members)
 
     def _version(self) -> str:
@@ -252,13 +257,14 @@ class AggregateMigration:
         declared = self._string("schema_version")
         if declared is None:
             raise AggregateRefused("schema_version is missing")
-        if declared not in versions.DECLARED:
+        number = declared.removeprefix(versions.ANNOTATION_PREFIX)
+        if number not in versions.DECLARED:
             known = ", ".join(versions.DECLARED)
             name = f"version {declared}" if _VERSION.fullmatch(declared) else "schema_version"
             raise AggregateRefused(f"{name} is not known; known are {known}")
-        if versions.DECLARED.index(declared) > versions.DECLARED.index(self._target):
-            raise AggregateRefused(f"version {declared} is newer than {self._target}")
-        return declared
+        if versions.DECLARED.index(number) > versions.DECLARED.index(self._target):
+            raise AggregateRefused(f"version {number} is newer than {self._target}")
+        return number
 
     def results(self) -> Iterator[Node]:
         """Iterate over its results."""
@@ -271,6 +277,11 @@ class AggregateMigration:
         if value is None or value.type is not JsonType.TEXT:
             return None
         return decoded(self.text, value)
+
+    def _as_text(self, node: Node) -> str:
+        """Return a value as a JSON string: a text as it is written, the text of any other value."""
+        written = compact(self.text, node)
+        return written if node.type is JsonType.TEXT else quoted(written)
 
     def _string(self, *path: str) -> str | None:
         value = self._tree.value(*path)

@@ -72,6 +72,9 @@ class InlineSamples:
     def _confirm(self, mean: float) -> None:
         """Refuse scores that no result claims. Raises AggregateRefused."""
         for result in self._results():
+            lower = result.value("metric_config", "lower_is_better")
+            if lower is not None and self._written(lower) == "true":
+                continue  # Such a score counts what is wrong, and agrees with the mean by chance.
             score = result.value("score_details", "score")
             is_number = score is not None and score.type is JsonType.NUMBER
             if is_number and score is not None and _confirms(mean, self._written(score)):

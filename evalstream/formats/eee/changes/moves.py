@@ -76,8 +76,9 @@ def _share_source_data(
     splices.drop(splices.tree, SOURCE_DATA)
     needs: dict[Need, None] = {}
     for result in lacking:
-        text, need, filled = _source_of(splices, source, result, inner, supplied)
+        text, need, filled, changes = _source_of(splices, source, result, inner, supplied)
         splices.add(result, SOURCE_DATA, text)
+        applied += changes
         if need is not None:
             needs[need] = None
         if filled:
@@ -92,8 +93,8 @@ def _share_source_data(
 
 def _source_of(
     splices: Splices, source: Node, result: Node, place: Place, supplied: Supplied
-) -> tuple[str, Need | None, str]:
-    """Return the source of a result's data, what it lacks, and what was filled in."""
+) -> tuple[str, Need | None, str, list[Applied]]:
+    """Return the source of a result's data, what it lacks, what was filled in, and the changes."""
     written = splices.of(source)
     if source.type is JsonType.LIST:
         name_node = result.value("evaluation_name")
@@ -105,9 +106,12 @@ def _source_of(
             need = Need("source_data.dataset_name is missing", _DATASET_OPTIONS)
         filled = encoded(dataset or UNKNOWN, ascii_only=True)
         text = f'{{"dataset_name": {filled}, "source_type": "url", "url": {written}}}'
-        return text, need, filled
+        return text, need, filled, []
     inner = Splices(written, parse_tree(written))
-    reshape(inner, place)
+    changes = [
+        one._replace(example=one.example._replace(pointer=f"/{SOURCE_DATA}{one.example.pointer}"))
+        for one in reshape(inner, place)
+    ]
     need, filled = None, ""
     if inner.tree.value("source_type") is None:
         repository = inner.tree.value("hf_repo")
@@ -117,7 +121,7 @@ def _source_of(
             if not supplied.fill:
                 need = Need("source_data.source_type is missing", "--fill, which writes other")
         inner.add(inner.tree, "source_type", f'"{kind}"')
-    return inner.apply(), need, filled and f'"{filled}"'
+    return inner.apply(), need, filled and f'"{filled}"', changes
 
 
 _DATASET_OPTIONS: Final = "--map FILE with [dataset] or --fill"

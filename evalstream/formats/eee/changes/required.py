@@ -15,6 +15,7 @@ from evalstream.parsing.json_tree import JsonType, Node, Splices, compact, decod
 UNKNOWN: Final = "unknown"
 
 _MODEL: Final[Path] = ("model_info",)
+_LIBRARY: Final[Path] = ("eval_library",)
 _ENUMS: Final = (("deployment_type", DEPLOYMENT_TYPES), ("model_availability", AVAILABILITIES))
 
 
@@ -31,10 +32,11 @@ class Required:
         model = self._text((*_MODEL, "id")) or ""
         library = self._supplied.library_of(model)
         for name in ("name", "version"):
-            if self._text(("eval_library", name)) is None:
+            if self._text((*_LIBRARY, name)) is None:
+                self._keep_other(_LIBRARY, name, (*_LIBRARY, "additional_details"))
                 value = None if library is None else getattr(library, name)
                 options = "--eval-library NAME@VERSION or --fill"
-                self._supply(LIBRARY, ("eval_library",), name, value, options)
+                self._supply(LIBRARY, _LIBRARY, name, value, options)
         self._deployment(_MODEL, is_judge=False)
         for judge in self._judges():
             self._deployment(judge, is_judge=True)
@@ -47,19 +49,19 @@ class Required:
             holder = (*path, "additional_details")
             if self._text((*holder, name)) in allowed:
                 continue
-            self._keep_other(holder, name)
+            self._keep_other(holder, name, holder)
             value = None if known is None else known[place]
             self._supply(DEPLOYMENT, holder, name, value, f"{by_option} or --fill")
 
-    def _keep_other(self, holder: Path, name: str) -> None:
-        """Keep a value that the version does not allow."""
+    def _keep_other(self, holder: Path, name: str, target: Path) -> None:
+        """Keep a value that the version does not allow in an object of texts."""
         node = value_at(self._splices.tree, (*holder, name))
         if node is None or node.type is JsonType.NULL:
             return
         before = self._splices.of(node)
         is_text = node.type is JsonType.TEXT
         after = before if is_text else quoted(compact(self._splices.text, node))
-        self._additions.keep(holder, MIGRATED + name, after)
+        self._additions.keep(target, MIGRATED + name, after)
         self._apply(KEPT, (*holder, name), before, after)
 
     def _supply(

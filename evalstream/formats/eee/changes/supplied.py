@@ -18,7 +18,8 @@ AVAILABILITIES: Final = ("open_weights", "closed_weights", "unknown")
 REHASHING: Final = ("keep", "json-list")
 
 TABLES: Final = ("collection", "developer", "deployment", "eval_library", "dataset")
-"""The tables of a file for `--map`; keys are patterns, and of several that match the longest wins.
+"""The tables of a file for `--map`; keys are patterns, and of several that match the longest
+wins, unless one is the name itself.
 
 A collection goes by the path of the source, a developer, a deployment and an eval_library by
 model_info.id, a dataset by evaluation_name.
@@ -85,6 +86,8 @@ class Supplied(DataClass, frozen=True):
 
     def _of(self, table: str, key: str) -> str | None:
         rows = self.tables.get(table, {})
+        if key in rows:
+            return rows[key]
         matching = [pattern for pattern in rows if fnmatchcase(key, pattern)]
         return (
             rows[max(matching, key=lambda pattern: (len(pattern), pattern))] if matching else None

@@ -23,10 +23,12 @@ def sample(number: int, **members: Any) -> dict[str, Any]:
     }
 
 
-def rows_of(samples: list[Any], *scores: str, decisions: tuple[str, ...] = DECISIONS) -> list[Any]:
+def rows_of(
+    samples: list[Any], *scores: str, decisions: tuple[str, ...] = DECISIONS, lower: bool = False
+) -> list[Any]:
     """Return the rows of an aggregate that claims scores, written as given."""
     results = ", ".join(
-        '{"evaluation_name": "e", "metric_config": {"lower_is_better": false}, '
+        f'{{"evaluation_name": "e", "metric_config": {{"lower_is_better": {json.dumps(lower)}}}, '
         f'"score_details": {{"score": {score}}}}}'
         for score in scores
     )
@@ -60,6 +62,13 @@ def test_a_score_confirms_the_mean_to_its_digits(claimed: str) -> None:
 def test_another_score_does_not(claimed: str) -> None:
     with pytest.raises(AggregateRefused, match="no result claims the score"):
         rows_of([sample(number) for number in range(3)], claimed)
+
+
+def test_a_share_of_wrong_answers_confirms_no_scores() -> None:
+    half = [sample(0), sample(1)]
+    assert rows_of(half, "0.5")
+    with pytest.raises(AggregateRefused, match="no result claims the score"):
+        rows_of(half, "0.5", lower=True)
 
 
 def test_without_the_decision_nothing_is_scored() -> None:

@@ -41,6 +41,15 @@ def test_options_come_before_tables_and_long_patterns_before_short_ones() -> Non
     assert named.library_of("acme/x") == Library("x", "1")
 
 
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [("a/gpt", "exact/closed_weights"), ("a/gpt2", "long"), ("a/x", "short"), ("m[1]", "brackets")],
+)
+def test_a_name_itself_comes_before_patterns(key: str, found: str) -> None:
+    table = {"a/gpt*": "long", "a/gpt": "exact/closed_weights", "a/*": "short", "m[1]": "brackets"}
+    assert supplied_from({"tables": {"developer": table}}).developer_of(key) == found
+
+
 def test_the_option_for_a_deployment_says_nothing_of_judges() -> None:
     named = supplied_from({"tables": TABLES, "deployment": "self_deployed/open_weights"})
     judge = Deployment("externally_managed", "closed_weights")
