@@ -12,7 +12,7 @@ def _kind(name: str, change_class: ChangeClass, title: str) -> ChangeKind:
 
 
 VERSION: Final = _kind("version", ChangeClass.MECHANICAL, "set to the new version")
-KEPT: Final = _kind("kept", ChangeClass.MECHANICAL, "unknown member kept as migrated.*")
+KEPT: Final = _kind("kept", ChangeClass.MECHANICAL, "value kept as migrated.*")
 
 EVALUATION_ID: Final = _kind(
     "evaluation-id", ChangeClass.DECIDED, "evaluation_id of the row to that of its aggregate"
