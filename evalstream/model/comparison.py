@@ -1,0 +1,306 @@
+"""What a comparison of runs says: the contract between those who make it and its reports.
+
+A difference is always that of the baseline minus the other run, on the scale of the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from evalstream.model.data_class import DataClass, field
+
+
+class CompareVerdict(StrEnum):
+    """The verdict of one comparison, as reports write it."""
+
+    SIGNIFICANT = "significant"
+    WITHIN_NOISE = "within noise"
+    UNINFORMATIVE = "uninformative"
+    NOT_COMPARABLE = "not comparable"
+
+
+class Interval(NamedTuple):
+    """An interval at the level of the comparison, and the name of its method."""
+
+    low: float
+    high: float
+    method: str
+
+
+class TestResult(NamedTuple):
+    """The p value of a two-sided test, and the name of its method."""
+
+    __test__ = False  # not a test of pytest
+
+    p: float
+    method: str
+
+
+class MetricName(NamedTuple):
+    """What is compared: a result by its evaluation_name, and a metric, None if it has no name.
+
+    `minimum` and `maximum` bound the scores, None where a run does not say it.
+    """
+
+    result: str
+    metric: str | None = None
+    lower_is_better: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
+    unit: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The name of both."""
+        return self.result if self.metric is None else f"{self.result} / {self.metric}"
+
+
+class ComparedRun(DataClass):
+    """One run of a comparison.
+
+    `label` is A, B, C, …; `verdict` is that of its check. `reasons` are its findings that fail the
+    run, as texts such as `ES501 checksum-mismatch (1)`. `rows` counts rows, `samples` distinct
+    identities with their sample ids, `without_identity` the rows that cannot be paired.
+    `settings` hold what may explain a difference besides the model: harness, generation arguments,
+    version of the format.
+    """
+
+    label: str
+    file: str | None
+    aggregate: str | None
+    format: str
+    version: str | None = None
+    model: str | None = None
+    evaluation: str | None = None
+    verdict: str = "incomplete"
+    reasons: Sequence[str] = ()
+    rows: int = 0
+    samples: int = 0
+    without_identity: int = 0
+    checksum: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class Alignment(NamedTuple):
+    """How the samples of two runs meet under one result and metric.
+
+    `unscored` counts matched samples that one side has no score for; they are not in the
+    statistics. `drifted` have the same sample_id and another input, `relabelled` the same question
+    and another reference; `ambiguous` counts unmatched samples whose identity is that of several
+    sample ids. `other_prompts` counts matched samples that were asked in another prompt.
+    """
+
+    samples_a: int = 0
+    samples_b: int = 0
+    matched: int = 0
+    only_a: int = 0
+    only_b: int = 0
+    drifted: int = 0
+    relabelled: int = 0
+    ambiguous: int = 0
+    other_prompts: int = 0
+    other_clusters: int = 0
+    unscored: int = 0
+    repeated_a: int = 0
+    repeated_b: int = 0
+
+    @property
+    def overlap(self) -> float:
+        """The share of the samples of either run that both have; 0 without samples."""
+        union = self.matched + self.only_a + self.only_b
+        return self.matched / union if union else 0.0
+
+
+class Square(NamedTuple):
+    """The 2 × 2 square of 0/1 scores; the first word is of the baseline."""
+
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+
+
+class Clustered(NamedTuple):
+    """The statistics with clusters of samples; `is_few` warns of too few clusters."""
+
+    clusters: int
+    standard_error: float | None
+    interval: Interval | None
+    test: TestResult | None
+    is_few: bool
+
+
+class Estimate(DataClass, frozen=True):
+    """The statistics of one comparison over `n` matched and scored samples.
+
+    `difference` is `mean_a` − `mean_b`. `standard_error` is that of the paired difference, None
+    below two samples; `unpaired_error` is what it would be without pairing, and `correlation` is
+    that of the scores (None where one side does not vary). `interval` and `test` are those of the
+    verdict, `adjusted_p` is Holm's. `others` are further intervals and `tests` further tests.
+    `detectable` is the smallest difference found with a power of 80 %, `needed_for_point` the
+    number of samples that would detect a difference of 0.01. `noise_floor` is the standard error
+    of the difference that repeats alone explain. `bounds` are those of the difference with all
+    unmatched samples counted against the baseline, then against the other run; `bounds_reason` says
+    why there are none. `histogram` holds differences, with their counts, in increasing order, at
+    most 201 bins; `is_binary` says that all scores are 0 or 1.
+    """
+
+    n: int
+    mean_a: float
+    mean_b: float
+    difference: float
+    standard_error: float | None = None
+    unpaired_error: float | None = None
+    correlation: float | None = None
+    interval: Interval | None = None
+    test: TestResult | None = None
+    adjusted_p: float | None = None
+    others: Sequence[Interval] = ()
+    tests: Sequence[TestResult] = ()
+    clustered: Clustered | None = None
+    square: Square | None = None
+    is_binary: bool = False
+    detectable: float | None = None
+    needed_for_point: int | None = None
+    noise_floor: float | None = None
+    bounds: tuple[float, float] | None = None
+    bounds_reason: str | None = None
+    histogram: Sequence[tuple[float, int]] = ()
+
+
+class Comparison(DataClass):
+    """Two runs under one result and metric; `a` and `b` are labels, `a` is the baseline.
+
+    `estimate` is None where no matched sample has scores on both sides. `sentence` says the
+    verdict in words. `better` is the label of the better run where the verdict is significant.
+    `right_to_wrong` counts samples that the baseline has right and the other run wrong.
+    """
+
+    a: str
+    b: str
+    metric: MetricName
+    alignment: Alignment
+    estimate: Estimate | None = None
+    verdict: CompareVerdict = CompareVerdict.NOT_COMPARABLE
+    sentence: str = ""
+    better: str | None = None
+    right_to_wrong: int = 0
+    wrong_to_right: int = 0
+    failed_changes: int = 0
+
+
+class Flip(NamedTuple):
+    """A sample that the two runs judge differently.
+
+    `direction` is `right to wrong` or `wrong to right`, from the baseline to the other run. Lines
+    count from 1. `answer_a` and `answer_b` are what the models answered, None if values are hidden
+    or there is no answer.
+    """
+
+    a: str
+    b: str
+    metric: str
+    direction: str
+    sample_id: Any
+    line_a: int
+    line_b: int
+    score_a: float
+    score_b: float
+    answer_a: Any = None
+    answer_b: Any = None
+
+
+class Drift(NamedTuple):
+    """A sample that two runs were asked or scored differently.
+
+    `kind` is `drift` (same sample_id, another input) or `relabelled` (another reference).
+    """
+
+    a: str
+    b: str
+    kind: str
+    sample_id_a: Any
+    sample_id_b: Any
+    line_a: int
+    line_b: int
+
+
+class Confounder(NamedTuple):
+    """A setting that differs between runs, with its value in each run by label."""
+
+    name: str
+    values: Mapping[str, str]
+
+
+class Matrix(NamedTuple):
+    """A figure for each pair of runs: `cells[row][column]`, None where there is none."""
+
+    title: str
+    labels: Sequence[str]
+    cells: Sequence[Sequence[float | None]]
+
+
+class Rank(NamedTuple):
+    """The rank of a run by its mean over the samples that all runs share.
+
+    `share` is the share of resamples in which it has this rank.
+    """
+
+    label: str
+    mean: float
+    rank: int
+    share: float
+
+
+class Ranking(NamedTuple):
+    """The ranks of all runs under one result and metric, over `n` shared samples."""
+
+    metric: str
+    n: int
+    ranks: Sequence[Rank]
+
+
+class CompareSettings(NamedTuple):
+    """The options that a comparison was made with."""
+
+    by: str = "input"
+    cluster: str | None = None
+    level: float = 0.95
+    resamples: int = 10_000
+    min_delta: float = 0.005
+    overlap: float = 0.95
+    fail_on: Sequence[str] = ()
+    verified: bool = True
+
+
+class ComparisonReport(DataClass):
+    """All that a comparison says, but for the flips, which are passed on one by one.
+
+    `first_line` says what was compared and whether all runs passed their check. `refused` says why
+    nothing is compared, None if it is. `drifts` are the first ones of `drifts_in_all`;
+    `unmatched_results` are results that only some runs have, as texts. `failed_on` are the
+    conditions of --fail-on that hold.
+    """
+
+    runs: Sequence[ComparedRun]
+    baseline: str
+    settings: CompareSettings
+    first_line: str = ""
+    refused: str | None = None
+    comparisons: Sequence[Comparison] = ()
+    confounders: Sequence[Confounder] = ()
+    drifts: Sequence[Drift] = ()
+    drifts_in_all: int = 0
+    unmatched_results: Sequence[str] = ()
+    differences: Sequence[Matrix] = ()
+    overlaps: Sequence[Matrix] = ()
+    rankings: Sequence[Ranking] = ()
+    failed_on: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    exit_code: int = 0
+
+
+FEW_CLUSTERS: Final = 30
+"""Below this number of clusters their standard error is unreliable."""
