@@ -29,10 +29,8 @@ class Interval(NamedTuple):
     method: str
 
 
-class TestResult(NamedTuple):
+class PValue(NamedTuple):
     """The p value of a two-sided test, and the name of its method."""
-
-    __test__ = False  # not a test of pytest
 
     p: float
     method: str
@@ -114,7 +112,7 @@ class Alignment(NamedTuple):
 
 
 class Square(NamedTuple):
-    """The 2 × 2 square of 0/1 scores; the first word is of the baseline."""
+    """The 2 x 2 square of 0/1 scores; the first word is of the baseline."""
 
     both: int
     only_a: int
@@ -128,14 +126,14 @@ class Clustered(NamedTuple):
     clusters: int
     standard_error: float | None
     interval: Interval | None
-    test: TestResult | None
+    test: PValue | None
     is_few: bool
 
 
 class Estimate(DataClass, frozen=True):
     """The statistics of one comparison over `n` matched and scored samples.
 
-    `difference` is `mean_a` − `mean_b`. `standard_error` is that of the paired difference, None
+    `difference` is `mean_a` - `mean_b`. `standard_error` is that of the paired difference, None
     below two samples; `unpaired_error` is what it would be without pairing, and `correlation` is
     that of the scores (None where one side does not vary). `interval` and `test` are those of the
     verdict, `adjusted_p` is Holm's. `others` are further intervals and `tests` further tests.
@@ -155,10 +153,10 @@ class Estimate(DataClass, frozen=True):
     unpaired_error: float | None = None
     correlation: float | None = None
     interval: Interval | None = None
-    test: TestResult | None = None
+    test: PValue | None = None
     adjusted_p: float | None = None
     others: Sequence[Interval] = ()
-    tests: Sequence[TestResult] = ()
+    tests: Sequence[PValue] = ()
     clustered: Clustered | None = None
     square: Square | None = None
     is_binary: bool = False
