@@ -1,0 +1,1 @@
+"""Samples of compared runs: sorted by their identity, reduced, joined, and searched for drift."""
