@@ -28,6 +28,9 @@ enum { RIGHT = 1, WRONG = 2, HAS_FAILED = 4, AMBIGUOUS = 8, SEVERAL_PROMPTS = 16
 
 enum { B_SHIFT = 16, LEAST_ROOM = 1024 };
 
+/* Where records that are matched have their input. */
+enum { KEY_INPUT = 4 };
+
 struct records {
     uint64_t *data;
     uint64_t capacity; /* in words */
@@ -501,6 +504,8 @@ uint64_t key_samples(
             record = out + size++ * words;
             memcpy(record, head, sizeof head);
             memset(record + KEY_WORDS, 0, set_words * sizeof *record);
+        } else if (compare(head + 2, record + 2, 2) < 0) {
+            memcpy(record, head, sizeof head);
         }
         const int64_t metric = metrics[sample[GROUP]];
         if (metric >= 0)
@@ -521,12 +526,12 @@ static void leave_record(
 static void match_pair(
     const struct matching *matching, const uint64_t *a, const uint64_t *b, struct matched *result
 ) {
-    const uint64_t input = matching->input, line = matching->line, sample = matching->sample;
-    if (a[input] && b[input] && a[input] != b[input]) {
-        const uint64_t pair[6] = {
-            a[line], a[line + 1], b[line], b[line + 1], a[sample], b[sample],
+    const uint64_t line = matching->line, sample = matching->sample;
+    if (a[KEY_INPUT] && b[KEY_INPUT] && a[KEY_INPUT] != b[KEY_INPUT]) {
+        const uint64_t pair[MATCH_WORDS] = {
+            a[line], a[line + 1], b[line], b[line + 1], a[sample], b[sample], matching->kind,
         };
-        memcpy(result->pairs + result->pair_count++ * 6, pair, sizeof pair);
+        memcpy(result->pairs + result->pair_count++ * MATCH_WORDS, pair, sizeof pair);
         for (uint64_t word = KEY_WORDS; word < matching->words; word++)
             for (uint64_t both = a[word] & b[word], bit = 0; both; both >>= 1, bit++)
                 result->metrics[(word - KEY_WORDS) * 64 + bit] += both & 1;

@@ -79,23 +79,26 @@ enum { KEY_WORDS = 7 };
 
 #define NOT_KEYED UINT64_MAX
 
-/* Append records of samples to the `size` ones in `out`, one for each sample; the last one may
-   still get metrics. Return their number, NOT_KEYED for an unknown group. Groups and metrics are as
+/* Append records of samples to the `size` ones in `out`, one for each sample; what follows may
+   still belong to the last one. Return their number, NOT_KEYED for an unknown group. Groups and metrics are as
    those of a joiner, and `set_words` is how many words a set has. */
 EXPORT uint64_t key_samples(
     const uint64_t *samples, uint64_t count, const int64_t *metrics, uint64_t groups,
     uint64_t set_words, uint64_t *out, uint64_t size
 );
 
-/* How records are matched: by how many words, where their input is, whether those of the same input
-   are left over, and the order of the first words in those that are left over. */
+enum { MATCH_WORDS = 7 };
+
+/* How records are matched: by how many words, whether those of the same input are left over, where
+   their line (and the offset behind it) and their sample id are, the kind that matches are marked
+   with, and the order of the first words in those that are left over. */
 struct matching {
     uint64_t words, key_words, keeps_same;
-    uint64_t input, line, sample;
+    uint64_t line, sample, kind;
     uint64_t order[4];
 };
 
-/* What was matched: pairs with other inputs, six words each, and what is left over. */
+/* Matches with other inputs, and what is left over. */
 struct matched {
     uint64_t *pairs, *left_a, *left_b, *metrics;
     uint64_t pair_count, a_count, b_count;

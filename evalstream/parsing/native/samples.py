@@ -41,7 +41,7 @@ class _Joined(Structure):
 class _Matching(Structure):
     _fields_ = (
         *((name, c_uint64) for name in ("words", "key_words", "keeps_same")),
-        *((name, c_uint64) for name in ("input", "line", "sample")),
+        *((name, c_uint64) for name in ("line", "sample", "kind")),
         ("order", c_uint64 * 4),
     )
 
@@ -57,7 +57,7 @@ _JOIN_FAILED: Final = 0
 _UNKNOWN_GROUP: Final = 1
 _NOT_KEYED: Final = (1 << 64) - 1
 KEY_WORDS: Final = 7
-_MATCH_WORDS: Final = 6
+MATCH_WORDS: Final = 7
 
 
 class Window:
@@ -165,7 +165,7 @@ class CompiledJoiner:
         )
 
 
-class SampleKeys:
+class CompiledKeys:
     """Makes one record of each sample, whose records come one behind the other."""
 
     def __init__(self, loaded: ctypes.CDLL, groups: Sequence[int], set_words: int) -> None:
@@ -195,11 +195,12 @@ class SampleKeys:
         return self._open
 
 
-class MatchLayout(NamedTuple):
-    """Where records have what is matched; `order` is that of their words once they are left over.
+class Matching(NamedTuple):
+    """How records are matched: by their first `key_words` words, which are equal in a match.
 
-    The first `key_words` words are equal in a match. `keeps_same` leaves over what matches with the
-    same input.
+    `line` and `sample` say which words hold the line (and the offset behind it) and the sample id.
+    `order` is that of the first words in what is left over, and `keeps_same` leaves over what meets
+    with the same input. Matches are marked with `kind`.
     """
 
     words: int
@@ -207,30 +208,21 @@ class MatchLayout(NamedTuple):
     keeps_same: bool
     line: int
     sample: int
+    kind: int
     order: tuple[int, int, int, int]
-
-    input: int = 4
 
 
 class CompiledMatcher:
-    """Matches sorted records one by one, and counts matches by the bits of their sets."""
+    """Matches sorted records one by one."""
 
-    def __init__(self, loaded: ctypes.CDLL, layout: MatchLayout) -> None:
-        self._library, self._words = loaded, layout.words
-        self._matching = _Matching(
-            layout.words,
-            layout.key_words,
-            layout.keeps_same,
-            layout.input,
-            layout.line,
-            layout.sample,
-            (c_uint64 * 4)(*layout.order),
-        )
-        self._metrics = (c_uint64 * (64 * (layout.words - KEY_WORDS)))()
+    def __init__(self, loaded: ctypes.CDLL, matching: Matching) -> None:
+        self._library, self._words = loaded, matching.words
+        self._matching = _Matching(*matching[:-1], (c_uint64 * 4)(*matching.order))
+        self._metrics = (c_uint64 * (64 * (matching.words - KEY_WORDS)))()
 
     @property
     def metrics(self) -> list[int]:
-        """The number of matches for each bit."""
+        """How many matches have a metric on both sides, for each metric."""
         return list(self._metrics)
 
     def match(self, a: Window, b: Window) -> tuple[bytes, bytes, bytes]:
@@ -238,20 +230,22 @@ class CompiledMatcher:
         size = 8 * self._words
         window_a, window_b = _window(a, size), _window(b, size)
         counts = window_a.count, window_b.count
-        outs = [
-            ctypes.create_string_buffer(max(1, count * width))
-            for count, width in ((min(counts), 8 * _MATCH_WORDS), *((n, size) for n in counts))
-        ]
-        result = _Matched(*map(ctypes.addressof, (*outs, self._metrics)))
+        pairs, left_a, left_b = (
+            ctypes.create_string_buffer(max(1, room))
+            for room in (8 * MATCH_WORDS * min(counts), size * counts[0], size * counts[1])
+        )
+        result = _Matched(
+            *(ctypes.addressof(out) for out in (pairs, left_a, left_b, self._metrics))
+        )
         self._library.match_records(
             byref(self._matching), byref(window_a), byref(window_b), byref(result)
         )
         _use(a, window_a)
         _use(b, window_b)
         return (
-            ctypes.string_at(outs[0], result.pair_count * 8 * _MATCH_WORDS),
-            ctypes.string_at(outs[1], result.a_count * size),
-            ctypes.string_at(outs[2], result.b_count * size),
+            ctypes.string_at(pairs, result.pair_count * 8 * MATCH_WORDS),
+            ctypes.string_at(left_a, result.a_count * size),
+            ctypes.string_at(left_b, result.b_count * size),
         )
 
 
