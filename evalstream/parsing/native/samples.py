@@ -173,15 +173,15 @@ class CompiledKeys:
         self._metrics, self._groups = _numbers(groups), len(groups)
         self._open = b""
 
-    def add(self, samples: bytes) -> bytes:
+    def add(self, records: bytes) -> bytes:
         """Return the records of the samples that are complete.
 
         Raises ValueError for a group without a number.
         """
-        count, size = len(samples) // SAMPLE_BYTES, 8 * (KEY_WORDS + self._set_words)
+        count, size = len(records) // SAMPLE_BYTES, 8 * (KEY_WORDS + self._set_words)
         out = ctypes.create_string_buffer(self._open, size * (count + 1))
         done = self._library.key_samples(
-            samples, count, self._metrics, self._groups, self._set_words, out, bool(self._open)
+            records, count, self._metrics, self._groups, self._set_words, out, bool(self._open)
         )
         if done == _NOT_KEYED:
             raise ValueError("a group has no number")

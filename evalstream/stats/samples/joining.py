@@ -15,7 +15,8 @@ from evalstream.model.sample_record import (
     PairFlag,
     SampleFlag,
 )
-from evalstream.parsing.native.samples import CompiledJoiner, Window, sample_joiners
+from evalstream.parsing.native import samples
+from evalstream.parsing.native.samples import Window
 from evalstream.stats.samples.record_order import Record, pack_records, unpack_records
 from evalstream.stats.samples.windows import Results, Step, zip_windows
 
@@ -54,9 +55,9 @@ def join(
 
 
 def _new_step(groups_a: Sequence[int], groups_b: Sequence[int], metrics: int) -> Step:
-    loaded = sample_joiners()
+    loaded = samples.sample_joiners()
     if loaded is not None:
-        return CompiledJoiner(loaded, groups_a, groups_b, metrics).join
+        return samples.CompiledJoiner(loaded, groups_a, groups_b, metrics).join
     return _PythonJoiner(groups_a, groups_b).join
 
 

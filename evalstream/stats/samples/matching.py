@@ -6,15 +6,8 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from evalstream.model.sample_record import SAMPLE_WORDS
-from evalstream.parsing.native.samples import (
-    KEY_WORDS,
-    MATCH_WORDS,
-    CompiledKeys,
-    CompiledMatcher,
-    Matching,
-    Window,
-    sample_joiners,
-)
+from evalstream.parsing.native import samples
+from evalstream.parsing.native.samples import KEY_WORDS, MATCH_WORDS, Matching, Window
 from evalstream.stats.samples.record_order import Record, pack_records, unpack_records
 from evalstream.stats.samples.windows import Results
 
@@ -29,7 +22,7 @@ class Keys(Protocol):
     record by line, the identity, and the set of the metrics of all its records, as bits.
     """
 
-    def add(self, samples: bytes) -> bytes:
+    def add(self, records: bytes) -> bytes:
         """Return the records of the samples that are complete.
 
         Raises ValueError for a group without a number.
@@ -59,17 +52,17 @@ class Matcher(Protocol):
 
 def new_keys(groups: Sequence[int], set_words: int) -> Keys:
     """Return what makes records of samples; `groups` are the numbers of their metrics."""
-    loaded = sample_joiners()
+    loaded = samples.sample_joiners()
     if loaded is not None:
-        return CompiledKeys(loaded, groups, set_words)
+        return samples.CompiledKeys(loaded, groups, set_words)
     return _PythonKeys(groups, set_words)
 
 
 def new_matcher(matching: Matching) -> Matcher:
     """Return what matches records."""
-    loaded = sample_joiners()
+    loaded = samples.sample_joiners()
     if loaded is not None:
-        return CompiledMatcher(loaded, matching)
+        return samples.CompiledMatcher(loaded, matching)
     return _PythonMatcher(matching)
 
 
@@ -79,10 +72,10 @@ class _PythonKeys:
         self._head: Record = ()
         self._metrics = 0
 
-    def add(self, samples: bytes) -> bytes:
+    def add(self, records: bytes) -> bytes:
         """Return the records of the samples that are complete."""
         done = b""
-        for record in unpack_records(samples, SAMPLE_WORDS):
+        for record in unpack_records(records, SAMPLE_WORDS):
             if record[3] >= len(self._groups):
                 raise ValueError("a group has no number")
             head = (record[8], record[2], record[4], record[5], record[9], record[0], record[1])

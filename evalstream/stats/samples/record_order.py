@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
+from evalstream.parsing.native import record_sort
+
 Record = tuple[int, ...]
 
 
 def sorting_bytes(words: int) -> int:
     """Return how much memory a record takes up while it is sorted, beside the record."""
-    from evalstream.parsing.native import record_sort
-
     # Two keys of two words and its place; or two copies, one of them an object in a list.
     return 5 * 8 if record_sort.record_sorters() is not None else 2 * 8 * words + 48
 
@@ -29,8 +29,6 @@ def sorted_pieces(records: bytearray, count: int, words: int, room: int) -> Iter
 
     The records must not change meanwhile.
     """
-    from evalstream.parsing.native import record_sort
-
     loaded = record_sort.record_sorters()
     if loaded is not None:
         return record_sort.sorted_pieces(loaded, records, count, words, room)
@@ -40,8 +38,6 @@ def sorted_pieces(records: bytearray, count: int, words: int, room: int) -> Iter
 
 def merged(sources: Sequence[Iterator[bytes]], words: int, room: int) -> Iterator[bytes]:
     """Merge sources of sorted records, which come in windows; `room` records at a time."""
-    from evalstream.parsing.native import record_sort
-
     loaded = record_sort.record_sorters()
     if loaded is not None:
         return record_sort.merged(loaded, sources, words, room)

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Final, NamedTuple, Protocol
 
 from evalstream.model.sample_record import ROW_WORDS, SAMPLE_WORDS, SampleFlag
+from evalstream.parsing.native import samples
 from evalstream.stats.samples.record_order import Record, pack_records, unpack_records
 
 _JUDGED: Final = SampleFlag.RIGHT | SampleFlag.WRONG
@@ -82,16 +83,12 @@ class Reducer(Protocol):
 
 def new_keeper() -> Keeper:
     """Return what keeps the rows of one run."""
-    from evalstream.parsing.native import samples
-
     loaded = samples.sample_joiners()
     return samples.RowKeeper(loaded) if loaded is not None else _PythonKeeper()
 
 
 def new_reducer(groups: int) -> Reducer:
     """Return what reduces the rows of one run, whose groups are below `groups`."""
-    from evalstream.parsing.native import samples
-
     loaded = samples.sample_joiners()
     if loaded is not None:
         return samples.CompiledReducer(loaded, groups)
