@@ -31,7 +31,7 @@ class RecordSorter:
 
     def __init__(self, words: int, memory_limit: int) -> None:
         self.count = 0
-        self._words, self._size = words, 8 * words
+        self.words, self._size = words, 8 * words
         needed = self._size + sorting_bytes(words)
         self._capacity = self._size * max(1, memory_limit // needed)
         self._room = max(1, CHUNK_BYTES // self._size)
@@ -79,7 +79,7 @@ class RecordSorter:
         self._file, self._pieces = None, []
 
     def _sorted(self) -> Iterator[bytes]:
-        return sorted_pieces(self._buffer, self._filled // self._size, self._words, self._room)
+        return sorted_pieces(self._buffer, self._filled // self._size, self.words, self._room)
 
     def _write_buffer(self) -> None:
         """Sort the records that are in memory into a new piece of the file."""
@@ -102,4 +102,4 @@ class RecordSorter:
         share = min(self._window_bytes // len(pieces), MEBIBYTE)
         window = self._size * max(1, share // self._size)
         sources = [file.read(piece, window) for piece in pieces]
-        return sources[0] if len(sources) == 1 else merged(sources, self._words, self._room)
+        return sources[0] if len(sources) == 1 else merged(sources, self.words, self._room)
