@@ -477,7 +477,7 @@ class RunCheck:
         summary.declared = text_or_none(declared)
         summary.verified = self._verified(facts, summary) if self._rows_name else None
         summary.sketch = collector.sketch
-        summary.links = collector.links
+        summary.links, summary.samples = collector.links, collector.samples
         if collector.links is not None and aggregate is not None:
             collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
         return summary
