@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import Any, Final
 
+from evalstream.model.comparison import RunDescription
 from evalstream.model.sample_record import ROW_WORDS, BlockSamples, GroupLabel
 from evalstream.stats.samples.spill import SampleSpill
 
@@ -14,10 +15,14 @@ _LINE: Final = 4
 
 
 class RunSamples:
-    """The samples of a run, and the labels of its groups in the order of their numbers."""
+    """The samples of a run, and the labels of its groups in the order of their numbers.
+
+    `description` is set when the run is read.
+    """
 
     def __init__(self, memory_limit: int) -> None:
         self.spill = SampleSpill(memory_limit)
+        self.description: RunDescription | None = None
         self._groups: dict[GroupLabel, int] = {}
 
     @property

@@ -90,8 +90,9 @@ def _identity(
     if by == "sample_id":
         return identity_of(sample) if sample else _NO_IDENTITY
     declared = row.get("sample_hash")
-    is_text = isinstance(declared, str) and declared
-    return identity_of(encoded(declared)) if is_text else _NO_IDENTITY
+    if not declared or not isinstance(declared, str):
+        return _NO_IDENTITY
+    return identity_of(encoded(declared))
 
 
 def _flags(correct: Any, *, failed: bool) -> int:
