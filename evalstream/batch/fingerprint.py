@@ -22,6 +22,7 @@ WITHOUT_EFFECT: Final = frozenset(
         "jobs",
         "links",
         "memory_limit",
+        "samples",
         "sketches",
         "write_baseline",
     }

@@ -11,6 +11,7 @@ from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
 from evalstream.io.line_index import LineIndex
 from evalstream.model.finding import Finding, FindingList, Severity, Violation, numbered
+from evalstream.model.options import Options
 from evalstream.model.sketch import Sketch
 from evalstream.rules.base import place_in
 from evalstream.rules.catalogue import Selection
@@ -21,6 +22,7 @@ from evalstream.stats.run_links import RunLinks
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
+    from evalstream.stats.run_samples import RunSamples
     from evalstream.stats.sketch import SketchTotal
 
 C = TypeVar("C", bound=CheckContext)
@@ -42,6 +44,7 @@ class Collector(Generic[C]):
         self.tally = Tally()
         self.links = RunLinks() if context.links else None
         self._sketch = _sketch_total() if context.options.sketches else None
+        self.samples = _samples(context.options) if context.options.samples else None
         self._file, self._show = file, show
         self._index = DuplicateIndex(context.options.memory_limit)
         self._shown: dict[tuple[str, str], int] = {}
@@ -63,6 +66,8 @@ class Collector(Generic[C]):
             self.links.take(result.links, shift, places)
         if self._sketch is not None and result.sketch is not None:
             self._sketch.take(result.sketch, shift)
+        if self.samples is not None and result.samples is not None:
+            self.samples.take(result.samples, shift)
         notices = self._index.add(result.row_records, shift)
         if self.tally.lines:
             self.tally.merge(result.tally)
@@ -205,6 +210,13 @@ def _sketch_total() -> SketchTotal:
     from evalstream.stats.sketch import SketchTotal
 
     return SketchTotal()
+
+
+def _samples(options: Options) -> RunSamples:
+    # Only comparisons ask for samples.
+    from evalstream.stats.run_samples import RunSamples
+
+    return RunSamples(options.memory_limit)
 
 
 def _element_order(finding: Finding) -> tuple[float, str, str]:

@@ -15,6 +15,7 @@ from evalstream.stats.link_keys import LinkKey
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
+    from evalstream.model.sample_record import BlockSamples
     from evalstream.stats.sketch import BlockSketch
 
 CountKey = tuple[str, Severity]
@@ -77,7 +78,8 @@ class BlockResult(NamedTuple):
     and severity (all with 0, and if rows are rejected); `counts` is exact. `fates` gives, by line
     from 1, the status of lines that are not accepted, if rows are split. `links` holds the words
     that link rows to those of other runs, if they are collected. `read` digests the bytes of a
-    block that a worker read itself. `sketch` is what its lines amount to, if it is asked for.
+    block that a worker read itself. `sketch` is what its lines amount to, and `samples` are its
+    rows for a comparison, if they are asked for.
     """
 
     violations: list[LocatedViolation]
@@ -88,6 +90,7 @@ class BlockResult(NamedTuple):
     links: Sequence[tuple[LinkKey, bytes]] = ()
     read: bytes = b""
     sketch: BlockSketch | None = None
+    samples: BlockSamples | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle violations as plain tuples, which takes half the time."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 from evalstream.formats.rewriting import Migrator, RunRepair
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
+from evalstream.model.comparison import Answered
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
@@ -140,9 +141,20 @@ class Format(Protocol):
     ) -> RunSummary:
         """Check one run and hand its findings to `show`, in order.
 
-        `detect` recognises files of all formats. Raises UsageError if the options do not fit the
-        run, and CannotWrite.
+        `detect` recognises files of all formats. With `options.samples` the summary has the samples
+        of the run, if it has scores of single samples. Raises UsageError if the options do not fit
+        the run, and CannotWrite.
         """
+
+    def answers(
+        self, _run: Run, _options: Options, places: Iterable[tuple[int, int]], /
+    ) -> Iterator[Answered | None]:
+        """Iterate over the answers in rows or records at some places, in their order.
+
+        A place is a line and a byte offset, as a check for a comparison collects them; None stands
+        for rows that cannot be read again. Raises OSError and CannotCheck.
+        """
+        return (None for _ in places)
 
     def records(self, document: Any) -> Iterator[Any]:
         """Iterate over the records in a parsed document; a row is its own only record."""

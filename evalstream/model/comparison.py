@@ -55,6 +55,21 @@ class MetricName(NamedTuple):
         return self.result if self.metric is None else f"{self.result} / {self.metric}"
 
 
+class RunDescription(NamedTuple):
+    """What a run says of itself, for a comparison.
+
+    `metrics` and `generation` are those of its groups of samples, by their numbers: what is
+    measured, and the settings under which the model answered, as texts by name. `settings` are
+    those of the whole run.
+    """
+
+    model: str | None
+    evaluation: str | None
+    metrics: Sequence[MetricName]
+    generation: Sequence[Mapping[str, str]]
+    settings: Mapping[str, str]
+
+
 class ComparedRun(DataClass):
     """One run of a comparison.
 
@@ -187,6 +202,14 @@ class Comparison(DataClass):
     right_to_wrong: int = 0
     wrong_to_right: int = 0
     failed_changes: int = 0
+
+
+class Answered(NamedTuple):
+    """The sample_id and the answer of a row that is read again, and the digest of its sample."""
+
+    sample_id: Any
+    answer: Any
+    sample: int
 
 
 class Flip(NamedTuple):

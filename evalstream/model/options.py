@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.finding import Severity
+from evalstream.model.sample_record import SampleRequest
 
 Value = TypeVar("Value")
 
@@ -147,6 +148,7 @@ class Options(DataClass, frozen=True):
     """Everything that steers a check, in one frozen object that is handed down whole.
 
     Sizes are in bytes. `links` is set by a batch: a run then collects what relates it to others.
+    `samples` is set by a comparison: a run then collects its samples.
     """
 
     select: tuple[str, ...] = option(
@@ -269,6 +271,7 @@ class Options(DataClass, frozen=True):
         None, "The file that the scheduler of the Dask cluster wrote.", Group.ADVANCED, "FILE"
     )
     links: bool = False
+    samples: SampleRequest | None = None
     skip_noise: bool = option(False, "Skip lines that hold no row, and count them.", Group.INPUT)
     noise: str | None = option(
         None, "Skip invalid lines that match, and count them.", Group.INPUT, "REGEX"

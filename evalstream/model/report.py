@@ -108,7 +108,8 @@ class RunSummary(DataClass):
     claimed and recomputed. `covers` names the bytes of the checksum where there is a choice:
     `stored` or `unpacked` bytes, or `rows` without the noise between them. `inputs` is a third
     document, where the format has one. `sealed` is the aggregate that was sealed; `change` is the
-    diff that sealing would make. `links` are the digests that link the run to other runs of the
+    diff that sealing would make. `samples` are those of the run for a comparison, if they were
+    asked for. `links` are the digests that link the run to other runs of the
     call.
 
     `unchanged` is the time of the earlier check, for a run that a ledger answered. `verified` says
@@ -146,6 +147,7 @@ class RunSummary(DataClass):
     sealed: str | None = None
     change: str | None = None
     links: Any = None
+    samples: Any = None
     unchanged: str | None = None
     verified: Verified | None = None
     selected: tuple[str, ...] = ()

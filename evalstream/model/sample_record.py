@@ -27,6 +27,17 @@ _SAMPLE: Final = struct.Struct("=QQQQQQdQQQQQQQdQ")
 _PAIR: Final = struct.Struct("=QQddQQddQQQQQQQQ")
 
 
+class SampleRequest(NamedTuple):
+    """What a check collects of each row for a comparison.
+
+    `by` is what identifies a sample: `input`, `sample_hash` or `sample_id`. `cluster` is the JSON
+    Pointer to the value by which samples are clustered.
+    """
+
+    by: str = "input"
+    cluster: str | None = None
+
+
 class SampleFlag(IntFlag):
     """What is said of a row or a sample, as bits."""
 
@@ -152,6 +163,25 @@ class SamplePair(NamedTuple):
     def pack(self) -> bytes:
         """Return the record."""
         return _PAIR.pack(*self)
+
+
+class GroupLabel(NamedTuple):
+    """What rows of one result have in common.
+
+    `place` is the index of the result that they join; without one they share `name` and `result`:
+    their evaluation_name and evaluation_result_id as texts, None where they have none.
+    """
+
+    place: int | None
+    name: str | None = None
+    result: str | None = None
+
+
+class BlockSamples(NamedTuple):
+    """The rows of a block: packed SampleRows whose groups are indices into `labels`."""
+
+    labels: tuple[GroupLabel, ...]
+    rows: bytes
 
 
 def sample_rows(data: bytes) -> Iterator[SampleRow]:

@@ -4,7 +4,7 @@ import json
 import re
 from collections import defaultdict
 from functools import lru_cache
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from paths import REPOSITORY
@@ -23,6 +23,7 @@ from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.options import Options
 from evalstream.model.row_record import RowRecord, RowRecords
+from evalstream.model.sample_record import BlockSamples, SampleRequest, sample_rows
 from evalstream.parsing.native import binding
 from evalstream.stats.tally import Tally
 
@@ -57,14 +58,27 @@ def claiming(version: str) -> Row:
 
 
 BARE = {
-    version: context(version, schema_version=version if "+" in version else "auto")
+    version: context(
+        version,
+        schema_version=version if "+" in version else "auto",
+        samples=SampleRequest("sample_id"),
+    )
     for version in versions.INSTANCE_VERSIONS
 }
 
-HASHED = {version: context(version, PREFERRED[version]) for version in VERSIONS}
+HASHED = {
+    version: context(version, PREFERRED[version], samples=SampleRequest("sample_hash"))
+    for version in VERSIONS
+}
 
 JOINED = {
-    version: context(version, PREFERRED[version], aggregate=claiming(version), links=True)
+    version: context(
+        version,
+        PREFERRED[version],
+        aggregate=claiming(version),
+        links=True,
+        samples=SampleRequest("input", "/metadata/subject"),
+    )
     for version in VERSIONS
 }
 
@@ -96,14 +110,23 @@ def fast_path_of(within: RowContext) -> FastPath:
 
 
 def outcome(within: RowContext | RowEngine, data: bytes, **lines: Any) -> Any:
-    """Return all that comes of a block; links of one group are in the order of their lines."""
+    """Return all that comes of a block; links and samples are in the order of their lines."""
     subject = within if isinstance(within, RowEngine) else engine_of(within)
     result = subject.run(Lines(data, **{"final": True, **lines}))
     links = defaultdict(list)
     for link_key, words in result.links:
         links[link_key] += rows_of(words)
     ordered = {link_key: sorted(rows, key=itemgetter(2)) for link_key, rows in links.items()}
-    return result._replace(row_records=result.row_records.data, links=ordered)
+    samples = None if result.samples is None else samples_of(result.samples)
+    return result._replace(row_records=result.row_records.data, links=ordered, samples=samples)
+
+
+def samples_of(samples: BlockSamples) -> list[Any]:
+    """Return rows for a comparison with the labels of their groups, in the order of their lines."""
+    rows = sorted(sample_rows(samples.rows), key=attrgetter("line"))
+    return [
+        (samples.labels[row.group], row._replace(group=0, score=repr(row.score))) for row in rows
+    ]
 
 
 def rows_of(words: bytes) -> list[tuple[int, ...]]:

@@ -477,7 +477,13 @@ class RunCheck:
         summary.declared = text_or_none(declared)
         summary.verified = self._verified(facts, summary) if self._rows_name else None
         summary.sketch = collector.sketch
-        summary.links = collector.links
+        summary.links, summary.samples = collector.links, collector.samples
+        if collector.samples is not None:
+            from evalstream.formats.eee.compared import describe
+
+            collector.samples.description = describe(
+                aggregate, collector.samples.labels, summary.version
+            )
         if collector.links is not None and aggregate is not None:
             collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
         return summary

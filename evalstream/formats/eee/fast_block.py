@@ -24,6 +24,7 @@ from evalstream.formats.eee.taken_violations import TakenViolations
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import UNJOINED
+from evalstream.model.sample_record import ROW_WORDS, SampleRequest
 from evalstream.parsing import json
 from evalstream.parsing.native.binding import (
     DOUBTFUL_HASH,
@@ -246,6 +247,8 @@ class FastBlock:
             self._count_unlisted(rows)
         if self._context.links:
             self._link(rows)
+        if self._context.options.samples is not None:
+            self._sample(rows, self._context.options.samples)
 
     def _count_hashes(self, rows: ScannedRows) -> None:
         """Count which recipes give the hashes of rows, unless the exact check does."""
@@ -301,6 +304,19 @@ class FastBlock:
             return
         for row, place in enumerate(rows.column("scope")):
             self._add_links(place, links[row * LINK_WORDS : (row + 1) * LINK_WORDS])
+
+    def _sample(self, rows: ScannedRows, request: SampleRequest) -> None:
+        """Add the rows to those of a comparison with other runs."""
+        words = rows.samples({scope: group.number for scope, group in self._known.items()})
+        if request.cluster is not None:
+            from evalstream.formats.eee.sample_rows import cluster_of
+
+            places = zip(rows.column("start"), rows.column("stop"), strict=True)
+            lines = (json.fast(self._data[start:stop]) for start, stop in places)
+            words[ROW_WORDS - 1 :: ROW_WORDS] = array(
+                "Q", [cluster_of(row, request) for row in lines]
+            )
+        self._groups.sample(words.tobytes())
 
     def _add_links(self, place: int, words: Sequence[int]) -> None:
         links = self._known[place].links

@@ -19,7 +19,14 @@ from evalstream.formats.eee.rules.version import ES216
 from evalstream.formats.eee.taken_violations import doubt_of
 from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH
-from evalstream.parsing.native.binding import Hasher, RowConstraints, ScannerConfig, hasher, library
+from evalstream.parsing.native.binding import (
+    IDENTITIES,
+    Hasher,
+    RowConstraints,
+    ScannerConfig,
+    hasher,
+    library,
+)
 from evalstream.parsing.native.binding import checks as known_checks
 from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots
@@ -91,6 +98,7 @@ def _constraints(context: RowContext, tables: Tables, found: Hasher | None) -> R
         times_generation="generation_time_ms" in timed_members(context),
         keeps_texts=lists_samples(context) or found is None,
         links=context.links,
+        identity=IDENTITIES.index(context.options.samples.by if context.options.samples else ""),
         # A line that is not a valid row may be noise.
         deviating=context.options.noise is None,
         compares=len(context.results) > 1,

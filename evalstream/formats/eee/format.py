@@ -11,6 +11,7 @@ from evalstream.formats.eee import documents
 from evalstream.formats.rewriting import Migrator, RunRepair
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
+from evalstream.model.comparison import Answered
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
@@ -98,6 +99,13 @@ class EeeFormat(RowFormat):
         from evalstream.formats.eee.late_aggregate import check_late
 
         return check_late(run, options, show, progress)
+
+    def answers(
+        self, run: Run, options: Options, places: Iterable[tuple[int, int]], /
+    ) -> Iterator[Answered | None]:
+        from evalstream.formats.eee.compared import answers
+
+        return answers(run.rows or "", options, places)
 
     def records(self, document: Any) -> Iterator[Any]:
         rows = document if isinstance(document, list) else [document]

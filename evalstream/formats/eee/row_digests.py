@@ -66,7 +66,7 @@ def record(
 
     `key` digests its sample, None if the row has no sample id.
     """
-    content, score = xxhash.xxh64_intdigest(line), _double(shown.score)
+    content, score = xxhash.xxh64_intdigest(line), double_of(shown.score)
     ids = group.place, offset, group.name, score
     if key is None:
         return pack(number, digest128(line), ABSENT, content, 0, 0, 0, *ids)
@@ -83,7 +83,7 @@ def record(
     )
 
 
-def _double(score: Any) -> float:
+def double_of(score: Any) -> float:
     """Return a score as a double, NaN if a double cannot hold it exactly."""
     if not isinstance(score, (int, float)):
         return math.nan

@@ -36,6 +36,7 @@ from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import RECORD_BYTES, UNJOINED, RowRecords
+from evalstream.model.sample_record import SampleRequest
 from evalstream.parsing import json
 from evalstream.rules.base import RowCheck
 from evalstream.rules.inputs import ES003, noise_check
@@ -220,7 +221,9 @@ class _Pass:
             self._noted.violations.sort(key=lambda located: (located.line, located.violation.code))
         self._groups.tally(self._tally)
         row_records = RowRecords(b"".join(self._records))
-        return self._noted.result(self._tally, row_records)._replace(links=self._groups.links())
+        return self._noted.result(self._tally, row_records)._replace(
+            links=self._groups.links(), samples=self._groups.samples()
+        )
 
     def _blank_until(self, start: int) -> int:
         """Return the end of many blank lines that begin at `start`, or `start` if there are few."""
@@ -417,6 +420,8 @@ class _Pass:
             self._tally.doubtful += 1
         else:
             self._link(entry)
+        if self._options.samples is not None:
+            self._sample(entry, self._options.samples)
         evaluation = row.get("evaluation")
         score = evaluation.get("score") if evaluation.__class__ is dict else None
         shown = Shown(
@@ -426,6 +431,15 @@ class _Pass:
             score if entry.scored else None,
         )
         entry.record = record(entry.number, entry.offset, entry.line, key, group, shown)
+
+    def _sample(self, entry: _Entry, request: SampleRequest) -> None:
+        """Add a row to those of a comparison with other runs."""
+        from evalstream.formats.eee.sample_rows import sample_row
+
+        row = sample_row(
+            entry.hashed or entry.row, request, entry.number, entry.offset, is_scored=entry.scored
+        )
+        self._groups.sample(row._replace(group=entry.group.number).pack())
 
     def _output(self, row: Row) -> int:
         """Digest what copies of a sample share: the choices and the model's output."""

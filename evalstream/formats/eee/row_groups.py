@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import xxhash
 
@@ -19,6 +19,9 @@ from evalstream.stats.link_keys import LinkKey, link_key_of
 from evalstream.stats.score_sums import ScoreSums
 from evalstream.stats.tally import Tally
 
+if TYPE_CHECKING:
+    from evalstream.model.sample_record import BlockSamples, GroupLabel
+
 Row = Mapping[str, Any]
 
 
@@ -28,7 +31,8 @@ class RowGroup:
     `violations` and `notices` are those of the rules that read nothing else. `evaluation` digests
     the evaluation_id, and `name` digests it with the evaluation_name: used as seeds, they make
     digests of inputs and samples differ. `place` is the place of the result that the rows belong
-    to. `named` says that all ids have text, `is_unknown` that the version that they declare
+    to (`is_joined` if they belong to one), and `number` is that of the group in its block. `named`
+    says that all ids have text, `is_unknown` that the version that they declare
     (`declared`) is not known, which is a violation. `rows` counts them, `first` is the line of the
     first, and `scores` counts their scores. `links` are the words of rows that can be compared with
     other runs, None if they are not collected.
@@ -39,6 +43,7 @@ class RowGroup:
         "evaluation",
         "first",
         "is_foreign",
+        "is_joined",
         "is_named",
         "is_unknown",
         "link_key",
@@ -46,6 +51,7 @@ class RowGroup:
         "name",
         "named",
         "notices",
+        "number",
         "place",
         "result",
         "rows",
@@ -71,6 +77,7 @@ class RowGroup:
         self.unnamed = result is None
         self.result = 0 if result is None else xxhash.xxh3_64_intdigest(f"{result}".encode())
         self.place = UNJOINED if joined is None else joined.place
+        self.is_joined, self.number = joined is not None, 0
         self.sample_ids = None if joined is None else joined.sample_ids
         self.is_named = name is None or isinstance(name, str)
         self.declared = version
@@ -98,6 +105,8 @@ class RowGroups:
         self._context, self._join, self._checks = context, join, checks
         self._known: dict[tuple[Any, ...], RowGroup] = {}
         self._all: list[tuple[RowGroup, Any]] = []
+        self._labels: list[GroupLabel] = []
+        self._samples: list[bytes] = []
 
     def of(self, row: Row, line: int) -> RowGroup:
         """Return the group of a row."""
@@ -148,6 +157,18 @@ class RowGroups:
             if group.link_key is not None and group.links
         )
 
+    def sample(self, packed: bytes) -> None:
+        """Add rows for a comparison, packed, whose groups are numbers of this block's groups."""
+        self._samples.append(packed)
+
+    def samples(self) -> BlockSamples | None:
+        """Return the rows for a comparison, None if they are not collected."""
+        if self._context.options.samples is None:
+            return None
+        from evalstream.model.sample_record import BlockSamples
+
+        return BlockSamples(tuple(self._labels), b"".join(self._samples))
+
     def _made(self, row: Row, line: int) -> RowGroup:
         group = RowGroup(row, line, self._context, self._join)
         shared = list(self._violations(row))
@@ -155,7 +176,13 @@ class RowGroups:
             violation for violation in shared if not is_aggregated_notice(violation)
         )
         group.notices = tuple(violation for violation in shared if is_aggregated_notice(violation))
+        group.number = len(self._all)
         self._all.append((group, row.get("evaluation_name")))
+        if self._context.options.samples is not None:
+            from evalstream.formats.eee.sample_rows import label_of
+
+            names = row.get("evaluation_name"), row.get("evaluation_result_id")
+            self._labels.append(label_of(group, *names))
         return group
 
     def _violations(self, row: Row) -> Iterator[Violation]:

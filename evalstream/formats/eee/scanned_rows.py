@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from evalstream.model.row_record import RECORD_BYTES
+from evalstream.model.sample_record import ROW_WORDS
 from evalstream.parsing.native.binding import COLUMNS, Scanner
 
 _COLUMN: Final = {name: place for place, name in enumerate(COLUMNS)}
 _WORDS: Final = len(COLUMNS)
 _RECORD_WORDS: Final = RECORD_BYTES // 8
+_SAMPLE_GROUP: Final = 3
+"""The index of the word of a sample row that numbers its group."""
+
 _OUTPUT: Final = 6
 """The index of the word of a record that digests the model's output."""
 
@@ -82,6 +86,14 @@ class ScannedRows:
     def links(self) -> list[int]:
         """Return the words that link the rows to those of other runs, LINK_WORDS for each."""
         return self._scanner.links()
+
+    def samples(self, groups: Mapping[int, int]) -> array[int]:
+        """Return the words of the rows for a comparison; `groups` numbers the row groups."""
+        words = array("Q", self._scanner.samples())
+        if any(scope != group for scope, group in groups.items()):
+            scopes = words[_SAMPLE_GROUP::ROW_WORDS]
+            words[_SAMPLE_GROUP::ROW_WORDS] = array("Q", map(groups.__getitem__, scopes))
+        return words
 
     def add_outputs(self, digests: Iterator[int]) -> None:
         """Join digests of the model's output with those of the choices in the records."""

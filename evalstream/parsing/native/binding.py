@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Final
 
 from evalstream.model.row_record import RECORD_BYTES
+from evalstream.model.sample_record import ROW_BYTES
 from evalstream.parsing.native.schema_tables import NODE_BYTES, Tables
 from evalstream.parsing.native.sources import sources_digest
 
@@ -44,6 +45,10 @@ TEXT_BYTES: Final = 1 << 22
 """How much room there is for what they say; rows that say more are left to others."""
 
 LINK_WORDS: Final = 4
+
+IDENTITIES: Final = ("", "input", "sample_hash", "sample_id")
+"""What identifies samples, in the order of the scanner; the first is nothing."""
+
 _IDS: Final = 5
 _INTERACTIONS: Final = 3
 _NAMES_AT_OPENSSL: Final = {"sha256": "SHA256", "md5": "MD5"}
@@ -103,6 +108,8 @@ COLUMNS: Final = (
     "mark",
     "raw",
     "reference",
+    "options",
+    "prompt",
     "end",
 )
 """The columns of results per line, in words of 64 bits; `scanner.h` describes them."""
@@ -125,6 +132,7 @@ class RowConstraints(Structure):
         ("links", c_int32),
         ("deviating", c_int32),
         ("compares", c_int32),
+        ("identity", c_int32),
         ("checks", c_uint32),
         ("transcript", c_char * 16),
     )
@@ -166,6 +174,7 @@ class _Scan(Structure):
         ("row_count", c_uint64),
         ("records", c_void_p),
         ("links", c_void_p),
+        ("samples", c_void_p),
         ("record_count", c_uint64),
         ("texts", c_void_p),
         ("most_bytes", c_uint64),
@@ -199,6 +208,7 @@ _SIZES: Final = (
     *map(ctypes.sizeof, (RowConstraints, Hasher, _Scope, _Scan)),
     8 * len(COLUMNS),
     RECORD_BYTES,
+    ROW_BYTES,
 )
 """The sizes of what both sides must lay out alike."""
 
@@ -302,6 +312,7 @@ class Scanner:
         self._rows = (c_uint64 * (len(COLUMNS) * MOST_ROWS))()
         self._records = ctypes.create_string_buffer(RECORD_BYTES * MOST_ROWS)
         self._links = (c_uint64 * (LINK_WORDS * MOST_ROWS))()
+        self._samples = ctypes.create_string_buffer(ROW_BYTES * MOST_ROWS)
         self._texts = ctypes.create_string_buffer(TEXT_BYTES)
         self._setting: ScannerConfig | None = None
         self._data, self._scan = b"", _Scan()
@@ -329,6 +340,7 @@ class Scanner:
             most_rows=MOST_ROWS,
             records=ctypes.addressof(self._records),
             links=ctypes.addressof(self._links),
+            samples=ctypes.addressof(self._samples),
             texts=ctypes.addressof(self._texts),
             most_bytes=TEXT_BYTES,
         )
@@ -370,6 +382,10 @@ class Scanner:
     def links(self) -> list[int]:
         """Return LINK_WORDS for each taken row, if rows are linked."""
         return self._links[: LINK_WORDS * self._scan.record_count]
+
+    def samples(self) -> bytes:
+        """Return the sample rows of the taken rows, if they are wanted."""
+        return ctypes.string_at(self._samples, ROW_BYTES * self._scan.record_count)
 
     def texts(self) -> bytes:
         """Return the texts of the taken rows, if they are kept."""

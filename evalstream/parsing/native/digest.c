@@ -60,11 +60,13 @@ static void write_word(byte *to, uint64_t word) {
         to[place] = (byte)(word >> (56 - 8 * place));
 }
 
+uint64_t other_seed(uint64_t seed) { return seed ^ FIFTH; }
+
 void write_digests(
     const byte *bytes, size_t length, uint64_t seed, uint64_t other, byte digest[16]
 ) {
     write_word(digest, xxh64(bytes, length, seed));
-    write_word(digest + 8, xxh64(bytes, length, other ^ FIFTH));
+    write_word(digest + 8, xxh64(bytes, length, other_seed(other)));
 }
 
 bool has_digest(const struct hasher *hasher, const byte *bytes, size_t length, const byte *hex) {

@@ -8,6 +8,9 @@
 /* https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md */
 uint64_t xxh64(const byte *bytes, size_t length, uint64_t seed);
 
+/* Return the seed of the second of two digests of one text, given that of the first. */
+uint64_t other_seed(uint64_t seed);
+
 /* Write two of them, the first byte of each the highest one; the `other` seed is changed so that
    two equal seeds give two digests. */
 void write_digests(

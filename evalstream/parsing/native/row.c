@@ -654,12 +654,16 @@ static void judge_hash(
         *doubts |= DOUBTFUL_HASH;
 }
 
+static void write_parted(struct texts *texts, const struct spans *spans) {
+    for (size_t place = 0; place < spans->count; place++) {
+        write_bytes(texts, &APART, 1);
+        write_decoded(texts, &spans->span[place]);
+    }
+}
+
 static void write_input(const struct facts *facts, struct texts *texts) {
     write_decoded(texts, text_of(facts, RAW));
-    for (size_t place = 0; place < facts->references.count; place++) {
-        write_bytes(texts, &APART, 1);
-        write_decoded(texts, &facts->references.span[place]);
-    }
+    write_parted(texts, &facts->references);
 }
 
 bool write_row(
@@ -689,7 +693,7 @@ bool write_row(
     if (!write_mark(facts, texts))
         return false;
     at->raw = texts->size;
-    if (demands->links && has_input)
+    if ((demands->links || demands->identity) && has_input)
         write_decoded(texts, text_of(facts, RAW));
     at->reference = texts->size;
     if (demands->links && has_input) {
@@ -697,6 +701,12 @@ bool write_row(
         write_bytes(texts, &BEHIND, at->covered > at->choices);
         write_joined(texts, &facts->choices);
     }
+    at->options = texts->size;
+    if (demands->identity)
+        write_parted(texts, &facts->choices);
+    at->prompt = texts->size;
+    if (demands->identity)
+        write_decoded(texts, text_of(facts, FORMATTED));
     at->end = texts->size;
     return !texts->full;
 }

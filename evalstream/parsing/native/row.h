@@ -53,6 +53,9 @@ enum check { NO_CHECK = 0, CHECKS(NAME_OF_CHECK) };
 
 enum { DOUBTFUL_HASH = 1 << 30 };
 
+/* What identifies a sample across runs, where rows are compared with those of other runs. */
+enum identity { NO_IDENTITY, BY_INPUT, BY_HASH, BY_ID };
+
 enum answer { NO, YES, PERHAPS };
 
 /* What is demanded of rows beyond the shape of their values. */
@@ -69,6 +72,7 @@ struct demands {
     int32_t links;                   /* whether it is wanted what ties rows to those of other runs */
     int32_t deviating;               /* whether rows are taken that deviate from the schema */
     int32_t compares;                /* whether rows of one sample are compared: their choices, too */
+    int32_t identity;                /* how samples are identified, if they are wanted */
     uint32_t checks;                 /* the rules that are enabled, as bits */
     char transcript[16];             /* what the transcript is called */
 };
@@ -102,6 +106,8 @@ struct row_texts {
     uint64_t mark;      /* what tells the repeats of a sample apart */
     uint64_t raw;       /* input.raw, and */
     uint64_t reference; /* input.reference with the choices, if any, where rows are linked */
+    uint64_t options;   /* input.choices, each behind what no UTF-8 holds, and */
+    uint64_t prompt;    /* input.formatted, where samples are wanted */
     uint64_t end;
 };
 

@@ -35,7 +35,7 @@ struct scanner {
     struct facts facts;
 };
 
-void tell_sizes(uint64_t sizes[7]) {
+void tell_sizes(uint64_t sizes[8]) {
     sizes[0] = sizeof(struct node);
     sizes[1] = sizeof(struct demands);
     sizes[2] = sizeof(struct hasher);
@@ -43,6 +43,7 @@ void tell_sizes(uint64_t sizes[7]) {
     sizes[4] = sizeof(struct scan);
     sizes[5] = sizeof(struct row);
     sizes[6] = sizeof(struct record);
+    sizes[7] = sizeof(struct sample);
 }
 
 #define PATH_OF_SLOT(name, path) path "\n"
@@ -247,10 +248,56 @@ static void write_link(
     const uint64_t numbered = row->flags & NUMBERED ? 1 : 0;
     link->sample = xxh64(texts + at->sample, at->hash - at->sample, numbered);
     link->input = xxh64(texts + at->raw, at->reference - at->raw, link->sample);
-    link->input = xxh64(texts + at->reference, at->end - at->reference, link->input);
+    link->input = xxh64(texts + at->reference, at->options - at->reference, link->input);
     link->input = row->flags & UNCOVERED ? 0 : link->input + (link->input == 0);
     link->line = record->line;
     link->offset = record->offset;
+}
+
+/* Digest a text; 0 is for texts that a row does not have. */
+static uint64_t digest_of(const byte *texts, uint64_t start, uint64_t stop, uint64_t seed) {
+    const uint64_t digest = xxh64(texts + start, stop - start, seed);
+    return digest + (digest == 0);
+}
+
+/* Write both halves of the identity of a sample. */
+static void identify(
+    const byte *texts, uint64_t start, uint64_t stop, uint64_t seed, struct sample *sample
+) {
+    sample->high = xxh64(texts + start, stop - start, seed);
+    sample->low = xxh64(texts + start, stop - start, other_seed(seed));
+}
+
+static void write_sample(
+    const struct row *row, const byte *texts, const struct record *record,
+    enum identity identity, struct sample *sample
+) {
+    const struct row_texts *const at = &row->texts;
+    const bool has_options = at->prompt > at->options, has_input = !(row->flags & UNCOVERED);
+    const uint64_t options =
+        has_options ? xxh64(texts + at->options, at->prompt - at->options, 0) : 0;
+    memset(sample, 0, sizeof *sample);
+    if (identity == BY_INPUT && has_input)
+        identify(texts, at->input, at->choices, options, sample);
+    else if (identity == BY_HASH && at->input > at->hash)
+        identify(texts, at->hash, at->input, 0, sample);
+    else if (identity == BY_ID && at->hash > at->sample)
+        identify(texts, at->sample, at->hash, 0, sample);
+    if (at->hash > at->sample)
+        sample->sample = digest_of(texts, at->sample, at->hash, 0);
+    sample->group = row->scope;
+    sample->line = record->line;
+    sample->offset = record->offset;
+    sample->score = row->score;
+    sample->flags = row->flags & FAILED ? HAS_FAILED : 0;
+    if (!(row->flags & UNJUDGED))
+        sample->flags |= row->flags & IS_CORRECT ? IS_RIGHT : IS_WRONG;
+    if (has_input) {
+        sample->question = digest_of(texts, at->raw, at->reference, options);
+        sample->input = digest_of(texts, at->input, at->choices, options);
+    }
+    if (at->end > at->prompt)
+        sample->prompt = digest_of(texts, at->prompt, at->end, 0);
 }
 
 /* Walk a line. Return whether it is an object, and nothing else, of which all can be told. */
@@ -314,6 +361,9 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
     write_record(scan, &scanner->scope[scope], row, texts->data, compares, record);
     if (scanner->demands.links)
         write_link(row, texts->data, record, &scan->links[scan->record_count]);
+    if (scanner->demands.identity)
+        write_sample(row, texts->data, record, (enum identity)scanner->demands.identity,
+                     &scan->samples[scan->record_count]);
     return true;
 }
 

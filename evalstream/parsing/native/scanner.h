@@ -39,6 +39,16 @@ struct link {
     uint64_t sample, input, line, offset;
 };
 
+/* A taken row in the terms of a comparison with other runs; see `model.sample_record`. Its group
+   is its scope. */
+struct sample {
+    uint64_t high, low, sample, group, line, offset;
+    double score;
+    uint64_t flags, question, input, prompt, cluster;
+};
+
+enum sample_flag { IS_RIGHT = 1, IS_WRONG = 2, HAS_FAILED = 4 };
+
 /* What rows with the same ids have in common; rows of a scope that is not `usual` are not taken.
    `evaluation` digests their evaluation_id, `name` that and their evaluation_name; `doubts` are
    the rules that may find something in their ids. */
@@ -68,6 +78,7 @@ struct scan {
     uint64_t most_rows, row_count;
     struct record *records;  /* one for each taken row */
     struct link *links;      /* the same, if they are wanted */
+    struct sample *samples;  /* the same */
     uint64_t record_count;
     byte *texts;
     uint64_t most_bytes, byte_count;
@@ -75,8 +86,8 @@ struct scan {
 };
 
 /* Write the sizes of all that Python lays out itself, in bytes: of `struct node`, `demands`,
-   `hasher`, `scope`, `scan`, `row` and `record`. */
-EXPORT void tell_sizes(uint64_t sizes[7]);
+   `hasher`, `scope`, `scan`, `row`, `record` and `sample`. */
+EXPORT void tell_sizes(uint64_t sizes[8]);
 
 /* Return the paths of all slots, the names of all recipes and the codes of all rules that are
    tested, in their order, each with a newline. */

@@ -17,6 +17,7 @@
     slot(HASH, "sample_hash")                                                                      \
     slot(INTERACTION, "interaction_type")                                                          \
     slot(RAW, "input.raw")                                                                         \
+    slot(FORMATTED, "input.formatted")                                                             \
     slot(REFERENCE, "input.reference")                                                             \
     slot(A_REFERENCE, "input.reference[]")                                                         \
     slot(CHOICES, "input.choices")                                                                 \

@@ -1,0 +1,1 @@
+"""Compare runs sample by sample: check, align, estimate, judge."""

@@ -1,0 +1,145 @@
+"""Keep the samples that two runs judge differently, and read their answers again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from evalstream.batch.comparing.runs import CheckedRun
+from evalstream.formats.registry import FORMATS
+from evalstream.model.comparison import Flip
+from evalstream.model.errors import CannotCheck
+from evalstream.model.options import Options
+from evalstream.model.sample_record import SamplePair
+from evalstream.model.text import counted
+from evalstream.parsing import json
+
+RIGHT_TO_WRONG: Final = "right to wrong"
+WRONG_TO_RIGHT: Final = "wrong to right"
+
+_TABLES: Final = """
+CREATE TABLE flips (number INTEGER PRIMARY KEY, metric INTEGER, is_loss INTEGER,
+    line_a INTEGER, offset_a INTEGER, line_b INTEGER, offset_b INTEGER,
+    sample_a TEXT, sample_b TEXT, score_a REAL, score_b REAL);
+CREATE TABLE answers (side TEXT, line INTEGER, answer TEXT, PRIMARY KEY (side, line)) WITHOUT ROWID;
+"""
+
+_ADD: Final = "INSERT INTO flips VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+_IN_ORDER: Final = """
+SELECT f.*, a.answer, b.answer FROM flips AS f
+    LEFT JOIN answers AS a ON a.side = 'a' AND a.line = f.line_a
+    LEFT JOIN answers AS b ON b.side = 'b' AND b.line = f.line_b
+    ORDER BY f.line_a, f.metric, f.line_b
+"""
+
+_PLACES: Final = """
+SELECT DISTINCT line_{side}, offset_{side}, sample_{side} FROM flips ORDER BY 1
+"""
+
+_TRIM: Final = """
+DELETE FROM flips WHERE number NOT IN (
+    SELECT number FROM flips ORDER BY line_a, metric, line_b LIMIT ?
+)
+"""
+
+_TRIM_AT: Final = 50_000
+"""Number of flips after which those that will not be shown are dropped."""
+
+
+class FlipStore:
+    """The flips between two runs: the first `most` ones by line, 0 for all; on disk."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._rows = most, 0
+        # An empty name is a database on disk that goes when it is closed.
+        self._base = sqlite3.connect("")
+        self._base.executescript(_TABLES)
+
+    def add(self, pairs: Iterable[SamplePair], *, is_loss: bool) -> None:
+        """Add pairs that the baseline has right and the other run wrong, or the other way round."""
+        added = [
+            (
+                pair.metric, is_loss, pair.line_a, pair.offset_a, pair.line_b, pair.offset_b,
+                str(pair.sample_a), str(pair.sample_b), pair.score_a, pair.score_b,
+            )
+            for pair in pairs
+        ]  # fmt: skip
+        self._base.executemany(_ADD, added)
+        self._rows += len(added)
+        if self._most and self._rows > self._most + _TRIM_AT:
+            self._trim()
+
+    def read_answers(self, a: CheckedRun, b: CheckedRun, options: Options) -> list[str]:
+        """Read the rows of the flips again, and return why some could not be read, if so."""
+        if self._most:
+            self._trim()
+        warnings = []
+        for side, run in (("a", a), ("b", b)):
+            missing = self._read(side, run, options)
+            if missing:
+                warnings.append(f"{run.shown.label}: {missing}; their answers are not shown")
+        return warnings
+
+    def flips(self, a: str, b: str, metrics: Sequence[str], *, show_values: bool) -> Iterator[Flip]:
+        """Iterate over the flips by the lines of the baseline, with the answers that were read.
+
+        `a` and `b` are labels, and `metrics` are names by number.
+        """
+        for row in self._base.execute(_IN_ORDER):
+            yield _flip(row, a, b, metrics, show_values=show_values)
+
+    def close(self) -> None:
+        """Delete the flips."""
+        self._base.close()
+
+    def _trim(self) -> None:
+        self._base.execute(_TRIM, (self._most,))
+        self._rows = self._most
+
+    def _read(self, side: str, run: CheckedRun, options: Options) -> str | None:
+        """Read the rows of one side again; return why some cannot be, None if all were read."""
+        pending: deque[tuple[int, str]] = deque()
+
+        def places() -> Iterator[tuple[int, int]]:
+            for line, offset, sample in self._base.execute(_PLACES.format(side=side)):
+                pending.append((line, sample))
+                yield line, offset
+
+        lost = 0
+        try:
+            for one in FORMATS[run.run.format].answers(run.run, options, places()):
+                line, sample = pending.popleft()
+                # A row of another sample was written there meanwhile.
+                if one is None or str(one.sample) != sample:
+                    lost += 1
+                    continue
+                text = json.canonical([one.sample_id, one.answer]).decode(errors="replace")
+                self._base.execute("INSERT INTO answers VALUES (?, ?, ?)", (side, line, text))
+        except (OSError, CannotCheck) as error:
+            return f"the rows cannot be read again ({error})"
+        return f"{counted(lost, 'row')} cannot be read again" if lost else None
+
+
+def _flip(row: Sequence[Any], a: str, b: str, metrics: Sequence[str], *, show_values: bool) -> Flip:
+    _, metric, is_loss, line_a, _, line_b, _, _, _, score_a, score_b, first, second = row
+    sample_id, answer_a = _NOTHING if first is None else json.fast(first.encode())
+    other_id, answer_b = _NOTHING if second is None else json.fast(second.encode())
+    return Flip(
+        a,
+        b,
+        metrics[metric],
+        RIGHT_TO_WRONG if is_loss else WRONG_TO_RIGHT,
+        other_id if sample_id is None else sample_id,
+        line_a,
+        line_b,
+        score_a,
+        score_b,
+        answer_a if show_values else None,
+        answer_b if show_values else None,
+    )
+
+
+_NOTHING: Final = (None, None)

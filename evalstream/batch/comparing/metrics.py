@@ -1,0 +1,99 @@
+"""Match the results and metrics of two runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from evalstream.model.comparison import MetricName, RunDescription
+
+NOT_COMPARED: Final = -1
+
+
+class MetricMatch(NamedTuple):
+    """The results and metrics that two runs share.
+
+    `groups_a` and `groups_b` give for each group of a run the number of its metric in `metrics`,
+    NOT_COMPARED for groups that the other run lacks. `conflicts` says by number why two metrics of
+    one name are not comparable. `only_a` and `only_b` are the names that one run has alone.
+    """
+
+    metrics: Sequence[MetricName]
+    groups_a: Sequence[int]
+    groups_b: Sequence[int]
+    conflicts: dict[int, str]
+    only_a: Sequence[str]
+    only_b: Sequence[str]
+
+
+def match_metrics(a: RunDescription, b: RunDescription, wanted: str | None = None) -> MetricMatch:
+    """Match the metrics of two runs by result and name, and those that `wanted` names.
+
+    A result with one metric in both runs matches where only one of them names the metric.
+    """
+    keys_b = {_key(one): one for one in b.metrics}
+    pairs: dict[tuple[str, str | None], tuple[MetricName, MetricName]] = {}
+    for one in a.metrics:
+        other = keys_b.get(_key(one))
+        if other is None:
+            other = _unnamed_match(one, a.metrics, b.metrics)
+        if other is not None and _is_wanted(one, other, wanted):
+            pairs[_key(one)] = one, other
+    numbers = {key: number for number, key in enumerate(pairs)}
+    numbers_b = {_key(other): numbers[key] for key, (_, other) in pairs.items()}
+    joined = [_joined(one, other) for one, other in pairs.values()]
+    return MetricMatch(
+        [metric for metric, _ in joined],
+        [numbers.get(_key(one), NOT_COMPARED) for one in a.metrics],
+        [numbers_b.get(_key(one), NOT_COMPARED) for one in b.metrics],
+        {number: conflict for number, (_, conflict) in enumerate(joined) if conflict},
+        _names_without(a.metrics, numbers, wanted),
+        _names_without(b.metrics, numbers_b, wanted),
+    )
+
+
+def _key(metric: MetricName) -> tuple[str, str | None]:
+    return metric.result, metric.metric
+
+
+def _unnamed_match(
+    one: MetricName, own: Sequence[MetricName], others: Sequence[MetricName]
+) -> MetricName | None:
+    """Return the only metric of a result, if it has one in both runs and only one names it."""
+    counts = Counter(metric.result for metric in own)
+    candidates = [metric for metric in others if metric.result == one.result]
+    if counts[one.result] != 1 or len(candidates) != 1:
+        return None
+    (other,) = candidates
+    return other if (one.metric is None) != (other.metric is None) else None
+
+
+def _is_wanted(one: MetricName, other: MetricName, wanted: str | None) -> bool:
+    names = {one.result, one.metric, one.label, other.metric, other.label}
+    return wanted is None or wanted in names
+
+
+def _joined(one: MetricName, other: MetricName) -> tuple[MetricName, str | None]:
+    """Return what both runs say of a metric, and why the two are not comparable, if so."""
+    metric = one._replace(
+        metric=other.metric if one.metric is None else one.metric,
+        minimum=other.minimum if one.minimum is None else one.minimum,
+        maximum=other.maximum if one.maximum is None else one.maximum,
+        unit=other.unit if one.unit is None else one.unit,
+    )
+    if one.lower_is_better != other.lower_is_better:
+        return metric, "one run says that lower scores are better, the other that higher ones are"
+    for bound in ("minimum", "maximum"):
+        own, others = getattr(one, bound), getattr(other, bound)
+        if None not in (own, others) and own != others:
+            return metric, f"the {bound} score is {own:g} in one run and {others:g} in the other"
+    return metric, None
+
+
+def _names_without(
+    metrics: Sequence[MetricName], known: dict[tuple[str, str | None], int], wanted: str | None
+) -> list[str]:
+    """Return the labels of metrics that are not matched, each once."""
+    labels = (one.label for one in metrics if _key(one) not in known)
+    return [*dict.fromkeys(labels)] if wanted is None else []

@@ -1,0 +1,133 @@
+"""Check the runs of a comparison, and collect their samples in the same pass."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from string import ascii_uppercase
+from typing import Final
+
+from evalstream.batch.single import check_any
+from evalstream.discovery.inputs import find_all
+from evalstream.formats.registry import CATALOGUE
+from evalstream.io.names import printable
+from evalstream.io.progress import Progress
+from evalstream.model.comparison import ComparedRun, RunDescription
+from evalstream.model.data_class import DataClass
+from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import NoInput, Run
+from evalstream.model.signals import STOPPING
+from evalstream.model.text import counted
+from evalstream.stats.run_samples import RunSamples
+
+MOST_REASONS: Final = 5
+"""Number of codes that a run gives as reasons."""
+
+
+class CheckedRun(DataClass):
+    """A run that was checked for a comparison, with its samples.
+
+    `samples` are None where it has no scores of single samples.
+    """
+
+    run: Run
+    summary: RunSummary
+    samples: RunSamples | None
+    shown: ComparedRun
+
+    @property
+    def description(self) -> RunDescription:
+        """What the run says of itself."""
+        described = None if self.samples is None else self.samples.description
+        return described or RunDescription(None, None, (), (), {})
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the run is not compared unless that is asked for, None for a run that is."""
+        if self.summary.verdict == "failed":
+            return f"does not pass its check: {', '.join(self.shown.reasons)}"
+        if self.summary.incomplete_reason is not None:
+            return f"could not be checked in full: {self.summary.incomplete_reason}"
+        return None
+
+    def close(self) -> None:
+        """Delete temporary files."""
+        if self.samples is not None:
+            self.samples.close()
+
+
+def one_run(name: str, options: Options) -> Run:
+    """Return the one run that an input stands for. Raises UsageError, and CannotCheck for none."""
+    found = [*_first_ones(find_all([name], None, None, options))]
+    runs = [one for one in found if isinstance(one, Run)]
+    if len(runs) > 1:
+        raise UsageError(f"{printable(name)} holds several runs; name one of them")
+    if not runs:
+        reason = found[0].reason if found and isinstance(found[0], NoInput) else "no run was found"
+        raise CannotCheck(f"{printable(name)}: {reason}")
+    return runs[0]
+
+
+def _first_ones(found: Iterable[Run | NoInput]) -> Iterator[Run | NoInput]:
+    """Return what is found up to the second run: a folder may hold a million."""
+    runs = 0
+    for one in found:
+        yield one
+        runs += isinstance(one, Run)
+        if runs > 1:
+            return
+
+
+def checked_run(run: Run, label: str, options: Options, progress: Progress) -> CheckedRun:
+    """Check a run and collect its samples. Raises Stopped."""
+    summary = check_any(run, options, _ignore, progress)
+    # A check that a signal stops is incomplete: it does not raise Stopped itself.
+    STOPPING.check_again()
+    samples: RunSamples | None = summary.samples
+    if samples is not None:
+        samples.spill.finish()
+    described = None if samples is None else samples.description
+    shown = ComparedRun(
+        label=label,
+        file=summary.file,
+        aggregate=summary.aggregate,
+        format=summary.format,
+        version=summary.version,
+        model=None if described is None else described.model,
+        evaluation=None if described is None else described.evaluation,
+        verdict=summary.verdict,
+        reasons=_reasons(summary),
+        rows=summary.rows,
+        samples=0 if samples is None else samples.spill.sample_count,
+        without_identity=0 if samples is None else samples.spill.without_identity,
+        checksum=summary.actual,
+        settings={} if described is None else described.settings,
+    )
+    return CheckedRun(run, summary, samples, shown)
+
+
+def labels_of(count: int) -> list[str]:
+    """Return the labels of so many runs: A to Z, then A2 to Z2, and so on."""
+    rounds = range(1, count // len(ascii_uppercase) + 2)
+    labels = [f"{one}{'' if turn == 1 else turn}" for turn in rounds for one in ascii_uppercase]
+    return labels[:count]
+
+
+def _reasons(summary: RunSummary) -> Sequence[str]:
+    """Return what fails a run, the most frequent first; or why its verdict is open."""
+    failing = Counter(summary.failing)
+    texts = [
+        f"{code} {CATALOGUE[code].name} ({times:,})"
+        for code, times in failing.most_common(MOST_REASONS)
+    ]
+    if len(failing) > MOST_REASONS:
+        texts.append(f"and {counted(len(failing) - MOST_REASONS, 'more code')}")
+    reason = summary.incomplete_reason or summary.remark
+    return [*texts, reason] if reason else texts
+
+
+def _ignore(_finding: Finding) -> None:
+    """Take a finding: only their numbers count here."""

@@ -1,0 +1,80 @@
+"""Read some rows of a file again, by their lines and offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from evalstream.engine import layout
+from evalstream.engine.block_tasks import lines_of
+from evalstream.engine.open_rows import OpenRows, open_rows
+from evalstream.io.file import FileSource
+from evalstream.model.block import MEBIBYTE
+from evalstream.model.errors import CannotCheck
+from evalstream.model.options import Options
+from evalstream.model.run import STDIN
+
+BLOCK_BYTES: Final = 4 * MEBIBYTE
+CHUNK_BYTES: Final = 1 << 16
+
+
+def find_rows(
+    path: str, options: Options, places: Iterable[tuple[int, int]]
+) -> Iterator[bytes | None]:
+    """Iterate over rows at places, which are lines (from 1) with byte offsets, in their order.
+
+    A row of an array counts as a line. Rows that are not there any more are None, and so are all
+    rows of standard input. Raises OSError and CannotCheck where the file cannot be read.
+    """
+    if path == STDIN:
+        yield from (None for _ in places)
+        return
+    opened = open_rows(path, path, options, ())
+    try:
+        if isinstance(opened.source, FileSource):
+            yield from _seek(path, options.max_line_bytes, places)
+        elif opened.layout.kind in (layout.JSONL, layout.JSON_ARRAY):
+            yield from _pass_over(opened, options.max_line_bytes, places)
+        else:
+            raise CannotCheck(f"{path}: the file does not hold rows any more")
+    finally:
+        opened.source.close()
+
+
+def _seek(path: str, longest: int, places: Iterable[tuple[int, int]]) -> Iterator[bytes | None]:
+    """Read lines of a file that is not compressed."""
+    with open(path, "rb") as file:
+        for _, offset in places:
+            file.seek(offset)
+            line = file.readline(longest + 1)
+            yield line.rstrip(b"\r\n") if line else None
+
+
+def _pass_over(
+    opened: OpenRows, longest: int, places: Iterable[tuple[int, int]]
+) -> Iterator[bytes | None]:
+    """Read lines of a stream, all of which passes by up to the last one that is wanted."""
+    wanted = iter(places)
+    place = next(wanted, None)
+    before = 0
+    for block in opened.blocks(BLOCK_BYTES, longest):
+        if place is None:
+            break
+        if block is None:
+            continue
+        lines = lines_of(block, longest)
+        count = lines.data.count(b"\n", lines.start) + bool(lines.tail or _is_open(lines.data))
+        if place[0] <= before + count:
+            content = (lines.data[lines.start :] + lines.tail).split(b"\n")
+            while place is not None and place[0] <= before + count:
+                yield content[place[0] - before - 1].rstrip(b"\r")
+                place = next(wanted, None)
+        before += count
+    while place is not None:
+        yield None
+        place = next(wanted, None)
+
+
+def _is_open(data: bytes) -> bool:
+    """Tell whether bytes end within a line."""
+    return bool(data) and not data.endswith(b"\n")

@@ -1,0 +1,153 @@
+"""What a run says of itself for a comparison, and the answers in its rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from evalstream.engine.row_lookup import find_rows
+from evalstream.formats.eee.aggregate import Aggregate, Figures, Result
+from evalstream.formats.eee.row_view import record_view
+from evalstream.formats.eee.versions import nearest_version
+from evalstream.model.comparison import Answered, MetricName, RunDescription
+from evalstream.model.options import Options
+from evalstream.model.sample_record import GroupLabel
+from evalstream.parsing import json
+from evalstream.parsing.json import member, text_or_none
+from evalstream.stats.sample_digests import digest_of, sample_text
+
+MOST_SETTING: Final = 200
+"""Number of characters of a setting that is kept."""
+
+
+def describe(
+    aggregate: Aggregate | None, labels: Sequence[GroupLabel], version: str | None
+) -> RunDescription:
+    """Describe a run whose groups of rows have some labels."""
+    results = aggregate.joinable() if aggregate is not None else ()
+    by_place = {result.place: result for result in results}
+    figures = {one.place: one for one in aggregate.figures} if aggregate is not None else {}
+    metrics = [_metric(label, by_place, figures) for label in labels]
+    configs = _generation_configs(aggregate)
+    generation = [configs.get(-1 if label.place is None else label.place, {}) for label in labels]
+    return RunDescription(
+        None if aggregate is None else aggregate.model_id,
+        None if aggregate is None else aggregate.evaluation_id,
+        _distinct(metrics, labels, by_place),
+        generation,
+        _settings(aggregate, version),
+    )
+
+
+def answers(
+    path: str, options: Options, places: Iterable[tuple[int, int]]
+) -> Iterator[Answered | None]:
+    """Iterate over the answers in rows at some places; see `find_rows`."""
+    for line in find_rows(path, options, places):
+        row = None if line is None else _parsed(line)
+        if row is None:
+            yield None
+            continue
+        declared = text_or_none(row.get("schema_version"))
+        view = record_view(row, nearest_version(declared or "", instance=True))
+        sample = sample_text(row.get("sample_id"))
+        yield Answered(row.get("sample_id"), view.output, digest_of(sample) if sample else 0)
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.fast(line.removeprefix(json.UTF8_MARK))
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _metric(
+    label: GroupLabel, results: Mapping[int, Result], figures: Mapping[int, Figures]
+) -> MetricName:
+    """Name what the rows of a group measure."""
+    result = None if label.place is None else results.get(label.place)
+    if result is None:
+        name = label.name or ""
+        return MetricName(name, label.result if label.result != name else None)
+    name = result.name or ""
+    metric = result.metric or (result.id if result.id != name else None)
+    return MetricName(
+        name,
+        metric,
+        result.lower_is_better,
+        _finite(result.minimum),
+        _finite(result.maximum),
+        text_or_none(figures[result.place].metric.get("metric_unit")),
+    )
+
+
+def _distinct(
+    metrics: Sequence[MetricName], labels: Sequence[GroupLabel], results: Mapping[int, Result]
+) -> list[MetricName]:
+    """Return names that differ: of metrics with one name, each is named by its result's id."""
+    known: dict[tuple[str, str | None], int] = {}
+    for one in metrics:
+        known[one.result, one.metric] = known.get((one.result, one.metric), 0) + 1
+    named = []
+    for one, label in zip(metrics, labels, strict=True):
+        result = None if label.place is None else results.get(label.place)
+        shared = known[one.result, one.metric] > 1
+        named.append(one._replace(metric=result.id) if shared and result and result.id else one)
+    return named
+
+
+def _finite(bound: float | None) -> float | None:
+    return bound if bound is not None and math.isfinite(bound) else None
+
+
+def _settings(aggregate: Aggregate | None, version: str | None) -> dict[str, str]:
+    """Return what may explain a difference besides the model, as texts by name."""
+    settings = {} if version is None else {"format version": version}
+    if aggregate is None:
+        return settings
+    document = aggregate.document
+    library = document.get("eval_library")
+    if library is not None:
+        name, number = (text_or_none(member(library, key)) for key in ("name", "version"))
+        settings["harness"] = " ".join(filter(None, [name, number]))
+    model = document.get("model_info")
+    for key in ("inference_platform", "inference_engine"):
+        value = member(model, key)
+        if value is not None:
+            settings[key] = _text(value)
+    return settings
+
+
+def _generation_configs(aggregate: Aggregate | None) -> dict[int, dict[str, str]]:
+    """Return the settings of each result by its index: of generation, and of the dataset."""
+    if aggregate is None:
+        return {}
+    configs = {}
+    for index, result in aggregate.indexed_results():
+        found: dict[str, str] = {}
+        for holder in ("generation_config", "source_data"):
+            _flatten(holder, result.get(holder), found)
+        configs[index] = {
+            name: text for name, text in found.items() if not name.endswith(_NOT_SETTINGS)
+        }
+    return configs
+
+
+_NOT_SETTINGS: Final = ("/sample_ids", "/samples_number")
+"""What a dataset says that is known better from the rows."""
+
+
+def _flatten(name: str, value: Any, found: dict[str, str]) -> None:
+    """Add the values in a value, as texts, by the pointers to them."""
+    if isinstance(value, dict) and value:
+        for key, one in value.items():
+            _flatten(f"{name}/{key}", one, found)
+    elif value is not None:
+        found[name] = _text(value)
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else json.canonical(value).decode()
+    return text if len(text) <= MOST_SETTING else f"{text[:MOST_SETTING]}…"

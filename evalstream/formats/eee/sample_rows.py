@@ -1,0 +1,102 @@
+"""Read a row for a comparison of runs, as the scanner does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.row_digests import double_of
+from evalstream.formats.eee.row_groups import RowGroup
+from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest, SampleRow
+from evalstream.parsing.json import resolve_pointer
+from evalstream.stats.sample_digests import (
+    InputDigests,
+    cluster_digest,
+    digest_of,
+    encoded,
+    identity_of,
+    sample_text,
+    text_digest,
+)
+
+_NO_IDENTITY: Final = (UNKNOWN, UNKNOWN)
+
+
+def label_of(group: RowGroup, name: Any, result: Any) -> GroupLabel:
+    """Return the label of a group of rows with an evaluation_name and an evaluation_result_id."""
+    if group.is_joined:
+        return GroupLabel(group.place)
+    return GroupLabel(None, *(None if text is None else f"{text}" for text in (name, result)))
+
+
+def sample_row(
+    row: Mapping[str, Any], request: SampleRequest, number: int, offset: int, *, is_scored: bool
+) -> SampleRow:
+    """Return a row in the terms of a comparison, without its group.
+
+    `is_scored` tells whether its score can be relied on.
+    """
+    shown = _input_digests(row)
+    sample = sample_text(row.get("sample_id"))
+    evaluation = row.get("evaluation")
+    judged = evaluation if isinstance(evaluation, dict) else {}
+    holder = row.get("input")
+    prompt = holder.get("formatted") if isinstance(holder, dict) else None
+    return SampleRow(
+        *_identity(row, request.by, shown, sample),
+        digest_of(sample) if sample else UNKNOWN,
+        0,
+        number,
+        offset,
+        double_of(judged.get("score")) if is_scored else math.nan,
+        _flags(judged.get("is_correct"), failed=bool(row.get("error"))),
+        UNKNOWN if shown is None else shown.question,
+        UNKNOWN if shown is None else shown.input,
+        text_digest(prompt),
+        cluster_of(row, request),
+    )
+
+
+def cluster_of(row: Any, request: SampleRequest) -> int:
+    """Return the digest of the value by which a row is clustered, UNKNOWN where it has none."""
+    return (
+        UNKNOWN
+        if request.cluster is None
+        else cluster_digest(resolve_pointer(row, request.cluster))
+    )
+
+
+def _input_digests(row: Mapping[str, Any]) -> InputDigests | None:
+    covered = row_view.hash_input(row)
+    if covered is None:
+        return None
+    raw, reference = covered
+    choices = row["input"].get("choices")
+    texts = choices if isinstance(choices, list) else []
+    return InputDigests(
+        raw,
+        [reference] if isinstance(reference, str) else reference,
+        [text if isinstance(text, str) else f"{text}" for text in texts],
+    )
+
+
+def _identity(
+    row: Mapping[str, Any], by: str, shown: InputDigests | None, sample: bytes
+) -> tuple[int, int]:
+    if by == "input":
+        return _NO_IDENTITY if shown is None else (shown.high, shown.low)
+    if by == "sample_id":
+        return identity_of(sample) if sample else _NO_IDENTITY
+    declared = row.get("sample_hash")
+    if not declared or not isinstance(declared, str):
+        return _NO_IDENTITY
+    return identity_of(encoded(declared))
+
+
+def _flags(correct: Any, *, failed: bool) -> int:
+    flags = SampleFlag.FAILED if failed else SampleFlag(0)
+    if isinstance(correct, bool):
+        flags |= SampleFlag.RIGHT if correct else SampleFlag.WRONG
+    return int(flags)

@@ -1,0 +1,55 @@
+"""The samples of one run as a comparison needs them, collected while the run is checked."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, Final
+
+from evalstream.model.comparison import RunDescription
+from evalstream.model.sample_record import ROW_WORDS, BlockSamples, GroupLabel
+from evalstream.stats.samples.spill import SampleSpill
+
+_GROUP: Final = 3
+_LINE: Final = 4
+"""The words of a row that hold the number of its group, and its line."""
+
+
+class RunSamples:
+    """The samples of a run, and the labels of its groups in the order of their numbers.
+
+    `description` is set when the run is read.
+    """
+
+    def __init__(self, memory_limit: int) -> None:
+        self.spill = SampleSpill(memory_limit)
+        self.description: RunDescription | None = None
+        self._groups: dict[GroupLabel, int] = {}
+
+    @property
+    def labels(self) -> tuple[GroupLabel, ...]:
+        """The labels of the groups, by number."""
+        return tuple(self._groups)
+
+    def take(self, block: BlockSamples, shift: int) -> None:
+        """Add the rows of the next block, whose lines start `shift` lines into the file."""
+        if not block.rows:
+            return
+        numbers = [self._groups.setdefault(label, len(self._groups)) for label in block.labels]
+        if not shift and numbers == list(range(len(numbers))):
+            self.spill.add(block.rows)
+            return
+        words = array("Q", block.rows)
+        if numbers != list(range(len(numbers))):
+            groups = map(numbers.__getitem__, words[_GROUP::ROW_WORDS])
+            words[_GROUP::ROW_WORDS] = array("Q", groups)
+        if shift:
+            words[_LINE::ROW_WORDS] = array("Q", [line + shift for line in words[_LINE::ROW_WORDS]])
+        self.spill.add(words.tobytes())
+
+    def close(self) -> None:
+        """Delete temporary files."""
+        self.spill.close()
+
+    def __reduce__(self) -> Any:
+        """Refuse to be pickled: the samples are in this process and its temporary files."""
+        raise TypeError("samples of a run do not leave their process")
