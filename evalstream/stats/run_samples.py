@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
-from typing import Any, Final
+from typing import Any
 
 from evalstream.model.comparison import RunDescription
-from evalstream.model.sample_record import ROW_WORDS, BlockSamples, GroupLabel
+from evalstream.model.sample_record import BlockSamples, GroupLabel
 from evalstream.stats.samples.spill import SampleSpill
-
-_GROUP: Final = 3
-_LINE: Final = 4
-"""The words of a row that hold the number of its group, and its line."""
 
 
 class RunSamples:
@@ -32,19 +27,8 @@ class RunSamples:
 
     def take(self, block: BlockSamples, shift: int) -> None:
         """Add the rows of the next block, whose lines start `shift` lines into the file."""
-        if not block.rows:
-            return
         numbers = [self._groups.setdefault(label, len(self._groups)) for label in block.labels]
-        if not shift and numbers == list(range(len(numbers))):
-            self.spill.add(block.rows)
-            return
-        words = array("Q", block.rows)
-        if numbers != list(range(len(numbers))):
-            groups = map(numbers.__getitem__, words[_GROUP::ROW_WORDS])
-            words[_GROUP::ROW_WORDS] = array("Q", groups)
-        if shift:
-            words[_LINE::ROW_WORDS] = array("Q", [line + shift for line in words[_LINE::ROW_WORDS]])
-        self.spill.add(words.tobytes())
+        self.spill.add(block.rows, shift, numbers)
 
     def close(self) -> None:
         """Delete temporary files."""

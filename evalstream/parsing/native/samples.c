@@ -74,20 +74,26 @@ static inline int compare(const uint64_t *a, const uint64_t *b, uint64_t words) 
     return 0;
 }
 
-uint64_t keep_rows(const uint64_t *rows, uint64_t count, uint64_t *out, uint64_t *groups) {
-    uint64_t kept = 0, most = *groups;
+uint64_t keep_rows(
+    const uint64_t *rows, uint64_t count, uint64_t *out, struct keeping *keeping
+) {
+    uint64_t kept = 0, groups = keeping->groups;
     for (uint64_t at = 0; at < count; at++) {
         const uint64_t *const row = rows + at * ROW_WORDS;
         if (!row[HIGH] && !row[LOW])
             continue;
         uint64_t *const copy = out + kept++ * ROW_WORDS;
         memcpy(copy, row, ROW_WORDS * sizeof *copy);
+        if (keeping->count)
+            copy[GROUP] =
+                copy[GROUP] < keeping->count ? keeping->numbers[copy[GROUP]] : UINT64_MAX;
         copy[KEPT_SCORE] = row[SCORE];
-        copy[KEPT_LINE] = row[LINE];
+        copy[KEPT_LINE] = row[LINE] + keeping->shift;
         copy[KEPT_OFFSET] = row[OFFSET];
-        most = row[GROUP] >= most ? row[GROUP] + (row[GROUP] < UINT64_MAX) : most;
+        if (copy[GROUP] >= groups)
+            groups = copy[GROUP] + (copy[GROUP] < UINT64_MAX);
     }
-    *groups = most;
+    keeping->groups = groups;
     return kept;
 }
 
@@ -570,11 +576,12 @@ void match_records(
     }
 }
 
-void tell_sample_sizes(uint64_t sizes[6]) {
-    sizes[0] = sizeof(struct reduced);
-    sizes[1] = sizeof(struct group_count);
-    sizes[2] = sizeof(struct join_window);
-    sizes[3] = sizeof(struct joined);
-    sizes[4] = sizeof(struct matching);
-    sizes[5] = sizeof(struct matched);
+void tell_sample_sizes(uint64_t sizes[7]) {
+    sizes[0] = sizeof(struct keeping);
+    sizes[1] = sizeof(struct reduced);
+    sizes[2] = sizeof(struct group_count);
+    sizes[3] = sizeof(struct join_window);
+    sizes[4] = sizeof(struct joined);
+    sizes[5] = sizeof(struct matching);
+    sizes[6] = sizeof(struct matched);
 }

@@ -11,10 +11,17 @@
 
 enum { ROW_WORDS = 12, SAMPLE_WORDS = 16, PAIR_WORDS = 16 };
 
+/* How rows are kept: their lines are raised by `shift`, and if there are any `numbers`, groups get
+   theirs there, the greatest one without it. `groups` is raised above the numbers of all groups. */
+struct keeping {
+    const uint64_t *numbers;
+    uint64_t count, shift, groups;
+};
+
 /* Copy the rows that have an identity, with the score before the line, so that their order does not
-   depend on their lines. Return their number; `groups` is raised above the numbers of groups. */
+   depend on their lines. Return their number. */
 EXPORT uint64_t keep_rows(
-    const uint64_t *rows, uint64_t count, uint64_t *out, uint64_t *groups
+    const uint64_t *rows, uint64_t count, uint64_t *out, struct keeping *keeping
 );
 
 /* What is counted of a group. */
@@ -111,8 +118,8 @@ EXPORT void match_records(
     struct matched *result
 );
 
-/* Write the sizes of `struct reduced`, `group_count`, `join_window`, `joined`, `matching` and
-   `matched`. */
-EXPORT void tell_sample_sizes(uint64_t sizes[6]);
+/* Write the sizes of `struct keeping`, `reduced`, `group_count`, `join_window`, `joined`, `matching`
+   and `matched`. */
+EXPORT void tell_sample_sizes(uint64_t sizes[7]);
 
 #endif

@@ -13,6 +13,10 @@ from evalstream.model.sample_record import PAIR_BYTES, ROW_BYTES, SAMPLE_BYTES
 from evalstream.parsing.native.binding import library
 
 
+class _Keeping(Structure):
+    _fields_ = (("numbers", c_void_p), *((name, c_uint64) for name in ("count", "shift", "groups")))
+
+
 class _Reduced(Structure):
     _fields_ = (
         *((name, c_void_p) for name in ("records", "groups")),
@@ -73,25 +77,33 @@ class Window:
         self.used, self.wants_more = 0, not is_last
 
 
-class RowKeeper:
+class CompiledKeeper:
     """Copies rows that have an identity. `groups` is above the numbers of their groups."""
 
     def __init__(self, loaded: ctypes.CDLL) -> None:
-        self._library, self._groups = loaded, c_uint64()
+        self._library, self._keeping = loaded, _Keeping()
         self._out = ctypes.create_string_buffer(1)
 
     @property
     def groups(self) -> int:
         """The number of groups."""
-        return self._groups.value
+        return int(self._keeping.groups)
 
-    def keep(self, rows: bytes) -> bytes:
-        """Return the rows with an identity, their scores before their lines."""
+    def keep(self, rows: bytes, shift: int, numbers: Sequence[int]) -> memoryview:
+        """Return the rows with an identity, their scores before their lines, until the next call.
+
+        Their lines are raised by `shift`. Groups get their number in `numbers`, if there are any,
+        and too large a number if it is not there.
+        """
         if len(rows) > len(self._out):
             self._out = ctypes.create_string_buffer(len(rows))
+        packed = (c_uint64 * len(numbers))(*numbers)
+        keeping = self._keeping
+        keeping.numbers, keeping.count = ctypes.addressof(packed), len(numbers)
+        keeping.shift = shift
         count = len(rows) // ROW_BYTES
-        kept = self._library.keep_rows(rows, count, self._out, byref(self._groups))
-        return ctypes.string_at(self._out, kept * ROW_BYTES)
+        kept = self._library.keep_rows(rows, count, self._out, byref(keeping))
+        return memoryview(self._out).cast("B")[: kept * ROW_BYTES]
 
 
 class CompiledReducer:
@@ -278,7 +290,7 @@ def sample_joiners() -> ctypes.CDLL | None:
 def _declare(loaded: ctypes.CDLL) -> None:
     numbers = POINTER(c_int64)
     for name, result, arguments in (
-        ("keep_rows", c_uint64, (c_char_p, c_uint64, c_void_p, POINTER(c_uint64))),
+        ("keep_rows", c_uint64, (c_char_p, c_uint64, c_void_p, POINTER(_Keeping))),
         ("new_reducer", c_void_p, (c_uint64,)),
         ("free_reducer", None, (c_void_p,)),
         ("reduce_rows", c_int32, (c_void_p, c_char_p, c_uint64, c_int32, POINTER(_Reduced))),
@@ -301,5 +313,5 @@ def _declare(loaded: ctypes.CDLL) -> None:
         function.restype, function.argtypes = result, arguments
 
 
-_LAYOUTS: Final = _Reduced, _GroupCount, _Window, _Joined, _Matching, _Matched
+_LAYOUTS: Final = _Keeping, _Reduced, _GroupCount, _Window, _Joined, _Matching, _Matched
 """What both sides must lay out alike."""

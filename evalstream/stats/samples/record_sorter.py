@@ -41,14 +41,13 @@ class RecordSorter:
         self._pieces: list[Piece] = []
         self._kept = b""
 
-    def add(self, records: bytes) -> None:
+    def add(self, records: bytes | memoryview) -> None:
         """Add packed records, in any order."""
         self.count += len(records) // self._size
         rest = memoryview(records)
         while rest:
             part = rest[: self._capacity - self._filled]
-            self._buffer[self._filled : self._filled + len(part)] = part
-            self._filled += len(part)
+            self._fill(part)
             rest = rest[len(part) :]
             if self._filled == self._capacity:
                 self._write_buffer()
@@ -77,6 +76,15 @@ class RecordSorter:
         if self._file is not None:
             self._file.close()
         self._file, self._pieces = None, []
+
+    def _fill(self, part: memoryview) -> None:
+        """Copy records to the buffer, which grows until it is full for the first time."""
+        if self._filled == len(self._buffer):
+            self._buffer += part
+        else:
+            with memoryview(self._buffer) as view:
+                view[self._filled : self._filled + len(part)] = part
+        self._filled += len(part)
 
     def _sorted(self) -> Iterator[bytes]:
         return sorted_pieces(self._buffer, self._filled // self._size, self.words, self._room)

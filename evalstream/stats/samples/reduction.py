@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple, Protocol
 
@@ -12,11 +12,14 @@ from evalstream.model.sample_record import ROW_WORDS, SAMPLE_WORDS, SampleFlag
 from evalstream.parsing.native import samples
 from evalstream.stats.samples.record_order import Record, pack_records, unpack_records
 
+Buffer = bytes | memoryview
+
 _JUDGED: Final = SampleFlag.RIGHT | SampleFlag.WRONG
 _FAILED: Final = int(SampleFlag.FAILED)
 _AMBIGUOUS: Final = int(SampleFlag.AMBIGUOUS)
 _SEVERAL_PROMPTS: Final = int(SampleFlag.SEVERAL_PROMPTS)
 _FLAGS: Final = 7
+_NO_GROUP: Final = (1 << 64) - 1
 _NAN: Final = 0x7FF8000000000000
 _DOUBLE: Final = struct.Struct("=d")
 _WORD: Final = struct.Struct("=Q")
@@ -58,8 +61,12 @@ class Keeper(Protocol):
     def groups(self) -> int:
         """Number above those of all groups so far."""
 
-    def keep(self, rows: bytes) -> bytes:
-        """Return the rows that have an identity, as they are sorted."""
+    def keep(self, rows: bytes, shift: int, numbers: Sequence[int]) -> Buffer:
+        """Return the rows that have an identity, as they are sorted, until the next call.
+
+        Their lines are raised by `shift`. Groups get their number in `numbers`, if there are any,
+        and too large a number if it is not there.
+        """
 
 
 class Reducer(Protocol):
@@ -84,7 +91,7 @@ class Reducer(Protocol):
 def new_keeper() -> Keeper:
     """Return what keeps the rows of one run."""
     loaded = samples.sample_joiners()
-    return samples.RowKeeper(loaded) if loaded is not None else _PythonKeeper()
+    return samples.CompiledKeeper(loaded) if loaded is not None else _PythonKeeper()
 
 
 def new_reducer(groups: int) -> Reducer:
@@ -99,13 +106,16 @@ class _PythonKeeper:
     def __init__(self) -> None:
         self.groups = 0
 
-    def keep(self, rows: bytes) -> bytes:
+    def keep(self, rows: bytes, shift: int, numbers: Sequence[int]) -> bytes:
         """Return the rows that have an identity, as they are sorted."""
-        kept = [
-            KeptRow._make((*row[:4], row[6], *row[4:6], *row[7:]))
-            for row in unpack_records(rows, ROW_WORDS)
-            if row[0] or row[1]
-        ]
+        kept = []
+        for row in unpack_records(rows, ROW_WORDS):
+            if row[0] or row[1]:
+                group = row[3]
+                if numbers:
+                    group = numbers[group] if group < len(numbers) else _NO_GROUP
+                head = (*row[:3], group, row[6], row[4] + shift, row[5])
+                kept.append(KeptRow._make((*head, *row[7:])))
         self.groups = max(self.groups, *(row.group + 1 for row in kept), 0)
         return pack_records(kept, ROW_WORDS)
 

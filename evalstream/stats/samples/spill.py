@@ -49,9 +49,19 @@ class SampleSpill:
         """The number of rows with an identity."""
         return self._sorter.count
 
-    def add(self, rows: bytes) -> None:
-        """Add packed SampleRows, in any order. Raises ValueError for too large a group number."""
-        kept = self._keeper.keep(rows)
+    @property
+    def sample_count(self) -> int:
+        """The number of distinct identities with their sample ids; see `counts`."""
+        return self.counts().samples
+
+    def add(self, rows: bytes, shift: int = 0, numbers: Sequence[int] = ()) -> None:
+        """Add packed SampleRows, in any order.
+
+        `shift` is added to their lines. With `numbers` their groups are indices into it, and it has
+        the numbers of these groups in the run. Raises ValueError for a group without a number, or
+        with too large a one.
+        """
+        kept = self._keeper.keep(rows, shift, numbers)
         if self._keeper.groups > MOST_GROUPS:
             raise ValueError("the number of a group is too large")
         self.without_identity += (len(rows) - len(kept)) // ROW_BYTES

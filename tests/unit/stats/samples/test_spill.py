@@ -175,3 +175,25 @@ def test_a_group_number_out_of_bounds_is_an_error() -> None:
             spill.add(row(group=group).pack())
         with without_library(), SampleSpill() as spill, pytest.raises(ValueError, match="group"):
             spill.add(row(group=group).pack())
+
+
+def test_lines_and_groups_are_those_of_the_run() -> None:
+    def once() -> list[SampleScore]:
+        with SampleSpill() as spill:
+            spill.add(row(line=1).pack() + row(line=2, group=1).pack(), 100, [5, 3])
+            spill.add(row(line=1, group=1).pack(), 200, [3, 5])
+            spill.add(b"", 300, [])
+            spill.finish()
+            return list(sample_scores(b"".join(spill.samples())))
+
+    found = once()
+    with without_library():
+        assert once() == found
+    assert [(one.group, one.line, one.rows) for one in found] == [(3, 102, 1), (5, 101, 2)]
+
+
+def test_each_group_of_a_block_needs_a_number() -> None:
+    with SampleSpill() as spill, pytest.raises(ValueError, match="group"):
+        spill.add(row(group=1).pack(), 0, [0])
+    with without_library(), SampleSpill() as spill, pytest.raises(ValueError, match="group"):
+        spill.add(row(group=1).pack(), 0, [0])
