@@ -210,10 +210,18 @@ class _Sets:
 
     def square(self, runs: int) -> Square:
         """Return how often each two runs were counted, and 0 for one alone."""
-        square = [[0] * runs for _ in range(runs)]
+        # A row is one number whose digits are its counts: a set is added to it in one step.
+        rows = [0] * runs
         for having, times in self._times.items():
             members = [run for run in range(runs) if having >> run & 1]
-            for row, column in combinations(members, 2):
-                square[row][column] += times
-                square[column][row] += times
-        return square
+            added = times * sum(1 << _WORD_BITS * run for run in members)
+            for run in members:
+                rows[run] += added
+        least = (1 << _WORD_BITS) - 1
+        return [
+            [
+                number >> _WORD_BITS * column & least if column != row else 0
+                for column in range(runs)
+            ]
+            for row, number in enumerate(rows)
+        ]
