@@ -82,7 +82,7 @@ def test_a_difference_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> No
     assert any("violations" in line for line in described(small, kind_of(found)))
 
 
-@pytest.mark.parametrize("kind", [native.SCAN, native.REWRITE])
+@pytest.mark.parametrize("kind", native.KINDS)
 def test_the_scanner_stays_in_its_memory(tmp_path: Path, kind: str) -> None:
     reason = native.compiled(tmp_path / "target", kind)
     if reason is not None:

@@ -27,6 +27,8 @@ SOURCES: Final = binding.LIBRARY.parent
 TARGETS: Final = TESTS / "fuzz" / "native"
 SCAN: Final = "scan"
 REWRITE: Final = "rewrite"
+SAMPLES: Final = "samples"
+KINDS: Final = SCAN, REWRITE, SAMPLES
 FLAGS: Final = (
     "-std=c11", "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all",
     "-fno-omit-frame-pointer",
@@ -46,8 +48,8 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
     given = parser.parse_args()
-    seconds = max(1, round(60 * given.minutes / 2))
-    for kind in (SCAN, REWRITE):
+    seconds = max(1, round(60 * given.minutes / len(KINDS)))
+    for kind in KINDS:
         with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
             folder = Path(name)
             reason = compiled(folder / "target", kind)
@@ -73,7 +75,13 @@ def compiled(target: Path, kind: str = SCAN) -> str | None:
 
 
 def write_inputs(folder: Path, seed: int, count: int = 400, kind: str = SCAN) -> None:
-    """Write tables of many contexts, lines to begin with, and words that lines are made of."""
+    """Write tables of many contexts, lines to begin with, and words that lines are made of.
+
+    The target that joins samples needs no tables, and begins with any bytes.
+    """
+    if kind == SAMPLES:
+        _write_bytes(folder, seed, count)
+        return
     configs_of = _configs if kind == SCAN else _places
     configs, words = [], set()
     corpus = folder / "corpus"
@@ -90,6 +98,17 @@ def write_inputs(folder: Path, seed: int, count: int = 400, kind: str = SCAN) ->
     quoted = (word.decode().replace("\\", "\\\\").replace('"', '\\"') for word in sorted(words))
     text = "\n".join(f'"{word}"' for word in quoted)
     (folder / "words").write_text(text + "\n", encoding="ascii")
+
+
+def _write_bytes(folder: Path, seed: int, count: int) -> None:
+    chance = random.Random(seed)
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    for number in range(count):
+        (corpus / f"{number}").write_bytes(chance.randbytes(chance.randrange(2000)))
+    (folder / "configs").touch()
+    # libFuzzer takes no empty dictionary.
+    (folder / "words").write_text('"\\x01\\x00\\x00\\x00"\n', encoding="ascii")
 
 
 def _configs(case: Case) -> Iterator[bytes]:
