@@ -14,7 +14,7 @@ from unittest import mock
 from hypothesis import strategies as st
 
 from evalstream.model.sample_record import SampleFlag, SampleRow, SampleScore
-from evalstream.parsing.native import record_sort, samples
+from evalstream.parsing.native import record_sort, sample_layouts
 
 NAN = float("nan")
 FEW = st.sampled_from([0, 1, 2, 3, 2**64 - 1])
@@ -44,7 +44,7 @@ ROWS = st.lists(
 def without_library() -> Iterator[None]:
     """Take the way without the compiled library."""
     with (
-        mock.patch.object(samples, "sample_joiners", return_value=None),
+        mock.patch.object(sample_layouts, "sample_joiners", return_value=None),
         mock.patch.object(record_sort, "record_sorters", return_value=None),
     ):
         yield

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from evalstream.model.block import MEBIBYTE
-from evalstream.parsing.native.samples import KEY_WORDS, MATCH_WORDS, Matching
+from evalstream.parsing.native.sample_matching import KEY_WORDS, MATCH_WORDS, Matching
 from evalstream.stats.samples.matching import new_keys, new_matcher
 from evalstream.stats.samples.record_order import unpack_records
 from evalstream.stats.samples.record_sorter import RecordSorter

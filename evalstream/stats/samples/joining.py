@@ -15,8 +15,8 @@ from evalstream.model.sample_record import (
     PairFlag,
     SampleFlag,
 )
-from evalstream.parsing.native import samples
-from evalstream.parsing.native.samples import Window
+from evalstream.parsing.native import sample_layouts, samples
+from evalstream.parsing.native.sample_layouts import Window
 from evalstream.stats.samples.record_order import Record, pack_records, unpack_records
 from evalstream.stats.samples.windows import Results, Step, zip_windows
 
@@ -55,7 +55,7 @@ def join(
 
 
 def _new_step(groups_a: Sequence[int], groups_b: Sequence[int], metrics: int) -> Step:
-    loaded = samples.sample_joiners()
+    loaded = sample_layouts.sample_joiners()
     if loaded is not None:
         return samples.CompiledJoiner(loaded, groups_a, groups_b, metrics).join
     return _PythonJoiner(groups_a, groups_b).join

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from evalstream.model.sample_record import SAMPLE_WORDS
-from evalstream.parsing.native import samples
-from evalstream.parsing.native.samples import KEY_WORDS, MATCH_WORDS, Matching, Window
+from evalstream.parsing.native import sample_layouts, sample_matching
+from evalstream.parsing.native.sample_layouts import Window
+from evalstream.parsing.native.sample_matching import KEY_WORDS, MATCH_WORDS, Matching
 from evalstream.stats.samples.record_order import Record, pack_records, unpack_records
 from evalstream.stats.samples.windows import Results
 
@@ -52,17 +53,17 @@ class Matcher(Protocol):
 
 def new_keys(groups: Sequence[int], set_words: int) -> Keys:
     """Return what makes records of samples; `groups` are the numbers of their metrics."""
-    loaded = samples.sample_joiners()
+    loaded = sample_layouts.sample_joiners()
     if loaded is not None:
-        return samples.CompiledKeys(loaded, groups, set_words)
+        return sample_matching.CompiledKeys(loaded, groups, set_words)
     return _PythonKeys(groups, set_words)
 
 
 def new_matcher(matching: Matching) -> Matcher:
     """Return what matches records."""
-    loaded = samples.sample_joiners()
+    loaded = sample_layouts.sample_joiners()
     if loaded is not None:
-        return samples.CompiledMatcher(loaded, matching)
+        return sample_matching.CompiledMatcher(loaded, matching)
     return _PythonMatcher(matching)
 
 

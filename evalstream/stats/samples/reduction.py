@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Final, NamedTuple, Protocol
 
 from evalstream.model.sample_record import ROW_WORDS, SAMPLE_WORDS, SampleFlag
-from evalstream.parsing.native import samples
+from evalstream.parsing.native import sample_layouts, samples
 from evalstream.stats.samples.record_order import Record, pack_records, unpack_records
 
 Buffer = bytes | memoryview
@@ -90,13 +90,13 @@ class Reducer(Protocol):
 
 def new_keeper() -> Keeper:
     """Return what keeps the rows of one run."""
-    loaded = samples.sample_joiners()
+    loaded = sample_layouts.sample_joiners()
     return samples.CompiledKeeper(loaded) if loaded is not None else _PythonKeeper()
 
 
 def new_reducer(groups: int) -> Reducer:
     """Return what reduces the rows of one run, whose groups are below `groups`."""
-    loaded = samples.sample_joiners()
+    loaded = sample_layouts.sample_joiners()
     if loaded is not None:
         return samples.CompiledReducer(loaded, groups)
     return _PythonReducer(groups)

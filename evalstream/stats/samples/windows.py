@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from evalstream.parsing.native.samples import Window
+from evalstream.parsing.native.sample_layouts import Window
 
 Results = tuple[bytes, bytes, bytes]
 
