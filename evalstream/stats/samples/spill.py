@@ -59,8 +59,10 @@ class SampleSpill:
 
         `shift` is added to their lines. With `numbers` their groups are indices into it, and it has
         the numbers of these groups in the run. Raises ValueError for a group without a number, or
-        with too large a one.
+        with too large a one, and for a part of a row.
         """
+        if len(rows) % ROW_BYTES:
+            raise ValueError("not whole rows")
         kept = self._keeper.keep(rows, shift, numbers)
         if self._keeper.groups > MOST_GROUPS:
             raise ValueError("the number of a group is too large")

@@ -125,6 +125,8 @@ def test_the_first_row_by_line_names_the_sample() -> None:
     )
     assert (sample.line, sample.offset, sample.cluster) == (2, 20, 8)
     assert (sample.score, sample.spread, sample.rows) == (0.5, 0.5, 2)
+    (sample,) = samples_of(row(offset=90, score=0.0, cluster=7), row(offset=20, cluster=8))
+    assert (sample.offset, sample.cluster) == (20, 8)
 
 
 def test_unknown_prompts_do_not_differ() -> None:
@@ -197,3 +199,8 @@ def test_each_group_of_a_block_needs_a_number() -> None:
         spill.add(row(group=1).pack(), 0, [0])
     with without_library(), SampleSpill() as spill, pytest.raises(ValueError, match="group"):
         spill.add(row(group=1).pack(), 0, [0])
+
+
+def test_a_part_of_a_row_is_an_error() -> None:
+    with SampleSpill() as spill, pytest.raises(ValueError, match="rows"):
+        spill.add(row().pack()[:-1])
