@@ -57,9 +57,10 @@ def test_many_records_are_sorted(distinct: int, order: str) -> None:
     assert result(packed(records), 3, 1 << 14) == expected
 
 
-def test_thousands_of_pieces_are_merged() -> None:
+@pytest.mark.parametrize("pieces", [FAN_IN, FAN_IN + 1, FAN_IN * FAN_IN + FAN_IN + 7])
+def test_thousands_of_pieces_are_merged(pieces: int) -> None:
     numbers = random.Random(1)
-    records = [(numbers.randrange(100), at) for at in range(FAN_IN * FAN_IN + FAN_IN + 7)]
+    records = [(numbers.randrange(100), at) for at in range(pieces)]
     expected = packed(sorted(records))
     assert result(packed(records), 2, 1) == expected
     with without_library():
