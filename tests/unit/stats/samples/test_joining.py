@@ -104,7 +104,10 @@ def test_both_ways_agree_to_the_bit(identities: int, ids: int, groups: int) -> N
     sides = [samples_of(random_rows(seed, 9000, identities, ids, groups)) for seed in (1, 2)]
     numbers = [number % 40 - 1 for number in range(groups)], list(range(groups))
     found = joined(*sides, numbers, ([700], [311]))
-    assert found.only_a or found.only_b
+    expected = meeting(*(list(sample_scores(side)) for side in sides), *numbers)
+    assert len(list(sample_pairs(found.pairs))) == len(expected.pairs)
+    assert len(found.only_a) // SAMPLE_BYTES == len(expected.only_a)
+    assert len(found.only_b) // SAMPLE_BYTES == len(expected.only_b)
 
 
 def test_a_run_meets_itself_whatever_its_ids() -> None:
