@@ -70,7 +70,7 @@ class _Entry(NamedTuple):
 def pairwise(streams: Sequence[Iterable[bytes]], memory_limit: int = MEMORY_BYTES) -> Overlaps:
     """Return what each two runs share; each is a stream of packed SampleScores in their order.
 
-    All groups of a sample count as one. Each stream is read once. Raises OSError where a temporary
+    Results and metrics play no part: a sample is one under all its groups. Each stream is read once. Raises OSError where a temporary
     file cannot be written or read.
     """
     runs, overlaps = len(streams), _Overlapping(len(streams))
