@@ -70,8 +70,8 @@ class _Entry(NamedTuple):
 def pairwise(streams: Sequence[Iterable[bytes]], memory_limit: int = MEMORY_BYTES) -> Overlaps:
     """Return what each two runs share; each is a stream of packed SampleScores in their order.
 
-    Results and metrics play no part: a sample is one under all its groups. Each stream is read once. Raises OSError where a temporary
-    file cannot be written or read.
+    Results and metrics play no part: a sample is one under all its groups. Each stream is read
+    once. Raises OSError where a temporary file cannot be written or read.
     """
     runs, overlaps = len(streams), _Overlapping(len(streams))
     sorter = RecordSorter(_ENTRY_WORDS + -(-runs // _WORD_BITS), memory_limit)
