@@ -1,0 +1,68 @@
+"""Sums that do not depend on how the values are cut into calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+
+class LongSum:
+    """A sum with twice the digits of a double."""
+
+    def __init__(self) -> None:
+        self._high = self._low = 0.0
+
+    def add(self, values: Iterable[float]) -> None:
+        """Add finite values."""
+        some = [self._high, self._low, *values]
+        self._high = math.fsum(some)
+        some.append(-self._high)
+        self._low = math.fsum(some)
+
+    @property
+    def total(self) -> float:
+        """The sum, rounded to a double."""
+        return self._high + self._low
+
+
+class Unmatched:
+    """The scores of samples that only one run has, or that only one run scores.
+
+    `is_binary` tells whether all scores are 0 or 1. `unscored` counts such samples without a score. `is_finite` is false once a score is so large
+    that sums may overflow.
+    """
+
+    def __init__(self, largest: float) -> None:
+        self.scored = self.unscored = 0
+        self.is_binary = True
+        self.lowest, self.highest = math.inf, -math.inf
+        self._largest = largest
+        self._sum = LongSum()
+
+    def add(self, scores: Iterable[float]) -> None:
+        """Add scores; NaN stands for a sample without one."""
+        some = list(scores)
+        known = [score for score in some if score == score]  # noqa: PLR0124 - NaN alone differs
+        self.unscored += len(some) - len(known)
+        if known:
+            self.scored += len(known)
+            self.is_binary = self.is_binary and {0.0, 1.0}.issuperset(known)
+            self.lowest = min(self.lowest, min(known))
+            self.highest = max(self.highest, max(known))
+            if self.is_finite:
+                self._sum.add(known)
+
+    @property
+    def count(self) -> int:
+        """The number of samples."""
+        return self.scored + self.unscored
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no score is too large for a sum."""
+        return not self.scored or max(-self.lowest, self.highest) <= self._largest
+
+    @property
+    def total(self) -> float:
+        """The sum of the scores."""
+        return self._sum.total
