@@ -1,6 +1,7 @@
 """Paired 0/1 scores: McNemar's test and Tango's interval.
 
-`only_a` counts samples that only the baseline has right, `only_b` those that only the other run has.
+`only_a` counts samples that only the baseline has right, `only_b` those that only the
+other run has right.
 """
 
 from __future__ import annotations
@@ -66,10 +67,7 @@ def _score(only_a: int, only_b: int, n: int, delta: float) -> float:
     constant = -only_b * delta * (1 - delta)
     root = math.sqrt(max(0.0, linear * linear - 8 * n * constant))
     # The larger root of 2n q² + linear q + constant, in the form that does not cancel.
-    if linear > 0:
-        share = -2 * constant / (linear + root)
-    else:
-        share = (root - linear) / (4 * n)
+    share = -2 * constant / (linear + root) if linear > 0 else (root - linear) / (4 * n)
     variance = n * (2 * share + delta * (1 - delta))
     gap = only_a - only_b - n * delta
     if variance <= 0:

@@ -49,7 +49,7 @@ def bootstrap_intervals(
     if shape is None:
         return ()
     tails = (1 - level) / 2, (1 + level) / 2
-    if shape.n - sum(cell.count for cell in cells if not cell.value) > MOST_DRAWN:
+    if shape.n - sum(cell.times for cell in cells if not cell.value) > MOST_DRAWN:
         return _expanded(shape, tails)
     means, below = _resampled(cells, shape.n, resamples, seed)
     low, high = (_quantile(means, tail) for tail in tails)
@@ -58,7 +58,8 @@ def bootstrap_intervals(
         bias = normal_quantile(below / resamples)
         moved = [_moved(tail, bias, shape.acceleration) for tail in tails]
         if moved[0] < moved[1]:
-            found.append(Interval(*(_quantile(means, tail) for tail in moved), BCA))
+            low, high = (_quantile(means, tail) for tail in moved)
+            found.append(Interval(low, high, BCA))
     return tuple(found)
 
 
@@ -66,11 +67,11 @@ def _shape(cells: Sequence[Cell]) -> _Shape | None:
     """Return the shape of values, None if all are equal."""
     if len(cells) < 2:
         return None
-    n = sum(cell.count for cell in cells)
-    mean = math.fsum(cell.value * cell.count for cell in cells) / n
+    n = sum(cell.times for cell in cells)
+    mean = math.fsum(cell.value * cell.times for cell in cells) / n
     # Powers of deviations neither overflow nor vanish as shares of the largest one.
     unit = max(abs(cell.value - mean) for cell in cells)
-    shares = [((cell.value - mean) / unit, cell.count) for cell in cells]
+    shares = [((cell.value - mean) / unit, cell.times) for cell in cells]
     squares = math.fsum(share**2 * count for share, count in shares)
     cubes = math.fsum(share**3 * count for share, count in shares)
     return _Shape(n, mean, unit * math.sqrt(squares / n), cubes / (6 * squares**1.5))
@@ -85,12 +86,12 @@ def _resampled(
     resample is binomial.
     """
     some = [cell for cell in cells if cell.value]
-    others = sum(cell.count for cell in some)
+    others = sum(cell.times for cell in some)
     table = BinomialTable(n, others, n)
     bits = random.Random(f"{seed} counts").getrandbits
     draws = [table.draw(bits) for _ in range(resamples)]
     units, k = fixed_point([cell.value for cell in some], max(*draws, others))
-    counts = [cell.count for cell in some]
+    counts = [cell.times for cell in some]
     drawn = DrawnSums([(unit,) for unit in units], counts, seed)
     sums = sorted(one for (one,) in drawn.sums(draws))
     observed = sum(map(mul, units, counts))

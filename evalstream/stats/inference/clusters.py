@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from evalstream.model.comparison import FEW_CLUSTERS, Clustered, Interval, PValue
+from evalstream.model.comparison import FEW_CLUSTERS, Clustered
 from evalstream.stats.inference.student import t_interval, t_test
 
 

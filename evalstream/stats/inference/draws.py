@@ -1,4 +1,4 @@
-"""Sums of rows that are drawn at random, with replacement: the same with and without the scanner."""
+"""Sums of rows drawn at random with replacement, the same with and without the scanner."""
 
 from __future__ import annotations
 

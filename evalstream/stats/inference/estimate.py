@@ -94,7 +94,7 @@ def estimate(
         noise_floor=paired.noise_floor,
         bounds=bounds,
         bounds_reason=bounds_reason,
-        histogram=tuple((cell.value, cell.count) for cell in paired.differences.bins()),
+        histogram=tuple((cell.value, cell.times) for cell in paired.differences.bins()),
     )
 
 

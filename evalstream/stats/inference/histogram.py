@@ -19,10 +19,10 @@ _COARSEST: Final = -400
 
 
 class Cell(NamedTuple):
-    """The mean of the values of a cell, and their count."""
+    """The mean of the values of a cell, and how many there are."""
 
     value: float
-    count: int
+    times: int
 
 
 class Differences:

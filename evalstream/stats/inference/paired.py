@@ -1,4 +1,4 @@
-"""The accumulator of a comparison: pairs of scores in, what statistics need out, constant memory."""
+"""The accumulator of a comparison: all that its statistics need of pairs, in constant memory."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ class PairedScores:
     def _take(self, a: Sequence[float], b: Sequence[float]) -> None:
         """Add the pairs of a block."""
         values_a, values_b = set(a), set(b)
-        self._lowest = min(self._lowest, min(values_a), min(values_b))
-        self._highest = max(self._highest, max(values_a), max(values_b))
+        lowest, highest = min(values_a | values_b), max(values_a | values_b)
+        self._lowest, self._highest = min(self._lowest, lowest), max(self._highest, highest)
         if self._largest > LARGEST:
             return
         if not (values_a | values_b) <= _BINARY:
@@ -168,6 +168,6 @@ class PairedScores:
         self._count(differences)
 
     def _count(self, differences: Counter[float]) -> None:
-        extreme = max(-min(differences), max(differences))
-        self._largest_difference = max(self._largest_difference, extreme)
+        lowest, highest = min(differences), max(differences)
+        self._largest_difference = max(self._largest_difference, -lowest, highest)
         self._differences.add(differences)

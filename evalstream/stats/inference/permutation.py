@@ -30,10 +30,10 @@ def sign_flip_test(
     `rounding`. Time grows with the number of samples: it is meant for up to 1,000.
     """
     some = [cell for cell in cells if cell.value]
-    units, k = fixed_point([abs(cell.value) for cell in some], sum(cell.count for cell in some))
+    units, k = fixed_point([abs(cell.value) for cell in some], sum(cell.times for cell in some))
     signed = zip(some, units, strict=True)
-    observed = abs(sum(cell.count * (unit if cell.value > 0 else -unit) for cell, unit in signed))
-    sizes = list(chain.from_iterable(map(repeat, units, (cell.count for cell in some))))
+    observed = abs(sum(cell.times * (unit if cell.value > 0 else -unit) for cell, unit in signed))
+    sizes = list(chain.from_iterable(map(repeat, units, (cell.times for cell in some))))
     # Each value is rounded by half a unit at most, on both sides.
     limit = observed - len(sizes) * (1 + math.ceil(math.ldexp(rounding, k)))
     if len(sizes) < resamples.bit_length():

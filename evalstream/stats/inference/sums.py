@@ -28,8 +28,8 @@ class LongSum:
 class Unmatched:
     """The scores of samples that only one run has, or that only one run scores.
 
-    `is_binary` tells whether all scores are 0 or 1. `unscored` counts such samples without a score. `is_finite` is false once a score is so large
-    that sums may overflow.
+    `scored` counts those with a score, `unscored` the others. `lowest` and `highest` bound the
+    scores, and `is_binary` tells whether all of them are 0 or 1.
     """
 
     def __init__(self, largest: float) -> None:
@@ -47,8 +47,8 @@ class Unmatched:
         if known:
             self.scored += len(known)
             self.is_binary = self.is_binary and {0.0, 1.0}.issuperset(known)
-            self.lowest = min(self.lowest, min(known))
-            self.highest = max(self.highest, max(known))
+            lowest, highest = min(known), max(known)
+            self.lowest, self.highest = min(self.lowest, lowest), max(self.highest, highest)
             if self.is_finite:
                 self._sum.add(known)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from evalstream.model.comparison import (
     Alignment,
@@ -13,6 +13,9 @@ from evalstream.model.comparison import (
 )
 from evalstream.stats.inference.bounds import score_limits
 from evalstream.stats.inference.power import samples_needed
+
+_TINY: Final = 1e-300
+"""Smaller p values are no longer exact."""
 
 
 class Judgement(NamedTuple):
@@ -38,7 +41,7 @@ def judged(
     the settings ask for would have been found; else `uninformative`.
     """
     if estimate is None or alignment.overlap < settings.overlap:
-        sentence = _why_not(estimate, alignment, settings, labels)
+        sentence = _why_not(alignment, settings, labels)
         return Judgement(CompareVerdict.NOT_COMPARABLE, sentence)
     if _p(estimate) <= 1 - settings.level:
         return _significant(estimate, settings, metric, labels)
@@ -76,12 +79,7 @@ def _p(estimate: Estimate) -> float:
     return estimate.test.p if estimate.test else 1.0
 
 
-def _why_not(
-    estimate: Estimate | None,
-    alignment: Alignment,
-    settings: CompareSettings,
-    labels: tuple[str, str],
-) -> str:
+def _why_not(alignment: Alignment, settings: CompareSettings, labels: tuple[str, str]) -> str:
     a, b = labels
     if not alignment.matched:
         return f"no sample of {a} matches one of {b}"
@@ -126,9 +124,10 @@ def _figures(estimate: Estimate, settings: CompareSettings, labels: tuple[str, s
         low, high, method = estimate.interval
         parts.append(f"{_percent(settings.level)} interval {low:.4g} to {high:.4g} ({method})")
     if estimate.test:
-        p, method = estimate.test
         adjusted = ", with Holm's correction" if estimate.adjusted_p is not None else ""
-        parts.append(f"p = {_p(estimate):.3g} ({method}{adjusted})")
+        p = _p(estimate)
+        shown = f"p = {p:.3g}" if p > _TINY else f"p < {_TINY:g}"
+        parts.append(f"{shown} ({estimate.test.method}{adjusted})")
     return ", ".join(parts)
 
 
