@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, repeat
+from operator import mul
 from typing import Final, NamedTuple
 
 MOST_CELLS: Final = 65_536
@@ -19,7 +21,7 @@ _COARSEST: Final = -400
 
 
 class Cell(NamedTuple):
-    """The mean of the values of a cell, and how many there are."""
+    """The value of a cell, and how many values there are in it."""
 
     value: float
     times: int
@@ -29,13 +31,13 @@ class Differences:
     """Counts differences: exactly, or in the cells of a grid.
 
     While there are at most MOST_CELLS distinct values, each is a cell of its own. Beyond that
-    values share a cell if they have the same floor(value * 2**k); k is the largest that leaves
-    MOST_CELLS cells. So k and the counts depend on the values alone, not on their order. Zero is
-    always a cell of its own.
+    values share a cell if they have the same floor(value * 2**k), and the cell has the value in its
+    middle; k is the largest that leaves MOST_CELLS cells. So cells depend on the values alone, not
+    on their order. Zero is always a cell of its own.
     """
 
     def __init__(self) -> None:
-        self.zeros = 0
+        self._zeros = 0
         self._exact: Counter[float] | None = Counter()
         self._grid = _Grid(_FINEST)
 
@@ -46,75 +48,70 @@ class Differences:
 
     def add(self, counts: Mapping[float, int]) -> None:
         """Add finite values with their counts; each is below 2**400."""
-        self.zeros += counts.get(0.0, 0)
-        some = {value: count for value, count in counts.items() if value}
+        some = dict(counts)
+        self._zeros += some.pop(0.0, 0)
         if self._exact is None:
             self._grid.add(some)
-            self._grid.coarsen(MOST_CELLS)
             return
         self._exact.update(some)
         if len(self._exact) > MOST_CELLS:
-            self._grid = _finest_grid(self._exact)
+            self._grid = _Grid(_finest(self._exact, MOST_CELLS))
+            self._grid.add(self._exact)
             self._exact = None
 
     def cells(self) -> Sequence[Cell]:
         """Return all cells in increasing order of their values."""
-        if self._exact is None:
-            return _with_zeros(self._grid.cells(), self.zeros)
-        return _with_zeros(map(Cell._make, self._exact.items()), self.zeros)
+        cells = self._grid.cells() if self._exact is None else self._exact.items()
+        return self._with_zeros(cells)
 
     def bins(self) -> Sequence[Cell]:
-        """Return at most MOST_BINS bins in increasing order; zero is a bin of its own."""
+        """Return at most MOST_BINS bins in increasing order, each with the mean of its values."""
         cells = self.cells()
         if len(cells) <= MOST_BINS:
             return cells
-        grid = _Grid(_coarse_enough([cell.value for cell in cells], MOST_BINS - 1))
-        for value, count in cells:
-            if value:
-                grid.add({value: count})
-        return _with_zeros(grid.cells(), self.zeros)
+        others = [cell for cell in cells if cell.value]
+        scale = math.ldexp(1.0, _finest([value for value, _ in others], MOST_BINS - 1))
+        bins = groupby(others, key=lambda cell: math.floor(cell.value * scale))
+        return self._with_zeros(_mean(list(some)) for _, some in bins)
+
+    def _with_zeros(self, cells: Iterable[tuple[float, int]]) -> Sequence[Cell]:
+        """Return cells in order, with that of zeros."""
+        zeros = [(0.0, self._zeros)] if self._zeros else []
+        return [Cell(value, times) for value, times in sorted([*cells, *zeros])]
 
 
 class _Grid:
-    """Cells of the width 2**-k, by their number: how many values there are, and their sum."""
+    """Counts values in cells of the width 2**-k."""
 
     def __init__(self, k: int) -> None:
-        self._k, self._scale = k, math.ldexp(1.0, k)
-        self._counts: defaultdict[int, int] = defaultdict(int)
-        self._sums: defaultdict[int, float] = defaultdict(float)
+        self._k = k
+        self._counts: Counter[int] = Counter()
 
     def add(self, values: Mapping[float, int]) -> None:
-        """Count values."""
-        scale, counts, sums = self._scale, self._counts, self._sums
-        for value, count in values.items():
-            cell = math.floor(value * scale)
-            counts[cell] += count
-            sums[cell] += value * count
+        """Count values, and double the width of the cells while there are too many."""
+        scale = math.ldexp(1.0, self._k)
+        # What occurs once is counted without a loop, and most does.
+        self._counts.update(_cells(values, scale))
+        repeated = {value: times - 1 for value, times in values.items() if times > 1}
+        for cell, times in zip(_cells(repeated, scale), repeated.values(), strict=True):
+            self._counts[cell] += times
+        while len(self._counts) > MOST_CELLS:
+            fine, self._counts, self._k = self._counts, Counter(), self._k - 1
+            for cell, times in fine.items():
+                self._counts[cell >> 1] += times
 
-    def coarsen(self, most: int) -> None:
-        """Double the width of the cells until there are few enough."""
-        while len(self._counts) > most:
-            counts, sums = self._counts, self._sums
-            self._k, self._scale = self._k - 1, self._scale / 2
-            self._counts, self._sums = defaultdict(int), defaultdict(float)
-            for cell, count in counts.items():
-                self._counts[cell >> 1] += count
-                self._sums[cell >> 1] += sums[cell]
-
-    def cells(self) -> Iterable[Cell]:
+    def cells(self) -> Iterator[tuple[float, int]]:
         """Iterate over the cells, in no order."""
-        sums = self._sums
-        return (Cell(sums[cell] / count, count) for cell, count in self._counts.items())
+        counts, k = self._counts, self._k
+        return ((math.ldexp(2 * cell + 1, -k - 1), times) for cell, times in counts.items())
 
 
-def _finest_grid(values: Mapping[float, int]) -> _Grid:
-    """Return the finest grid that has room for values."""
-    grid = _Grid(_coarse_enough(values, MOST_CELLS))
-    grid.add(values)
-    return grid
+def _cells(values: Iterable[float], scale: float) -> Iterator[int]:
+    """Iterate over the numbers of the cells of values."""
+    return map(math.floor, map(mul, values, repeat(scale)))
 
 
-def _coarse_enough(values: Iterable[float], most: int) -> int:
+def _finest(values: Iterable[float], most: int) -> int:
     """Return the largest k whose grid has at most so many cells with values.
 
     Cells of a grid are halves of those of the next coarser one, so their number never falls with k.
@@ -123,14 +120,14 @@ def _coarse_enough(values: Iterable[float], most: int) -> int:
     low, high = _COARSEST, _FINEST
     while low < high:
         middle = (low + high + 1) // 2
-        scale = math.ldexp(1.0, middle)
-        if len({math.floor(value * scale) for value in some}) <= most:
+        if len(set(_cells(some, math.ldexp(1.0, middle)))) <= most:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def _with_zeros(cells: Iterable[Cell], zeros: int) -> Sequence[Cell]:
-    """Return cells in order, with that of zeros."""
-    return sorted([*cells, Cell(0.0, zeros)] if zeros else cells)
+def _mean(cells: Sequence[Cell]) -> tuple[float, int]:
+    """Return the mean of the values of some cells, and how many there are."""
+    times = sum(cell.times for cell in cells)
+    return math.fsum(cell.value * cell.times for cell in cells) / times, times
