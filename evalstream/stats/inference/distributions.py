@@ -37,7 +37,7 @@ def two_sided_t(t: float, df: float) -> float:
     This is the regularised incomplete beta function I_x(df/2, 1/2) at x = df / (df + t*t), as a
     continued fraction (Abramowitz and Stegun, 26.5.8 and 26.7.1), which cancels where df is large.
     """
-    if not t:
+    if abs(t) < _PRECISION:
         return 1.0
     square = t * t
     if math.isinf(square):

@@ -47,7 +47,7 @@ class Differences:
         return self._exact is not None
 
     def add(self, counts: Mapping[float, int]) -> None:
-        """Add finite values with their counts; each is below 2**400."""
+        """Add values with their counts; each is 0, or its size is between 1e-200 and 2**400."""
         some = dict(counts)
         self._zeros += some.pop(0.0, 0)
         if self._exact is None:
