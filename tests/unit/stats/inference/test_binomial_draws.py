@@ -23,9 +23,7 @@ class Bits:
 
 def test_all_fractions_below_the_probability_succeed() -> None:
     # One trial compares a fraction with 5/8: five of the eight fractions of three bits are below.
-    won = [
-        draw_binomial(1, 5, 8, Bits(iter(bits))) for bits in itertools.product((0, 1), repeat=3)
-    ]
+    won = [draw_binomial(1, 5, 8, Bits(iter(bits))) for bits in itertools.product((0, 1), repeat=3)]
     assert won == [1, 1, 1, 1, 1, 0, 0, 0]
 
 

@@ -29,7 +29,9 @@ def test_few_values_are_exact(some: list[float], size: int) -> None:
 
 
 @given(
-    some=st.lists(values | st.integers(-50, 50).map(lambda value: value / 7), min_size=1, max_size=300),
+    some=st.lists(
+        values | st.integers(-50, 50).map(lambda value: value / 7), min_size=1, max_size=300
+    ),
     size=st.integers(1, 50),
     most=st.integers(3, 20),
 )

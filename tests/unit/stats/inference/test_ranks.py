@@ -96,9 +96,7 @@ def test_a_constant_lead_is_certain_in_the_normal_limit(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("most", [20_000, 50])
-def test_the_cut_and_the_scanner_change_nothing(
-    monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
+def test_the_cut_and_the_scanner_change_nothing(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(module, "MOST_DRAWN", most)
     columns = graded(300, 3)
     whole = ranked(columns)

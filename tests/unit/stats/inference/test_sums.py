@@ -18,9 +18,10 @@ def test_a_sum_is_exact_and_does_not_depend_on_its_parts(some: list[float], size
         whole.add(some[start : start + size])
     exact = sum(map(Fraction, some), Fraction())
     scale = sum(map(abs, some))
-    assert abs(Fraction(whole.total) - exact) <= Fraction(scale) * Fraction(2) ** -100 + abs(
-        exact
-    ) * Fraction(2) ** -53
+    assert (
+        abs(Fraction(whole.total) - exact)
+        <= Fraction(scale) * Fraction(2) ** -100 + abs(exact) * Fraction(2) ** -53
+    )
 
 
 def test_unmatched_scores_are_counted_and_bounded() -> None:
