@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from evalstream.model.comparison import Interval
 from evalstream.stats.inference.binomial_draws import BinomialTable
-from evalstream.stats.inference.distributions import NORMAL, normal_quantile
+from evalstream.stats.inference.distributions import normal_cdf, normal_quantile
 from evalstream.stats.inference.draws import DrawnSums
 from evalstream.stats.inference.fixed_point import fixed_point
 from evalstream.stats.inference.histogram import Cell
@@ -113,7 +113,7 @@ def _moved(tail: float, bias: float, acceleration: float) -> float:
     rest = 1 - acceleration * z
     if rest <= 0:
         return tail if not acceleration else float(z > 0)
-    return NORMAL.cdf(bias + z / rest)
+    return normal_cdf(bias + z / rest)
 
 
 def _expanded(shape: _Shape, tails: Sequence[float]) -> tuple[Interval, ...]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from evalstream.stats.inference.roots import falling_root
 
-NORMAL: Final = NormalDist()
+_NORMAL: Final = NormalDist()
 
 _MOST_TERMS: Final = 100_000
 _PRECISION: Final = 1e-16
@@ -28,7 +28,12 @@ _SMALL: Final = 16
 
 def normal_quantile(p: float) -> float:
     """Return the point below which a standard normal variable is with probability p (0 < p < 1)."""
-    return NORMAL.inv_cdf(p)
+    return _NORMAL.inv_cdf(p)
+
+
+def normal_cdf(z: float) -> float:
+    """Return the probability that a standard normal variable is at most `z`."""
+    return math.erfc(-z / math.sqrt(2)) / 2
 
 
 def two_sided_t(t: float, df: float) -> float:

@@ -26,7 +26,11 @@ from evalstream.stats.inference.power import detectable_difference, samples_need
 from evalstream.stats.inference.student import t_interval, t_test
 
 MANY: Final = 1000
-"""The number of samples from which the p value of graded scores is that of t."""
+"""The number of differing samples from which the p value of graded scores is that of t.
+
+Equal samples say nothing of the sign of a difference: t takes four equal differences among
+thousands of zeros for significant, though their signs agree by chance once in eight times.
+"""
 
 POINT: Final = 0.01
 """The difference whose number of samples is part of an estimate."""
@@ -145,7 +149,7 @@ def _graded(
     intervals: list[Interval | None] = [None]
     tests: list[PValue | None] = []
     cells = paired.differences.cells()
-    if paired.n < MANY:
+    if sum(cell.times for cell in cells if cell.value) < MANY:
         tests.append(sign_flip_test(cells, settings.resamples, seed, paired.rounding))
     if error is not None:
         df = paired.n - 1

@@ -33,7 +33,7 @@ class NormalDraws:
         for _ in range(number):
             # Half a step away from 0 and 1, where there is no quantile.
             plain = [normal_quantile((bits(52) + 0.5) / 2**52) for _ in range(width)]
-            yield [sum(map(mul, row, plain)) for row in self._factor]
+            yield [math.fsum(map(mul, row, plain)) for row in self._factor]
 
 
 def _cholesky(matrix: Sequence[Sequence[float]]) -> list[list[float]]:

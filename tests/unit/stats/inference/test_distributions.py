@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from evalstream.stats.inference.distributions import (
     binomial_point,
     binomial_tail,
+    normal_cdf,
     normal_quantile,
     t_cdf,
     t_quantile,
@@ -55,6 +56,13 @@ def test_t_is_symmetric_and_falls(t: float, df: float) -> None:
 @given(p=st.floats(1e-12, 1 - 1e-12), df=degrees)
 def test_the_quantile_of_t_inverts_its_distribution(p: float, df: float) -> None:
     assert t_cdf(t_quantile(p, df), df) == pytest.approx(p, rel=1e-9, abs=1e-14)
+
+
+@given(st.floats(-8, 8))
+def test_the_normal_distribution_and_its_quantile_agree(z: float) -> None:
+    assert normal_cdf(z) + normal_cdf(-z) == pytest.approx(1, abs=1e-15)
+    if z < 5:
+        assert normal_quantile(normal_cdf(z)) == pytest.approx(z, abs=1e-9)
 
 
 def test_many_degrees_of_freedom_are_normal() -> None:

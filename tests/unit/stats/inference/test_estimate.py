@@ -69,6 +69,13 @@ def test_graded_scores_are_judged_by_flips_when_few(n: int, first: str) -> None:
     assert methods(found)[1:3] == ["bootstrap percentile", "bootstrap BCa"]
 
 
+def test_few_differences_among_many_samples_are_judged_by_flips() -> None:
+    found = estimated([0.5] * 14_000, [0.25] * 4 + [0.5] * 13_996)
+    assert found.test == (2 / 16, "sign-flip permutation (exact)")
+    assert found.tests[0].method == "paired t"
+    assert found.tests[0].p < 0.05
+
+
 def test_the_difference_is_that_of_the_means() -> None:
     a, b = graded(500)
     found = estimated(a, b)
