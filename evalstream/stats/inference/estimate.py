@@ -28,8 +28,8 @@ from evalstream.stats.inference.student import t_interval, t_test
 MANY: Final = 1000
 """The number of differing samples from which the p value of graded scores is that of t.
 
-Equal samples say nothing of the sign of a difference: t takes four equal differences among
-thousands of zeros for significant, though their signs agree by chance once in eight times.
+Samples with equal scores do not count: with four equal differences among thousands of zeros t is
+significant, although four random signs agree once in eight times.
 """
 
 POINT: Final = 0.01
@@ -69,12 +69,7 @@ def estimate(
     if paired.is_equal:
         difference = 0.0
     error = standard_error(paired)
-    square = paired.square
-    if square is None:
-        answers = _graded(paired, difference, error, settings, seed)
-    else:
-        answers = _binary(paired, square, difference, error, settings.level)
-    answers = answers.after(clustered)
+    answers = _answers(paired, difference, error, settings, seed).after(clustered)
     used = clustered.standard_error if clustered else error
     detectable = detectable_difference(used, settings.level) if used else None
     bounds, bounds_reason = difference_bounds(paired, metric, difference)
@@ -91,8 +86,8 @@ def estimate(
         others=tuple(one for one in answers.intervals[1:] if one),
         tests=tuple(one for one in answers.tests[1:] if one),
         clustered=clustered,
-        square=square,
-        is_binary=square is not None,
+        square=paired.square,
+        is_binary=paired.square is not None,
         detectable=detectable,
         needed_for_point=samples_needed(paired.n, detectable, POINT) if detectable else None,
         noise_floor=paired.noise_floor,
@@ -125,6 +120,19 @@ def standard_error(paired: PairedScores) -> float | None:
         return None
     deviation = math.sqrt(paired.moments.variances[2])
     return 0.0 if deviation <= paired.rounding else deviation / math.sqrt(paired.n)
+
+
+def _answers(
+    paired: PairedScores,
+    difference: float,
+    error: float | None,
+    settings: CompareSettings,
+    seed: int,
+) -> _Answers:
+    """Return the intervals and tests without clusters."""
+    if paired.square is None:
+        return _graded(paired, difference, error, settings, seed)
+    return _binary(paired, paired.square, difference, error, settings.level)
 
 
 def _binary(

@@ -138,11 +138,12 @@ class PairedScores:
     def _take(self, a: Sequence[float], b: Sequence[float]) -> None:
         """Add the pairs of a block."""
         values_a, values_b = set(a), set(b)
-        lowest, highest = min(values_a | values_b), max(values_a | values_b)
+        values = values_a | values_b
+        lowest, highest = min(values), max(values)
         self._lowest, self._highest = min(self._lowest, lowest), max(self._highest, highest)
         if self._largest > LARGEST:
             return
-        if not (values_a | values_b) <= _BINARY:
+        if not values <= _BINARY:
             self._square = None
         if len(values_a) * len(values_b) * _WORTH_COUNTING <= len(a):
             self._take_counted(Counter(zip(a, b, strict=True)))

@@ -85,8 +85,8 @@ def _why_not(alignment: Alignment, settings: CompareSettings, labels: tuple[str,
         return f"no sample of {a} matches one of {b}"
     if alignment.overlap < settings.overlap:
         return (
-            f"{_number(alignment.matched, 'sample')} of {a} and {b} match, {alignment.only_a} are"
-            f" only in {a} and {alignment.only_b} only in {b}: the overlap is"
+            f"{_number(alignment.matched, 'sample')} of {a} and {b} match, {alignment.only_a:,} are"
+            f" only in {a} and {alignment.only_b:,} only in {b}: the overlap is"
             f" {alignment.overlap:.6g}, below {settings.overlap:g}"
         )
     if alignment.unscored >= alignment.matched:
@@ -127,7 +127,8 @@ def _figures(estimate: Estimate, settings: CompareSettings, labels: tuple[str, s
         adjusted = ", with Holm's correction" if estimate.adjusted_p is not None else ""
         p = _p(estimate)
         shown = f"p = {p:.3g}" if p > _TINY else f"p < {_TINY:g}"
-        parts.append(f"{shown} ({estimate.test.method}{adjusted})")
+        clusters = f", {estimate.clustered.clusters:,} clusters" if estimate.clustered else ""
+        parts.append(f"{shown} ({estimate.test.method}{clusters}{adjusted})")
     return ", ".join(parts)
 
 

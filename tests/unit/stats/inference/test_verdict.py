@@ -14,6 +14,7 @@ from evalstream.model.comparison import (
     MetricName,
 )
 from evalstream.model.data_class import replace
+from evalstream.stats.inference.clusters import clustered_difference
 from evalstream.stats.inference.estimate import estimate
 from evalstream.stats.inference.paired import PairedScores
 from evalstream.stats.inference.verdict import Judgement, judged, relevant_difference
@@ -130,6 +131,15 @@ def test_one_cluster_is_uninformative() -> None:
         "no significant difference between A and B: A - B = 0.05; with one cluster the standard"
         " error is unknown"
     )
+
+
+def test_the_number_of_clusters_is_part_of_the_sentence() -> None:
+    a, b = square(500, 80, 30, 390)
+    groups = [(10, sum(a[i::100]) - sum(b[i::100])) for i in range(100)]
+    clustered = clustered_difference(groups, 1000, 0.05, 0.95, 0.0)
+    found = judge(estimated(a, b, clustered=clustered))
+    assert found.verdict is CompareVerdict.SIGNIFICANT
+    assert found.sentence.endswith(" (clustered t, 100 clusters)")
 
 
 def test_the_corrected_p_decides() -> None:
