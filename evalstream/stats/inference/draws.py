@@ -6,8 +6,7 @@ import random
 import sys
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import repeat
-from operator import mul, rshift
+from operator import mul
 from typing import Final
 
 from evalstream.parsing.native.resample import resample_sums, resamplers
@@ -76,16 +75,28 @@ def _sums_in_python(
     values: array[int], width: int, words: bytes, draws: Sequence[int]
 ) -> Sequence[int]:
     """Return what the scanner's function of the same purpose returns."""
-    numbers = array("I", words)
-    if sys.byteorder == "big":
-        numbers.byteswap()
     count = len(values) // width
+    drawn = _high_words(words, count)
     columns = [values[at::width].tolist() for at in range(width)]
     sums: list[int] = []
     start = 0
     for number in draws:
-        products = map(mul, numbers[start : start + number], repeat(count))
-        drawn = list(map(rshift, products, repeat(32)))
-        sums += [sum(map(column.__getitem__, drawn)) for column in columns]
+        some = drawn[start : start + number]
+        sums += [sum(map(column.__getitem__, some)) for column in columns]
         start += number
     return sums
+
+
+def _high_words(words: bytes, factor: int) -> array[int]:
+    """Return the upper halves of the products of 32-bit words with a factor below 2**32.
+
+    The words are lanes of 64 bits in one large number, so that one product is that of all.
+    """
+    lanes = bytearray(2 * len(words))
+    for byte in range(4):
+        lanes[byte::8] = words[byte::4]
+    products = (int.from_bytes(lanes, "little") * factor).to_bytes(len(lanes), "little")
+    halves = array("I", products)
+    if sys.byteorder == "big":
+        halves.byteswap()
+    return halves[1::2]
