@@ -11,14 +11,10 @@ from typing import Final
 from evalstream.model.comparison import Square
 from evalstream.stats.inference.histogram import Differences
 from evalstream.stats.inference.moments import Moments, block_moments
-from evalstream.stats.inference.sums import LongSum, Unmatched
+from evalstream.stats.inference.sums import BLOCK, LARGEST, LongSum, Unmatched
 
-BLOCK: Final = 8192
-"""How many pairs are summed up in one go."""
-
-LARGEST: Final = 1e100
-SMALLEST: Final = 1e-100
-"""Scores above the first, or differences that are all below the second, give no statistics."""
+_SMALLEST: Final = 1e-100
+"""Differences that are all smaller give no statistics."""
 
 _ROUNDING: Final = 2.0**-50
 _BINARY: Final = frozenset((0.0, 1.0))
@@ -36,7 +32,7 @@ class PairedScores:
     """
 
     def __init__(self) -> None:
-        self.only_a, self.only_b = Unmatched(LARGEST), Unmatched(LARGEST)
+        self.only_a, self.only_b = Unmatched(), Unmatched()
         self.n = 0
         self._moments, self._differences = Moments(), Differences()
         self._a: list[float] = []
@@ -106,7 +102,7 @@ class PairedScores:
         self._finish()
         if not (self.only_a.is_finite and self.only_b.is_finite):
             return True
-        return self._largest > LARGEST or 0 < self._largest_difference < SMALLEST
+        return self._largest > LARGEST or 0 < self._largest_difference < _SMALLEST
 
     @property
     def is_equal(self) -> bool:

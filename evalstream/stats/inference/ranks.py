@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -15,12 +16,11 @@ from evalstream.stats.inference.binomial_draws import BinomialTable
 from evalstream.stats.inference.draws import DrawnSums
 from evalstream.stats.inference.fixed_point import fixed_point
 from evalstream.stats.inference.normal_draws import NormalDraws
-from evalstream.stats.inference.sums import LongSum
+from evalstream.stats.inference.sums import BLOCK, LARGEST, LongSum
 
 MOST_DRAWN: Final = 20_000
 """How many samples with differing scores are resampled; more are left to the normal limit."""
 
-_LARGEST: Final = 1e100
 _DIGITS: Final = 1e-9
 
 
@@ -28,7 +28,8 @@ class RankedScores:
     """The scores that several runs have in the samples that they share, in constant memory.
 
     The first run is the origin: what is drawn at random are differences from its scores, so that
-    samples in which all runs agree cost nothing.
+    samples in which all runs agree cost nothing. The same samples in the same order give the same
+    ranks, however they are cut into calls.
     """
 
     def __init__(self, runs: int) -> None:
@@ -39,6 +40,7 @@ class RankedScores:
         self._origin: list[float] = []
         self._differing = 0
         self._cells: Counter[tuple[float, ...]] = Counter()
+        self._waiting: list[list[float]] = [[] for _ in range(runs)]
         self._is_extreme = False
 
     def add(self, columns: Sequence[Sequence[float]]) -> None:
@@ -50,19 +52,17 @@ class RankedScores:
             raise ValueError("each sample has one score in each run")
         if not columns[0] or self._is_extreme:
             return
-        if any(max(column) > _LARGEST or min(column) < -_LARGEST for column in columns):
+        if any(max(column) > LARGEST or min(column) < -LARGEST for column in columns):
             self._is_extreme = True
             return
         self.n += len(columns[0])
-        for total, column in zip(self._sums, columns, strict=True):
-            total.add(column)
-        gaps = [list(map(sub, column, columns[0])) for column in columns[1:]]
-        self._add_products(gaps)
-        if self._differing <= MOST_DRAWN:
-            differing = Counter(zip(*gaps, strict=True))
-            del differing[(0.0,) * len(gaps)]
-            self._differing += differing.total()
-            self._cells.update(differing)
+        for waiting, column in zip(self._waiting, columns, strict=True):
+            waiting.extend(column)
+        whole = len(self._waiting[0]) // BLOCK * BLOCK
+        for start in range(0, whole, BLOCK):
+            self._take([waiting[start : start + BLOCK] for waiting in self._waiting])
+        for waiting in self._waiting:
+            del waiting[:whole]
 
     def ranking(
         self,
@@ -81,6 +81,7 @@ class RankedScores:
         """
         if not self.n or self._is_extreme:
             return None
+        self._finish()
         if self._differing <= MOST_DRAWN:
             observed, drawn = self._resampled(resamples, seed)
         else:
@@ -96,7 +97,27 @@ class RankedScores:
         ]
         return Ranking(metric, self.n, sorted(found, key=lambda one: one.rank))
 
-    def _add_products(self, gaps: Sequence[Sequence[float]]) -> None:
+    def _finish(self) -> None:
+        if self._waiting[0]:
+            self._take(self._waiting)
+            self._waiting = [[] for _ in self._waiting]
+
+    def _take(self, columns: Sequence[Sequence[float]]) -> None:
+        """Add the samples of a block, equal ones together."""
+        vectors = Counter(zip(*columns, strict=True))
+        times = list(vectors.values())
+        columns = list(zip(*vectors, strict=True))
+        for total, column in zip(self._sums, columns, strict=True):
+            total.add((math.fsum(map(mul, column, times)),))
+        gaps = [list(map(sub, column, columns[0])) for column in columns[1:]]
+        self._add_products(gaps, times)
+        if self._differing <= MOST_DRAWN:
+            for cell, count in zip(zip(*gaps, strict=True), times, strict=False):
+                if any(cell):
+                    self._cells[cell] += count
+                    self._differing += count
+
+    def _add_products(self, gaps: Sequence[Sequence[float]], times: Sequence[int]) -> None:
         """Add the sums and the products of differences, around those of the first sample."""
         if not self._origin:
             self._origin = [gap[0] for gap in gaps]
@@ -105,9 +126,10 @@ class RankedScores:
             for gap, first in zip(gaps, self._origin, strict=True)
         ]
         for run, gap in enumerate(shifted):
-            self._gaps[run].add(gap)
+            counted = list(map(mul, gap, times))
+            self._gaps[run].add((math.fsum(counted),))
             for other, total in zip(shifted, self._products[run], strict=False):
-                total.add(map(mul, gap, other))
+                total.add((math.fsum(map(mul, counted, other)),))
 
     def _resampled(
         self, resamples: int, seed: int

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Final
+
+BLOCK: Final = 8192
+"""How many samples are summed up in one go."""
+
+LARGEST: Final = 1e100
+"""The largest score that statistics are computed of: squares of larger ones overflow."""
 
 
 class LongSum:
@@ -32,11 +39,10 @@ class Unmatched:
     scores, and `is_binary` tells whether all of them are 0 or 1.
     """
 
-    def __init__(self, largest: float) -> None:
+    def __init__(self) -> None:
         self.scored = self.unscored = 0
         self.is_binary = True
         self.lowest, self.highest = math.inf, -math.inf
-        self._largest = largest
         self._sum = LongSum()
 
     def add(self, scores: Iterable[float]) -> None:
@@ -60,7 +66,7 @@ class Unmatched:
     @property
     def is_finite(self) -> bool:
         """Whether no score is too large for a sum."""
-        return not self.scored or max(-self.lowest, self.highest) <= self._largest
+        return not self.scored or max(-self.lowest, self.highest) <= LARGEST
 
     @property
     def total(self) -> float:

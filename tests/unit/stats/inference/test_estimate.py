@@ -214,3 +214,15 @@ def test_a_single_test_needs_no_correction() -> None:
     untested = estimate(paired(*binary(50)), MetricName("r"), SETTINGS, 1, clustered)
     tested = estimated(*binary(100))
     assert with_adjusted([tested, untested, None]) == [tested, untested, None]
+
+
+@pytest.mark.parametrize("some", [graded(1200), graded(8), binary(300)])
+def test_swapped_runs_give_the_opposite(some: tuple[list[float], list[float]]) -> None:
+    one, other = estimated(*some), estimated(*reversed(some))
+    assert other.difference == -one.difference
+    assert other.standard_error == one.standard_error
+    assert other.test == one.test
+    assert one.interval is not None
+    assert other.interval is not None
+    assert other.interval.low == pytest.approx(-one.interval.high)
+    assert other.correlation == pytest.approx(one.correlation)
