@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.stats.inference.clusters import clustered_difference
+from evalstream.stats.inference.clusters import ClusterTotals, clustered_difference
+from evalstream.stats.inference.paired import PairedScores
 from evalstream.stats.inference.student import t_interval, t_test
 
 
@@ -50,3 +51,49 @@ def test_clusters_without_spread_are_tested_by_their_signs() -> None:
     assert found.standard_error == 0
     assert found.interval is None
     assert found.test == (0.5, "sign test")
+
+
+clustered_pairs = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=60
+)
+
+
+@given(clustered_pairs, st.integers(1, 30))
+def test_totals_are_those_of_all_pairs_of_a_cluster(
+    pairs: list[tuple[int, int, int]], size: int
+) -> None:
+    totals, some = ClusterTotals(), PairedScores()
+    for start in range(0, len(pairs), size):
+        clusters, a, b = zip(*pairs[start : start + size], strict=True)
+        totals.add(clusters, a, b)
+        some.add(a, b)
+    groups: dict[object, list[int]] = {}
+    for place, (cluster, a, b) in enumerate(pairs):
+        groups.setdefault(cluster or ("alone", place), []).append(a - b)
+    expected = clustered_difference(
+        [(len(group), sum(group)) for group in groups.values()],
+        len(pairs),
+        some.moments.means[2],
+        0.95,
+        some.rounding,
+    )
+    found = totals.clustered(some, 0.95)
+    assert found is not None
+    assert found.clusters == expected.clusters
+    if expected.standard_error:
+        assert found.standard_error == pytest.approx(expected.standard_error, rel=1e-9)
+    else:
+        assert found[1:] == expected[1:]
+
+
+def test_without_pairs_there_are_no_clusters() -> None:
+    assert ClusterTotals().clustered(PairedScores(), 0.95) is None
+    extreme, totals = PairedScores(), ClusterTotals()
+    extreme.add([1e308, 1e308, 1e308], [0.0, 0.0, -1e308])
+    totals.add([0, 0, 0], [1e308, 1e308, 1e308], [0.0, 0.0, -1e308])
+    assert totals.clustered(extreme, 0.95) is None
+
+
+def test_each_pair_has_a_cluster() -> None:
+    with pytest.raises(ValueError, match="a cluster"):
+        ClusterTotals().add([1], [1.0, 2.0], [1.0, 2.0])
