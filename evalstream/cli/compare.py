@@ -127,7 +127,6 @@ def compare(
             progress=sys.stderr.isatty() if progress is None else progress,
         )
     if output is not None:
-        sys.stderr.write(
-            f"evalstream: {on_one_line(report.first_line)}; the report is in {printable(output)}\n"
-        )
+        line = on_one_line(f"{report.first_line}; the report is in {printable(output)}")
+        sys.stderr.write(f"evalstream: {line}\n")
     raise Judged(report.exit_code)

@@ -260,11 +260,9 @@ def _limits(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
 
 
 def _samples(one: Comparison, found: Alignment) -> str:
+    counts = f"{found.samples_a:,} in {one.a} and {found.samples_b:,} in {one.b}"
     texts = [
-        (
-            f"{found.matched:,} matched of {found.samples_a:,} in {one.a} and {found.samples_b:,} in "
-            f"{one.b} (overlap {percent(found.overlap)})"
-        ),
+        f"{found.matched:,} matched of {counts} (overlap {percent(found.overlap)})",
         f"{found.only_a:,} only in {one.a}, {found.only_b:,} only in {one.b}",
     ]
     optional = (
