@@ -347,10 +347,16 @@ def _bounds(
 ) -> tuple[float, float] | None:
     """Return the difference if missing scores count against the baseline, then against the other.
 
-    None where scores are missing and the range of the metric is not known.
+    None where scores are missing and the range of the metric is not known, or too narrow. Scores
+    that are all 0 or 1 have a known range.
     """
     low, high, lower_is_better = limits
-    if any(None in pair for pair in known) and (low is None or high is None or not low < high):
+    values = {one for pair in known for one in pair if one is not None}
+    if None in (low, high) and values <= {0, 1}:
+        low, high = 0, 1
+    if any(None in pair for pair in known) and (
+        None in (low, high) or not low < high or any(not low <= one <= high for one in values)
+    ):
         return None
     worst, best = (high, low) if lower_is_better else (low, high)
     both = []
