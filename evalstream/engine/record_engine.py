@@ -16,11 +16,11 @@ from evalstream.parsing.json_schema import finite_check
 from evalstream.rules import syntax
 from evalstream.rules.inputs import ES003, noise_check
 from evalstream.rules.torn_line import last_line, newline_missing
-from evalstream.stats.sample_batch import SampleBatch
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.model.sample_record import GroupLabel, SampleRow
+    from evalstream.stats.sample_batch import SampleBatch
     from evalstream.stats.sketch import RowFigures
 
 JSON_BLANK: Final = b" \t\r"
@@ -148,7 +148,7 @@ class _Pass:
         self._places = array("Q", lines.places)[1::2] if lines.places else None
         self._noted = engine.findings(lines)
         self._tally = Tally()
-        self._samples = SampleBatch() if engine.context.options.samples else None
+        self._samples = _sample_batch() if engine.context.options.samples else None
 
     def result(self) -> BlockResult:
         """Check every line once."""
@@ -223,3 +223,10 @@ class _Pass:
         self._tally.rows += 1
         self._tally.unread += 1
         self._noted.lose(number)
+
+
+def _sample_batch() -> SampleBatch:
+    # Only comparisons ask for samples.
+    from evalstream.stats.sample_batch import SampleBatch
+
+    return SampleBatch()

@@ -10,7 +10,7 @@ from typing import Any, Final
 from evalstream.formats.infereval.documents import ITEMS, NAME
 from evalstream.formats.infereval.files import Document, comes_once
 from evalstream.formats.infereval.views import Evaluation, object_or_empty
-from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus, voting
+from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
 from evalstream.formats.record_samples import record_sample, setting_text, settings_in
 from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
@@ -126,9 +126,9 @@ class Inputs:
     def _text(self, bearer: Any) -> str | None:
         """Return the text of a bearer: a paraphrase, or its expression where it lacks that one."""
         paraphrases, variant = member(bearer, "paraphrases"), self._variant
-        if isinstance(variant, int) and isinstance(paraphrases, list):
-            if 1 <= variant <= len(paraphrases):
-                return text_or_none(paraphrases[variant - 1])
+        some = len(paraphrases) if isinstance(paraphrases, list) else 0
+        if isinstance(variant, int) and 1 <= variant <= some:
+            return text_or_none(paraphrases[variant - 1])
         return text_or_none(member(bearer, "expression"))
 
 
