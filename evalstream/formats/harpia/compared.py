@@ -12,7 +12,6 @@ from evalstream.engine.row_lookup import find_rows
 from evalstream.formats.harpia.documents import member
 from evalstream.formats.harpia.values import identifier, is_lower_better, scores_in
 from evalstream.formats.harpia.views import Input, Metric, input_of, metric_in
-from evalstream.formats.record_samples import record_sample
 from evalstream.io.document import document_bytes
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.errors import CannotCheck
@@ -22,6 +21,7 @@ from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, Samp
 from evalstream.parsing import json
 from evalstream.parsing.json import resolve_pointer
 from evalstream.stats.agreement import as_float
+from evalstream.stats.record_samples import record_sample
 from evalstream.stats.sample_digests import InputDigests, cluster_digest, digest_of, sample_text
 
 MOST_PARAMETERS: Final = 80

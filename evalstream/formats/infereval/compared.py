@@ -11,7 +11,6 @@ from evalstream.formats.infereval.documents import ITEMS, NAME
 from evalstream.formats.infereval.files import Document, comes_once
 from evalstream.formats.infereval.views import Evaluation, object_or_empty
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
-from evalstream.formats.record_samples import record_sample, setting_text, settings_in
 from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options
@@ -20,6 +19,8 @@ from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, Samp
 from evalstream.parsing import json
 from evalstream.parsing.json import member, resolve_pointer, text_or_none
 from evalstream.parsing.object_splitter import ObjectSplitter
+from evalstream.parsing.setting_texts import setting_text, settings_in
+from evalstream.stats.record_samples import record_sample
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_batch import SampleBatch
 from evalstream.stats.sample_digests import InputDigests, cluster_digest, digest_of, sample_text

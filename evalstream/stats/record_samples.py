@@ -1,15 +1,11 @@
-"""Describe records of formats without rows, and their runs, as a comparison needs them."""
+"""Describe records of formats without rows as a comparison needs them."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from evalstream.model.sample_record import UNKNOWN, SampleRequest, SampleRow
-from evalstream.parsing import json
 from evalstream.stats.sample_digests import InputDigests, digest_of, identity_of, sample_text
-
-MOST_SETTING: Final = 200
-"""Number of characters of a setting that is kept."""
 
 
 def record_sample(
@@ -40,24 +36,3 @@ def record_sample(
         UNKNOWN,
         UNKNOWN,
     )
-
-
-def settings_in(name: str, value: Any) -> dict[str, str]:
-    """Return the values in a value as texts, by `name` and the JSON Pointers to them."""
-    found: dict[str, str] = {}
-    _flatten(name, value, found)
-    return found
-
-
-def setting_text(value: Any) -> str:
-    """Return a setting as a text of bounded length: a string as it is, other values as JSON."""
-    text = value if isinstance(value, str) else json.canonical(value).decode(errors="replace")
-    return text if len(text) <= MOST_SETTING else f"{text[:MOST_SETTING]}…"
-
-
-def _flatten(name: str, value: Any, found: dict[str, str]) -> None:
-    if isinstance(value, dict) and value:
-        for key, one in value.items():
-            _flatten(f"{name}/{key}", one, found)
-    elif value is not None:
-        found[name] = setting_text(value)
