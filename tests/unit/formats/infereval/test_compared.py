@@ -1,0 +1,247 @@
+"""Tests of what an evaluation gives to a comparison."""
+
+import copy
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalstream.formats.infereval.compared import BATCH_ITEMS, scores_of
+from evalstream.formats.infereval.votes import consensus
+from evalstream.model.comparison import Answered
+from evalstream.model.sample_record import UNKNOWN, SampleFlag
+from evalstream.stats.sample_digests import digest_of, identity_of
+from tests.support.compared_runs import Collected, collected
+
+EXAMPLES = Path(__file__).parents[4] / "examples/infereval"
+BENCHMARK = json.loads((EXAMPLES / "benchmark.json").read_text())
+EVALUATION = json.loads((EXAMPLES / "evaluation.json").read_text())
+AGREEMENT = f"{EVALUATION['benchmark_id']} / observed agreement"
+COVERAGE = f"{EVALUATION['benchmark_id']} / coverage"
+FAILED_CALL = {"parsed_verdict": "abstain", "provider_error": "timeout"}
+
+
+def item(verdict: Any, *analysts: Any, **members: Any) -> dict[str, Any]:
+    """Return an item with a verdict of the model and those of analysts."""
+    return {"id": "i", "model_verdict": verdict, "analyst_verdicts": [*analysts], **members}
+
+
+def checked(
+    folder: Path, evaluation: Any, benchmark: Any = None, *, by: str = "input", **options: Any
+) -> Collected:
+    """Check an evaluation, written to a folder, with a benchmark if there is one."""
+    folder.mkdir()
+    (folder / "evaluation.json").write_text(json.dumps(evaluation))
+    if benchmark is not None:
+        (folder / "benchmark.json").write_text(json.dumps(benchmark))
+    return collected(folder, by, **options)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        (["good"], "good"),
+        (["bad", "bad", "good"], "bad"),
+        (["good", "bad"], "abstain"),
+        (["good", "abstain", "abstain"], "good"),
+        (["abstain"], "abstain"),
+        ([], "abstain"),
+        (["fine"], None),
+        ([{}], None),
+        ("good", None),
+        (None, None),
+    ],
+)
+def test_abstentions_do_not_outvote_the_analysts(verdicts: Any, expected: str | None) -> None:
+    assert consensus(verdicts) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "agreement", "coverage", "flags"),
+    [
+        (item("good", "good"), 1, 1, SampleFlag.RIGHT),
+        (item("bad", "good", "good"), 0, 1, SampleFlag.WRONG),
+        (item("abstain", "good"), None, 0, 0),
+        (item("good", "good", "bad"), None, 1, 0),
+        (item("abstain", "abstain"), None, 0, 0),
+        (item("good"), None, 1, 0),
+        (item(None, "good"), None, None, 0),
+        (item({}, "good"), None, None, 0),
+        (item("good", None), None, 1, 0),
+        (item("abstain", "good", samples=[FAILED_CALL] * 2), None, None, SampleFlag.FAILED),
+        (item("good", "good", samples=[FAILED_CALL, {"parsed_verdict": "good"}]), 1, 1, 1),
+        (item("good", "good", samples=[]), 1, 1, SampleFlag.RIGHT),
+        (item("good", "good", samples="none"), 1, 1, SampleFlag.RIGHT),
+    ],
+)
+def test_items_are_scored_where_the_score_is_defined(
+    value: dict[str, Any], agreement: float | None, coverage: float | None, flags: int
+) -> None:
+    *scores, found = scores_of(value)
+    assert [None if math.isnan(score) else score for score in scores] == [agreement, coverage]
+    assert found == flags
+
+
+def test_an_evaluation_gives_two_scores_for_each_item() -> None:
+    found = collected(EXAMPLES)
+    assert found.checked.refusal is None
+    for metric, place in ((AGREEMENT, 0), (COVERAGE, 1)):
+        expected = [scores_of(one)[place] for one in EVALUATION["items"]]
+        assert [*found.scores(metric)] != []
+        seen = found.scores(metric)
+        assert {line: str(score) for line, score in seen.items()} == {
+            number: str(score) for number, score in enumerate(expected, 1)
+        }
+
+
+def test_the_means_are_those_of_the_evaluation() -> None:
+    found = collected(EXAMPLES)
+    verdicts = [one["model_verdict"] for one in EVALUATION["items"]]
+    covered = [verdict != "abstain" for verdict in verdicts]
+    coverage = [*found.scores(COVERAGE).values()]
+    assert sum(coverage) / len(coverage) == sum(covered) / len(covered)
+
+
+def test_an_evaluation_says_which_model_answered_and_how() -> None:
+    described = collected(EXAMPLES).checked.description
+    assert described.model == EVALUATION["model"]["model_id"]
+    assert described.evaluation == EVALUATION["id"]
+    assert described.settings["benchmark_hash"] == EVALUATION["benchmark_hash"]
+    assert {metric.label for metric in described.metrics} == {AGREEMENT, COVERAGE}
+    config = EVALUATION["endorsement_config"]
+    assert described.generation[0]["endorsement_config/n_samples"] == str(config["n_samples"])
+
+
+def test_inputs_are_the_texts_of_the_bearers_where_a_benchmark_gives_them(tmp_path: Path) -> None:
+    renamed = json.loads(json.dumps([BENCHMARK, EVALUATION]))
+    for document in renamed:
+        for one in document["items"]:
+            one["id"] = f"other {one['id']}"
+    one = checked(tmp_path / "a", EVALUATION, BENCHMARK)
+    same = checked(tmp_path / "b", renamed[1], renamed[0])
+    assert one.identities() == same.identities()
+    assert not any(UNKNOWN in identity for identity in one.identities().values())
+    reworded = copy.deepcopy(BENCHMARK)
+    changed_id = EVALUATION["items"][0]["premises"][0]
+    reworded["bearers"][changed_id]["expression"] += " again"
+    other = checked(tmp_path / "c", EVALUATION, reworded)
+    for number, item in enumerate(EVALUATION["items"], 1):
+        is_changed = changed_id in item["premises"] + item["conclusions"]
+        assert (one.identities()[number] != other.identities()[number]) is is_changed
+
+
+def test_a_paraphrase_is_another_input(tmp_path: Path) -> None:
+    benchmark = copy.deepcopy(BENCHMARK)
+    name = EVALUATION["items"][0]["premises"][0]
+    benchmark["bearers"][name]["paraphrases"] = ["said otherwise"]
+    varied = [
+        checked(tmp_path / str(number), {**EVALUATION, "paraphrase_variant": number}, benchmark)
+        for number in (0, 1, 2)
+    ]
+    plain, paraphrased, missing = (one.identities()[1] for one in varied)
+    assert plain != paraphrased
+    # A bearer without that paraphrase is shown by its expression.
+    assert plain == missing
+
+
+def test_without_a_benchmark_its_hash_says_what_the_bearers_are(tmp_path: Path) -> None:
+    one = checked(tmp_path / "a", EVALUATION)
+    again = checked(tmp_path / "b", EVALUATION)
+    other = checked(tmp_path / "c", {**EVALUATION, "benchmark_hash": "sha256:" + "0" * 64})
+    varied = checked(tmp_path / "d", {**EVALUATION, "paraphrase_variant": 1})
+    known = checked(tmp_path / "e", EVALUATION, BENCHMARK)
+    assert one.identities() == again.identities()
+    for different in (other, varied, known):
+        assert not set(one.identities().values()) & set(different.identities().values())
+    assert one.checked.shown.settings != known.checked.shown.settings
+
+
+def test_without_benchmark_and_hash_inputs_are_not_known(tmp_path: Path) -> None:
+    bare = {name: value for name, value in EVALUATION.items() if name != "benchmark_hash"}
+    found = checked(tmp_path / "a", bare)
+    assert not found.samples
+    assert found.checked.shown.without_identity == 2 * len(EVALUATION["items"])
+    by_id = checked(tmp_path / "b", bare, by="sample_id")
+    assert by_id.identities() == {
+        number: identity_of(item["id"].encode())
+        for number, item in enumerate(EVALUATION["items"], 1)
+    }
+
+
+def test_another_consensus_is_another_reference_of_the_same_question(tmp_path: Path) -> None:
+    evaluation = copy.deepcopy(EVALUATION)
+    first = evaluation["items"][0]
+    first["analyst_verdicts"] = ["bad" for _ in first["analyst_verdicts"]]
+    original = checked(tmp_path / "a", EVALUATION)
+    changed = checked(tmp_path / "b", evaluation)
+    assert consensus(EVALUATION["items"][0]["analyst_verdicts"]) == "good"
+    was, now = (one.samples[1, COVERAGE] for one in (original, changed))
+    assert was.question == now.question
+    assert was.input != now.input
+
+
+def test_items_are_clustered_by_a_value_of_theirs_or_of_the_benchmark(tmp_path: Path) -> None:
+    benchmark = copy.deepcopy(BENCHMARK)
+    for number, one in enumerate(benchmark["items"]):
+        one["construction_metadata"] = {"source": f"book {number % 2}"}
+    found = checked(tmp_path / "a", EVALUATION, benchmark, cluster="/construction_metadata/source")
+    clusters = [
+        one.cluster for (_, metric), one in sorted(found.samples.items()) if metric == COVERAGE
+    ]
+    assert len(set(clusters)) == 2
+    assert clusters == [clusters[number % 2] for number in range(len(clusters))]
+    alone = checked(tmp_path / "b", EVALUATION, cluster="/construction_metadata/source")
+    assert {one.cluster for one in alone.samples.values()} == {UNKNOWN}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_the_verdicts_of_items_are_read_again(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "evaluation.json"
+    path.write_text(json.dumps(EVALUATION, indent=indent))
+    found = collected(path)
+    places = [
+        (one.line, one.offset) for one in sorted(found.samples.values(), key=lambda s: s.line)
+    ]
+    last = len(EVALUATION["items"])
+    seen = found.answers(places[0], places[-1], (last + 1, 0))
+    first, final = EVALUATION["items"][0], EVALUATION["items"][-1]
+    assert seen == [
+        *(
+            Answered(one["id"], one["model_verdict"], digest_of(one["id"].encode()))
+            for one in (first, final)
+        ),
+        None,
+    ]
+    text = path.read_bytes()
+    assert all(text[offset:].startswith(b"{") for _, offset in places)
+
+
+def test_many_items_are_handed_on_in_parts(tmp_path: Path) -> None:
+    many = {
+        **EVALUATION,
+        "items": [{**EVALUATION["items"][0], "id": f"{n}"} for n in range(BATCH_ITEMS + 7)],
+    }
+    found = checked(tmp_path / "a", many, by="sample_id")
+    assert len(found.scores(COVERAGE)) == BATCH_ITEMS + 7
+
+
+def test_repeated_ids_are_one_sample_with_several_rows(tmp_path: Path) -> None:
+    twice = {**EVALUATION, "items": [EVALUATION["items"][0]] * 2}
+    found = checked(tmp_path / "a", twice, by="sample_id")
+    assert {one.rows for one in found.samples.values()} == {2}
+    assert found.checked.summary.verdict == "failed"
+
+
+def test_an_evaluation_that_breaks_off_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "evaluation.json"
+    text = json.dumps(EVALUATION)
+    path.write_text(text[: text.index(EVALUATION["items"][-1]["id"])])
+    assert collected(path).checked.refusal is not None
+
+
+def test_a_benchmark_has_no_scores(tmp_path: Path) -> None:
+    path = tmp_path / "benchmark.json"
+    path.write_text(json.dumps(BENCHMARK))
+    assert collected(path).checked.samples is None
