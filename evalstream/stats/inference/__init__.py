@@ -1,0 +1,1 @@
+"""Statistics of paired scores: pure functions and small accumulators, without other libraries."""

@@ -1,0 +1,186 @@
+"""All statistics of one comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from evalstream.model.comparison import (
+    Clustered,
+    CompareSettings,
+    Estimate,
+    Interval,
+    MetricName,
+    PValue,
+    Square,
+)
+from evalstream.model.data_class import replace
+from evalstream.stats.inference.binary import exact_mcnemar, mid_p_mcnemar, tango_interval
+from evalstream.stats.inference.bootstrap import bootstrap_intervals
+from evalstream.stats.inference.bounds import difference_bounds
+from evalstream.stats.inference.multiplicity import holm
+from evalstream.stats.inference.paired import PairedScores
+from evalstream.stats.inference.permutation import sign_flip_test
+from evalstream.stats.inference.power import detectable_difference, samples_needed
+from evalstream.stats.inference.student import t_interval, t_test
+
+MANY: Final = 1000
+"""The number of differing samples from which the p value of graded scores is that of t.
+
+Samples with equal scores do not count: with four equal differences among thousands of zeros t is
+significant, although four random signs agree once in eight times.
+"""
+
+POINT: Final = 0.01
+"""The difference whose number of samples is part of an estimate."""
+
+PAIRED_T: Final = "paired t"
+
+
+class _Answers(NamedTuple):
+    """Intervals and tests, those of the verdict first, None where there are none."""
+
+    intervals: Sequence[Interval | None]
+    tests: Sequence[PValue | None]
+
+    def after(self, clustered: Clustered | None) -> _Answers:
+        """Return these after those with clusters."""
+        if clustered is None:
+            return self
+        return _Answers((clustered.interval, *self.intervals), (clustered.test, *self.tests))
+
+
+def estimate(
+    paired: PairedScores,
+    metric: MetricName,
+    settings: CompareSettings,
+    seed: int,
+    clustered: Clustered | None = None,
+) -> Estimate | None:
+    """Return the statistics of a comparison, None without pairs or with extreme scores.
+
+    With clusters the interval, the test and the detectable difference are those of `clustered`.
+    Random numbers follow from the seed alone. See `PairedScores.is_extreme`.
+    """
+    if not paired.n or paired.is_extreme:
+        return None
+    mean_a, mean_b, difference = paired.moments.means
+    if paired.is_equal:
+        difference = 0.0
+    error = standard_error(paired)
+    answers = _answers(paired, difference, error, settings, seed).after(clustered)
+    used = clustered.standard_error if clustered else error
+    detectable = detectable_difference(used, settings.level) if used else None
+    bounds, bounds_reason = difference_bounds(paired, metric, difference)
+    return Estimate(
+        n=paired.n,
+        mean_a=mean_a,
+        mean_b=mean_b,
+        difference=difference,
+        standard_error=error,
+        unpaired_error=_unpaired_error(paired),
+        correlation=_correlation(paired),
+        interval=answers.intervals[0],
+        test=answers.tests[0],
+        others=tuple(one for one in answers.intervals[1:] if one),
+        tests=tuple(one for one in answers.tests[1:] if one),
+        clustered=clustered,
+        square=paired.square,
+        is_binary=paired.square is not None,
+        detectable=detectable,
+        needed_for_point=samples_needed(paired.n, detectable, POINT) if detectable else None,
+        noise_floor=paired.noise_floor,
+        bounds=bounds,
+        bounds_reason=bounds_reason,
+        histogram=tuple((cell.value, cell.times) for cell in paired.differences.bins()),
+    )
+
+
+def with_adjusted(estimates: Sequence[Estimate | None]) -> list[Estimate | None]:
+    """Return the estimates of one report with p values adjusted by Holm's method.
+
+    Estimates without a test stay as they are, as does a single one.
+    """
+    tested = [one.test.p for one in estimates if one and one.test]
+    if len(tested) < 2:
+        return list(estimates)
+    adjusted = iter(holm(tested))
+    return [
+        replace(one, adjusted_p=next(adjusted)) if one and one.test else one for one in estimates
+    ]
+
+
+def standard_error(paired: PairedScores) -> float | None:
+    """Return the standard error of the paired difference, None below two pairs.
+
+    It is 0 where the differences vary no more than by rounding.
+    """
+    if paired.n < 2:
+        return None
+    deviation = math.sqrt(paired.moments.variances[2])
+    return 0.0 if deviation <= paired.rounding else deviation / math.sqrt(paired.n)
+
+
+def _answers(
+    paired: PairedScores,
+    difference: float,
+    error: float | None,
+    settings: CompareSettings,
+    seed: int,
+) -> _Answers:
+    """Return the intervals and tests without clusters."""
+    if paired.square is None:
+        return _graded(paired, difference, error, settings, seed)
+    return _binary(paired, paired.square, difference, error, settings.level)
+
+
+def _binary(
+    paired: PairedScores, square: Square, difference: float, error: float | None, level: float
+) -> _Answers:
+    """Return the intervals and tests of 0/1 scores."""
+    only_a, only_b = square.only_a, square.only_b
+    tango = tango_interval(only_a, only_b, paired.n, level)
+    student = t_interval(difference, error, paired.n - 1, level, PAIRED_T) if error else None
+    tests = mid_p_mcnemar(only_a, only_b), exact_mcnemar(only_a, only_b)
+    return _Answers((tango, student), tests)
+
+
+def _graded(
+    paired: PairedScores,
+    difference: float,
+    error: float | None,
+    settings: CompareSettings,
+    seed: int,
+) -> _Answers:
+    """Return the intervals and tests of graded scores."""
+    intervals: list[Interval | None] = [None]
+    tests: list[PValue | None] = []
+    cells = paired.differences.cells()
+    if sum(cell.times for cell in cells if cell.value) < MANY:
+        tests.append(sign_flip_test(cells, settings.resamples, seed, paired.rounding))
+    if error is not None:
+        df = paired.n - 1
+        intervals = [t_interval(difference, error, df, settings.level, PAIRED_T)]
+        tests.append(t_test(difference, error, df, PAIRED_T))
+    if error:
+        intervals += bootstrap_intervals(cells, settings.resamples, settings.level, seed)
+    return _Answers(intervals, tests)
+
+
+def _unpaired_error(paired: PairedScores) -> float | None:
+    """Return the standard error of the difference of two independent means."""
+    if paired.n < 2:
+        return None
+    return math.sqrt(math.fsum(paired.moments.variances[:2]) / paired.n)
+
+
+def _correlation(paired: PairedScores) -> float | None:
+    """Return Pearson's correlation of the scores, None where one side does not vary."""
+    if paired.n < 2:
+        return None
+    moments = paired.moments
+    deviations = [math.sqrt(variance) for variance in moments.variances[:2]]
+    if min(deviations) <= paired.rounding:
+        return None
+    return max(-1.0, min(1.0, moments.covariance / deviations[0] / deviations[1]))

@@ -1,0 +1,170 @@
+"""The verdict of a comparison, in words."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from evalstream.model.comparison import (
+    Alignment,
+    CompareSettings,
+    CompareVerdict,
+    Estimate,
+    MetricName,
+)
+from evalstream.stats.inference.bounds import score_limits
+from evalstream.stats.inference.power import samples_needed
+
+_TINY: Final = 1e-300
+"""Smaller p values are no longer exact."""
+
+
+class Judgement(NamedTuple):
+    """A verdict, why in one sentence, and the label of the better run if it is significant."""
+
+    verdict: CompareVerdict
+    sentence: str
+    better: str | None = None
+
+
+def judged(
+    estimate: Estimate | None,
+    alignment: Alignment,
+    settings: CompareSettings,
+    metric: MetricName,
+    labels: tuple[str, str],
+) -> Judgement:
+    """Return the verdict of a comparison of two runs, the first label being the baseline's.
+
+    It is `not comparable` below the overlap that the settings ask for or without statistics, and
+    `significant` where the p value (adjusted, if there are several tests) is at most 1 - level.
+    Otherwise it is `within noise` where all scores are equal, or where differences of the size that
+    the settings ask for would have been found; else `uninformative`.
+    """
+    if estimate is None or alignment.overlap < settings.overlap:
+        sentence = _why_not(alignment, settings, labels)
+        return Judgement(CompareVerdict.NOT_COMPARABLE, sentence)
+    if _p(estimate) <= 1 - settings.level:
+        return _significant(estimate, settings, metric, labels)
+    wanted = relevant_difference(settings, metric)
+    if is_equal(estimate):
+        return Judgement(CompareVerdict.WITHIN_NOISE, _all_equal(estimate, settings, labels))
+    if estimate.detectable is not None and estimate.detectable <= wanted:
+        sentence = f"{_not_significant(estimate, settings, labels)}{_ruled_out(estimate, settings)}"
+        return Judgement(CompareVerdict.WITHIN_NOISE, sentence)
+    sentence = f"{_not_significant(estimate, settings, labels)}; {_needed(estimate, wanted)}"
+    return Judgement(CompareVerdict.UNINFORMATIVE, sentence)
+
+
+def relevant_difference(settings: CompareSettings, metric: MetricName) -> float:
+    """Return the smallest difference that matters, on the scale of the scores.
+
+    --min-delta is a share of the range of a metric whose lowest and highest score are known, so
+    that 0.005 is half a point of 0 to 100, too. Otherwise it is on the scale of the scores.
+    """
+    limits = score_limits(metric)
+    return settings.min_delta * (limits[1] - limits[0] if limits else 1.0)
+
+
+def is_equal(estimate: Estimate) -> bool:
+    """Tell whether no sample differs, but for rounding."""
+    if estimate.square is not None:
+        return not estimate.square.only_a and not estimate.square.only_b
+    return not estimate.difference and not estimate.standard_error and estimate.n > 0
+
+
+def _p(estimate: Estimate) -> float:
+    """Return the p value of the verdict, 1 without a test."""
+    if estimate.adjusted_p is not None:
+        return estimate.adjusted_p
+    return estimate.test.p if estimate.test else 1.0
+
+
+def _why_not(alignment: Alignment, settings: CompareSettings, labels: tuple[str, str]) -> str:
+    a, b = labels
+    if not alignment.matched:
+        return f"no sample of {a} matches one of {b}"
+    if alignment.overlap < settings.overlap:
+        return (
+            f"{_number(alignment.matched, 'sample')} of {a} and {b} match, {alignment.only_a:,} are"
+            f" only in {a} and {alignment.only_b:,} only in {b}: the overlap is"
+            f" {alignment.overlap:.6g}, below {settings.overlap:g}"
+        )
+    if alignment.unscored >= alignment.matched:
+        return f"no matched sample has a score in both {a} and {b}"
+    return f"the scores of {a} and {b} are too large, or too close to each other, for statistics"
+
+
+def _significant(
+    estimate: Estimate, settings: CompareSettings, metric: MetricName, labels: tuple[str, str]
+) -> Judgement:
+    first_is_better = (estimate.difference > 0) != metric.lower_is_better
+    better, worse = labels if first_is_better else labels[::-1]
+    lower = " (lower scores are better)" if metric.lower_is_better else ""
+    sentence = (
+        f"{better} is better than {worse} by {abs(estimate.difference):.4g}{lower}:"
+        f" {_figures(estimate, settings, labels)}"
+    )
+    return Judgement(CompareVerdict.SIGNIFICANT, sentence, better)
+
+
+def _all_equal(estimate: Estimate, settings: CompareSettings, labels: tuple[str, str]) -> str:
+    known = f"{labels[0]} and {labels[1]} have equal scores in {_all(estimate.n)}"
+    return known + _ruled_out(estimate, settings)
+
+
+def _not_significant(estimate: Estimate, settings: CompareSettings, labels: tuple[str, str]) -> str:
+    figures = _figures(estimate, settings, labels)
+    return f"no significant difference between {labels[0]} and {labels[1]}: {figures}"
+
+
+def _figures(estimate: Estimate, settings: CompareSettings, labels: tuple[str, str]) -> str:
+    """Return the difference with its interval and its p value."""
+    parts = [f"{labels[0]} - {labels[1]} = {estimate.difference:.4g}"]
+    if estimate.interval:
+        low, high, method = estimate.interval
+        parts.append(f"{_percent(settings.level)} interval {low:.4g} to {high:.4g} ({method})")
+    if estimate.test:
+        adjusted = ", with Holm's correction" if estimate.adjusted_p is not None else ""
+        p = _p(estimate)
+        shown = f"p = {p:.3g}" if p > _TINY else f"p < {_TINY:g}"
+        clusters = f", {estimate.clustered.clusters:,} clusters" if estimate.clustered else ""
+        parts.append(f"{shown} ({estimate.test.method}{clusters}{adjusted})")
+    return ", ".join(parts)
+
+
+def _ruled_out(estimate: Estimate, settings: CompareSettings) -> str:
+    """Return which differences the interval excludes, empty if it says nothing."""
+    if estimate.interval is None:
+        return ""
+    most = max(abs(estimate.interval.low), abs(estimate.interval.high))
+    if not most:
+        return ""
+    return f"; differences above {most:.4g} are ruled out at {_percent(settings.level)}"
+
+
+def _needed(estimate: Estimate, wanted: float) -> str:
+    """Return how many samples would find the wanted difference."""
+    if estimate.detectable is None:
+        if estimate.clustered is not None and estimate.clustered.clusters < 2:
+            return "with one cluster the standard error is unknown"
+        return f"{_number(estimate.n, 'sample')} cannot show how much differences vary"
+    smallest = (
+        f"the smallest difference that {_number(estimate.n, 'sample')} would show with a power of"
+        f" 80 % is {estimate.detectable:.4g}"
+    )
+    if not wanted:
+        return smallest
+    needed = samples_needed(estimate.n, estimate.detectable, wanted)
+    return f"{smallest}; about {needed:,} samples would show {wanted:.4g}"
+
+
+def _all(n: int) -> str:
+    return "the one matched sample" if n == 1 else f"all {n:,} matched samples"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _percent(level: float) -> str:
+    return f"{100 * level:.6g} %"

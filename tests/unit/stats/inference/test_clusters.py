@@ -1,0 +1,99 @@
+"""Clustered standard errors."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalstream.stats.inference.clusters import ClusterTotals, clustered_difference
+from evalstream.stats.inference.paired import PairedScores
+from evalstream.stats.inference.student import t_interval, t_test
+
+
+def test_an_example_by_hand() -> None:
+    # Sums of deviations from 0.5 are 1, -0.5 and -0.5.
+    found = clustered_difference([(2, 2.0), (1, 0.0), (1, 0.0)], 4, 0.5, 0.95, 0.0)
+    assert found.clusters == 3
+    assert found.standard_error == pytest.approx(math.sqrt(1.5 * 3 / 2) / 4)
+    assert found.test == t_test(0.5, found.standard_error, 2, "clustered t")
+    assert found.interval == t_interval(0.5, found.standard_error, 2, 0.95, "clustered t")
+    assert found.is_few
+
+
+@given(st.lists(st.floats(-100, 100), min_size=2, max_size=100))
+def test_clusters_of_one_sample_are_no_clusters(some: list[float]) -> None:
+    mean = math.fsum(some) / len(some)
+    found = clustered_difference([(1, value) for value in some], len(some), mean, 0.95, 0.0)
+    variance = math.fsum((value - mean) ** 2 for value in some) / (len(some) - 1)
+    assert found.standard_error == pytest.approx(math.sqrt(variance / len(some)), rel=1e-9)
+    assert found.is_few == (len(some) < 30)
+
+
+def test_equal_samples_in_a_cluster_raise_the_error() -> None:
+    rng = random.Random(1)
+    values = [rng.gauss(0, 1) for _ in range(50)]
+    mean = math.fsum(values) / 50
+    alone = clustered_difference([(1, value) for value in values], 50, mean, 0.95, 0.0)
+    tenfold = clustered_difference([(10, 10 * value) for value in values], 500, mean, 0.95, 0.0)
+    assert tenfold.standard_error == pytest.approx(alone.standard_error)
+
+
+def test_one_cluster_has_no_standard_error() -> None:
+    found = clustered_difference([(5, 2.0)], 5, 0.4, 0.95, 0.0)
+    assert found == (1, None, None, None, True)
+    assert clustered_difference([], 0, 0.0, 0.95, 0.0).clusters == 0
+
+
+def test_clusters_without_spread_are_tested_by_their_signs() -> None:
+    found = clustered_difference([(3, 0.3), (1, 0.1)], 4, 0.1, 0.95, 1e-15)
+    assert found.standard_error == 0
+    assert found.interval is None
+    assert found.test == (0.5, "sign test")
+
+
+clustered_pairs = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=60
+)
+
+
+@given(clustered_pairs, st.integers(1, 30))
+def test_totals_are_those_of_all_pairs_of_a_cluster(
+    pairs: list[tuple[int, int, int]], size: int
+) -> None:
+    totals, some = ClusterTotals(), PairedScores()
+    for start in range(0, len(pairs), size):
+        clusters, a, b = zip(*pairs[start : start + size], strict=True)
+        totals.add(clusters, a, b)
+        some.add(a, b)
+    groups: dict[object, list[int]] = {}
+    for place, (cluster, a, b) in enumerate(pairs):
+        groups.setdefault(cluster or ("alone", place), []).append(a - b)
+    expected = clustered_difference(
+        [(len(group), sum(group)) for group in groups.values()],
+        len(pairs),
+        some.moments.means[2],
+        0.95,
+        some.rounding,
+    )
+    found = totals.clustered(some, 0.95)
+    assert found is not None
+    assert found.clusters == expected.clusters
+    if expected.standard_error:
+        assert found.standard_error == pytest.approx(expected.standard_error, rel=1e-9)
+    else:
+        assert found[1:] == expected[1:]
+
+
+def test_without_pairs_there_are_no_clusters() -> None:
+    assert ClusterTotals().clustered(PairedScores(), 0.95) is None
+    extreme, totals = PairedScores(), ClusterTotals()
+    extreme.add([1e308, 1e308, 1e308], [0.0, 0.0, -1e308])
+    totals.add([0, 0, 0], [1e308, 1e308, 1e308], [0.0, 0.0, -1e308])
+    assert totals.clustered(extreme, 0.95) is None
+
+
+def test_each_pair_has_a_cluster() -> None:
+    with pytest.raises(ValueError, match="a cluster"):
+        ClusterTotals().add([1], [1.0, 2.0], [1.0, 2.0])
