@@ -232,4 +232,4 @@ def test_lines_and_offsets_are_those_of_the_file_whatever_its_blocks(
     assert found.scores("M / result") == {n + 1: n / 100 for n in range(100)}
     starts = {line: one.offset for (line, _), one in found.samples.items()}
     text = (tmp_path / "a/log.jsonl").read_bytes()
-    assert starts == {n + 1: text.index(f'"instance_id": {n},'.encode()) - 15 for n in range(100)}
+    assert starts == {n + 1: text.index(f'"instance_id": {n},'.encode()) - 16 for n in range(100)}
