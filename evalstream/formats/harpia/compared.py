@@ -19,7 +19,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest, SampleRow
 from evalstream.parsing import json
-from evalstream.parsing.json import resolve_pointer
+from evalstream.parsing.json import pointer, resolve_pointer
 from evalstream.stats.agreement import as_float
 from evalstream.stats.record_samples import record_sample
 from evalstream.stats.sample_digests import InputDigests, cluster_digest, digest_of, sample_text
@@ -50,6 +50,7 @@ class LogSamples:
     def __init__(self, request: SampleRequest, read: Input | None) -> None:
         self._request = request
         self._instances = _known_instances(request, read)
+        self._labels: dict[tuple[str, bytes, tuple[str, ...]], GroupLabel] = {}
         self._paths: dict[tuple[str | None, bytes | None], Scores] = {}
 
     def samples(
@@ -68,7 +69,11 @@ class LogSamples:
         result = member(record, RESULT)
         scores = dict(scores_in(None if result is None else result.value))
         for path, score in self._with_missing(metric, scores).items():
-            label = GroupLabel(None, metric.id, metric_text(metric, path))
+            key = metric.id, metric.key, path
+            label = self._labels.get(key)
+            if label is None:
+                label = GroupLabel(None, metric.id, metric_text(metric, path))
+                self._labels[key] = label
             yield label, _scored(row, score) if certain else row
 
     def _with_missing(self, metric: Metric, scores: Scores) -> Scores:
@@ -98,7 +103,7 @@ def metric_text(metric: Metric, path: Sequence[str]) -> str:
 
     Metrics with other parameters measure something else, so that they differ in name.
     """
-    name = "/".join(path) or RESULT
+    name = pointer(path)[1:] or RESULT
     if not metric.values or metric.key is None:
         return name
     text = metric.key.decode(errors="replace")
