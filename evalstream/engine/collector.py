@@ -11,7 +11,6 @@ from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
 from evalstream.io.line_index import LineIndex
 from evalstream.model.finding import Finding, FindingList, Severity, Violation, numbered
-from evalstream.model.options import Options
 from evalstream.model.sketch import Sketch
 from evalstream.rules.base import place_in
 from evalstream.rules.catalogue import Selection
@@ -44,7 +43,7 @@ class Collector(Generic[C]):
         self.tally = Tally()
         self.links = RunLinks() if context.links else None
         self._sketch = _sketch_total() if context.options.sketches else None
-        self.samples = _samples(context.options) if context.options.samples else None
+        self.samples = _samples() if context.options.samples else None
         self._file, self._show = file, show
         self._index = DuplicateIndex(context.options.memory_limit)
         self._shown: dict[tuple[str, str], int] = {}
@@ -212,11 +211,11 @@ def _sketch_total() -> SketchTotal:
     return SketchTotal()
 
 
-def _samples(options: Options) -> RunSamples:
+def _samples() -> RunSamples:
     # Only comparisons ask for samples.
     from evalstream.stats.run_samples import RunSamples
 
-    return RunSamples(options.memory_limit)
+    return RunSamples()
 
 
 def _element_order(finding: Finding) -> tuple[float, str, str]:

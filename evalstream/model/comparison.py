@@ -260,7 +260,7 @@ class Matrix(NamedTuple):
 
     title: str
     labels: Sequence[str]
-    cells: Sequence[Sequence[float | None]]
+    cells: Sequence[Sequence[float | int | None]]
 
 
 class Rank(NamedTuple):
@@ -302,7 +302,8 @@ class ComparisonReport(DataClass):
     `first_line` says what was compared and whether all runs passed their check. `refused` says why
     nothing is compared, None if it is. `drifts` are the first ones of `drifts_in_all`;
     `unmatched_results` are results that only some runs have, as texts. `failed_on` are the
-    conditions of --fail-on that hold.
+    conditions of --fail-on that hold. `drift_counts` count drifted and relabelled samples of each
+    two of many runs.
     """
 
     runs: Sequence[ComparedRun]
@@ -317,6 +318,7 @@ class ComparisonReport(DataClass):
     unmatched_results: Sequence[str] = ()
     differences: Sequence[Matrix] = ()
     overlaps: Sequence[Matrix] = ()
+    drift_counts: Sequence[Matrix] = ()
     rankings: Sequence[Ranking] = ()
     failed_on: Sequence[str] = ()
     warnings: Sequence[str] = ()

@@ -15,8 +15,8 @@ class RunSamples:
     `description` is set when the run is read.
     """
 
-    def __init__(self, memory_limit: int) -> None:
-        self.spill = SampleSpill(memory_limit)
+    def __init__(self) -> None:
+        self.spill = SampleSpill()
         self.description: RunDescription | None = None
         self._groups: dict[GroupLabel, int] = {}
 

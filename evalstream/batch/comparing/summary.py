@@ -1,0 +1,65 @@
+"""Sum up a comparison: its first line, the conditions that hold, and its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from evalstream.batch.comparing.runs import CheckedRun
+from evalstream.model.comparison import CompareVerdict, ComparisonReport
+from evalstream.model.exit_codes import ExitCode
+
+REGRESSION: Final = "regression"
+DRIFT: Final = "drift"
+OVERLAP: Final = "overlap"
+CONDITIONS: Final = (REGRESSION, DRIFT, OVERLAP)
+"""The conditions of --fail-on."""
+
+
+def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> None:
+    """Set what follows from the comparisons of a report."""
+    if report.refused is None and not report.comparisons:
+        report.refused = "the runs share no result and metric"
+    report.first_line = _first_line(report, runs)
+    report.failed_on = [name for name in report.settings.fail_on if _holds(name, report)]
+    verdicts = {one.verdict for one in report.comparisons}
+    if report.failed_on:
+        report.exit_code = int(ExitCode.FAILED)
+    elif report.refused is not None or CompareVerdict.NOT_COMPARABLE in verdicts:
+        report.exit_code = int(ExitCode.UNCHECKED)
+    else:
+        report.exit_code = int(ExitCode.PASSED)
+
+
+def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
+    """Say what was compared, and whether every run passes its check."""
+    labels = [run.shown.label for run in runs]
+    joined = f"{', '.join(labels[:-1])} and {labels[-1]}" if len(labels) > 1 else labels[0]
+    if report.refused is not None:
+        return f"not compared: {report.refused}"
+    refused = [f"{run.shown.label} {run.refusal}" for run in runs if run.refusal]
+    if refused:
+        return f"compared without verification (--no-verify): {'; '.join(refused)}"
+    opened = [
+        f"{run.shown.label} has an open verdict ({'; '.join(run.shown.reasons) or 'incomplete'})"
+        for run in runs
+        if run.shown.verdict != "passed"
+    ]
+    if opened:
+        return f"{joined} have no errors in their checks, but {'; '.join(opened)}"
+    return f"{joined} pass their checks"
+
+
+def _holds(name: str, report: ComparisonReport) -> bool:
+    """Tell whether a condition holds."""
+    if name == REGRESSION:
+        return any(
+            one.verdict is CompareVerdict.SIGNIFICANT and one.better == report.baseline
+            for one in report.comparisons
+        )
+    if name == DRIFT:
+        aligned = (one.alignment for one in report.comparisons)
+        return bool(report.drifts_in_all) or any(one.drifted + one.relabelled for one in aligned)
+    return bool(report.unmatched_results) or any(
+        one.alignment.overlap < report.settings.overlap for one in report.comparisons
+    )

@@ -1,0 +1,193 @@
+"""What the samples of two runs amount to, metric by metric, while they are joined."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from evalstream.batch.comparing.flips import FlipStore
+from evalstream.model.comparison import Alignment
+from evalstream.model.sample_record import (
+    B_SHIFT,
+    PAIR_BYTES,
+    PAIR_WORDS,
+    SAMPLE_WORDS,
+    PairFlag,
+    SampleFlag,
+    sample_pairs,
+)
+from evalstream.stats.inference.clusters import ClusterTotals
+from evalstream.stats.inference.paired import PairedScores
+from evalstream.stats.samples.joining import Joined
+
+_METRIC, _FLAGS, _SCORE_A, _SCORE_B, _ROWS_A, _ROWS_B, _SPREAD_A, _SPREAD_B = range(8)
+_CLUSTER: Final = 12
+"""The words of a pair."""
+
+_GROUP, _SCORE, _SAMPLE_FLAGS, _SAMPLE_ROWS = 3, 6, 7, 13
+"""The words of a sample: its group, score and flags, and the number of its scored rows."""
+
+_RIGHT, _WRONG, _FAILED = map(int, (SampleFlag.RIGHT, SampleFlag.WRONG, SampleFlag.FAILED))
+_JUDGED: Final = _RIGHT | _WRONG | _FAILED
+_CHANGES: Final = _JUDGED | _JUDGED << B_SHIFT
+_LOSS: Final = _RIGHT | _WRONG << B_SHIFT
+_GAIN: Final = _WRONG | _RIGHT << B_SHIFT
+
+
+class MetricTally:
+    """The pairs of one metric, and the samples that only one run has."""
+
+    def __init__(self, *, is_clustered: bool) -> None:
+        self.paired = PairedScores()
+        self.clusters = ClusterTotals() if is_clustered else None
+        self.matched = self.unscored = self.only_a = self.only_b = self.ambiguous = 0
+        self.repeated = [0, 0]
+        self.losses = self.gains = self.failed_changes = 0
+        self.flags: Counter[int] = Counter()
+
+    def alignment(self, drifted: int, relabelled: int) -> Alignment:
+        """Return how the samples meet, given the drift among those that do not."""
+        flags = self.flags
+        drift = _count(flags, PairFlag.OTHER_INPUT) - _count(flags, PairFlag.OTHER_REFERENCE)
+        return Alignment(
+            samples_a=self.matched + self.only_a,
+            samples_b=self.matched + self.only_b,
+            matched=self.matched,
+            only_a=self.only_a,
+            only_b=self.only_b,
+            drifted=drifted + drift,
+            relabelled=relabelled + _count(flags, PairFlag.OTHER_REFERENCE),
+            ambiguous=self.ambiguous,
+            other_prompts=_count(flags, PairFlag.OTHER_PROMPT),
+            other_clusters=_count(flags, PairFlag.OTHER_CLUSTER),
+            unscored=self.unscored,
+            repeated_a=self.repeated[0],
+            repeated_b=self.repeated[1],
+        )
+
+
+class PairTally:
+    """Adds up the joined samples of two runs, by the number of the metric."""
+
+    def __init__(self, metrics: int, flips: FlipStore | None, *, is_clustered: bool) -> None:
+        self.metrics = [MetricTally(is_clustered=is_clustered) for _ in range(metrics)]
+        self._flips = flips
+
+    def add(self, joined: Joined, groups_a: Sequence[int], groups_b: Sequence[int]) -> None:
+        """Add a chunk of a join."""
+        if joined.pairs:
+            for metric, pairs in _by_metric(joined.pairs, _METRIC, PAIR_WORDS, None):
+                self._add_pairs(self.metrics[metric], pairs)
+        for data, groups, is_a in (
+            (joined.only_a, groups_a, True),
+            (joined.only_b, groups_b, False),
+        ):
+            if data:
+                for metric, samples in _by_metric(data, _GROUP, SAMPLE_WORDS, groups):
+                    if metric >= 0:
+                        self._add_unmatched(self.metrics[metric], samples, is_a=is_a)
+
+    def _add_pairs(self, tally: MetricTally, pairs: bytes) -> None:
+        flags = memoryview(pairs).cast("Q")[_FLAGS::PAIR_WORDS].tolist()
+        tally.matched += len(flags)
+        counted = Counter(flags)
+        tally.flags.update(counted)
+        scored = _scored(tally, pairs)
+        words, numbers = memoryview(scored).cast("Q"), memoryview(scored).cast("d")
+        a, b = numbers[_SCORE_A::PAIR_WORDS].tolist(), numbers[_SCORE_B::PAIR_WORDS].tolist()
+        tally.paired.add(a, b)
+        for word, spread in ((_ROWS_A, _SPREAD_A), (_ROWS_B, _SPREAD_B)):
+            rows = words[word::PAIR_WORDS].tolist()
+            repeated = len(rows) - rows.count(1)
+            if repeated:
+                tally.paired.add_repeats(rows, numbers[spread::PAIR_WORDS].tolist())
+            tally.repeated[word == _ROWS_B] += repeated
+        if tally.clusters is not None:
+            tally.clusters.add(words[_CLUSTER::PAIR_WORDS].tolist(), a, b)
+        self._add_flips(tally, pairs, flags, counted)
+
+    def _add_flips(
+        self, tally: MetricTally, pairs: bytes, flags: Sequence[int], counted: Mapping[int, int]
+    ) -> None:
+        """Count the samples that both runs judge differently, and keep them."""
+        losses = {flag for flag in counted if flag & _CHANGES == _LOSS}
+        gains = {flag for flag in counted if flag & _CHANGES == _GAIN}
+        tally.losses += sum(counted[flag] for flag in losses)
+        tally.gains += sum(counted[flag] for flag in gains)
+        tally.failed_changes += sum(
+            times for flag, times in counted.items() if _is_failed_change(flag)
+        )
+        for chosen, is_loss in ((losses, True), (gains, False)):
+            if chosen and self._flips is not None:
+                found = b"".join(
+                    pairs[place * PAIR_BYTES : (place + 1) * PAIR_BYTES]
+                    for place, flag in enumerate(flags)
+                    if flag in chosen
+                )
+                self._flips.add(sample_pairs(found), is_loss=is_loss)
+
+    def _add_unmatched(self, tally: MetricTally, samples: bytes, *, is_a: bool) -> None:
+        words, numbers = memoryview(samples).cast("Q"), memoryview(samples).cast("d")
+        scores = numbers[_SCORE::SAMPLE_WORDS].tolist()
+        rows = words[_SAMPLE_ROWS::SAMPLE_WORDS].tolist()
+        tally.repeated[not is_a] += len(rows) - rows.count(1) - rows.count(0)
+        tally.ambiguous += sum(
+            bool(flags & SampleFlag.AMBIGUOUS)
+            for flags in words[_SAMPLE_FLAGS::SAMPLE_WORDS].tolist()
+        )
+        if is_a:
+            tally.only_a += len(scores)
+            tally.paired.only_a.add(scores)
+        else:
+            tally.only_b += len(scores)
+            tally.paired.only_b.add(scores)
+
+
+def _scored(tally: MetricTally, pairs: bytes) -> bytes:
+    """Return the pairs with a score on both sides, and count the others as unmatched scores."""
+    numbers = memoryview(pairs).cast("d")
+    a, b = numbers[_SCORE_A::PAIR_WORDS].tolist(), numbers[_SCORE_B::PAIR_WORDS].tolist()
+    if not (any(map(math.isnan, a)) or any(map(math.isnan, b))):
+        return pairs
+    whole = bytearray()
+    for place, (first, second) in enumerate(zip(a, b, strict=True)):
+        if not (math.isnan(first) or math.isnan(second)):
+            whole += pairs[place * PAIR_BYTES : (place + 1) * PAIR_BYTES]
+            continue
+        tally.unscored += 1
+        if math.isnan(first):
+            tally.paired.only_b.add([second])
+        else:
+            tally.paired.only_a.add([first])
+    return bytes(whole)
+
+
+def _is_failed_change(flag: int) -> bool:
+    """Tell whether a pair would be a flip, but for an error in one of its rows."""
+    failed = flag & (_FAILED | _FAILED << B_SHIFT)
+    return bool(failed) and flag & _CHANGES & ~failed in (_LOSS, _GAIN)
+
+
+def _count(flags: Mapping[int, int], wanted: int) -> int:
+    return sum(times for flag, times in flags.items() if flag & wanted)
+
+
+def _by_metric(
+    data: bytes, word: int, words: int, groups: Sequence[int] | None
+) -> Iterator[tuple[int, bytes]]:
+    """Iterate over packed records by metric; a word of each says its group, or its metric."""
+    column = memoryview(data).cast("Q")[word::words].tolist()
+    numbers = column if groups is None else [groups[group] for group in column]
+    known = set(numbers)
+    if len(known) == 1:
+        yield numbers[0], data
+        return
+    size = 8 * words
+    parts: dict[int, array[int]] = {metric: array("Q") for metric in sorted(known)}
+    for place, metric in enumerate(numbers):
+        parts[metric].frombytes(data[place * size : (place + 1) * size])
+    for metric, part in parts.items():
+        yield metric, part.tobytes()
