@@ -50,9 +50,12 @@ class ItemSamples:
 
     def add(self, item: Mapping[str, Any], number: int, offset: int) -> None:
         """Add an item, by its number from 1 and the byte offset in the document."""
-        row = record_sample(
-            self._request, item.get("id"), self._inputs.digests(item), number, offset
-        )._replace(cluster=self._cluster(item))
+        shown = self._inputs.digests(item)
+        row = record_sample(self._request, item.get("id"), shown, number, offset)
+        row = row._replace(cluster=self._cluster(item))
+        if not self._inputs.are_texts:
+            # Ids of bearers show which inputs are the same, but not which ones differ.
+            row = row._replace(question=UNKNOWN, input=UNKNOWN)
         agreement, coverage, flags = scores_of(item)
         self._batch.add(self._agreement, row._replace(score=agreement, flags=int(flags)))
         # An abstention is not wrong, so coverage says nothing of right and wrong.
@@ -82,11 +85,16 @@ class Inputs:
 
     With a benchmark an input is the texts of the bearers, in the evaluation's paraphrase. Without
     it the ids of the bearers stand for them, in a benchmark known by its declared hash; without a
-    hash inputs are not known.
+    hash inputs are not known. Inputs of one kind never equal those of the other.
     """
 
     def __init__(self, evaluation: Evaluation) -> None:
         self._evaluation = evaluation
+
+    @property
+    def are_texts(self) -> bool:
+        """Whether inputs are the texts of bearers."""
+        return self._evaluation.benchmark is not None
 
     def digests(self, item: Mapping[str, Any]) -> InputDigests | None:
         """Return the digests of an item's input, with the analysts' consensus as its reference."""
@@ -104,7 +112,7 @@ class Inputs:
     @cached_property
     def _context(self) -> Sequence[Any] | None:
         """What the ids of bearers depend on; nothing where their texts are known."""
-        if self._evaluation.benchmark is not None:
+        if self.are_texts:
             return ()
         declared = self._evaluation.document.get("benchmark_hash")
         return (declared, self._variant) if declared and isinstance(declared, str) else None
@@ -164,7 +172,7 @@ def describe(evaluation: Evaluation, labels: Sequence[GroupLabel]) -> RunDescrip
         **settings_in("endorsement_config", document.get("endorsement_config")),
         **settings_in("paraphrase_variant", document.get("paraphrase_variant")),
     }
-    known = "the texts of the benchmark" if evaluation.benchmark else "the ids of the bearers"
+    known = "the ids of the bearers" if evaluation.benchmark is None else "the benchmark's texts"
     settings = {
         "harness": " ".join(filter(None, [NAME, text_or_none(document.get("framework_version"))])),
         "format version": document.get("schema_version"),

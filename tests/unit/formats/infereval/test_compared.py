@@ -158,6 +158,13 @@ def test_without_a_benchmark_its_hash_says_what_the_bearers_are(tmp_path: Path) 
     assert one.checked.shown.settings != known.checked.shown.settings
 
 
+def test_ids_of_bearers_do_not_show_that_inputs_differ(tmp_path: Path) -> None:
+    found = checked(tmp_path / "a", EVALUATION)
+    assert {(one.question, one.input) for one in found.samples.values()} == {(UNKNOWN, UNKNOWN)}
+    known = checked(tmp_path / "b", EVALUATION, BENCHMARK)
+    assert UNKNOWN not in {one.input for one in known.samples.values()}
+
+
 def test_without_benchmark_and_hash_inputs_are_not_known(tmp_path: Path) -> None:
     bare = {name: value for name, value in EVALUATION.items() if name != "benchmark_hash"}
     found = checked(tmp_path / "a", bare)
@@ -174,8 +181,8 @@ def test_another_consensus_is_another_reference_of_the_same_question(tmp_path: P
     evaluation = copy.deepcopy(EVALUATION)
     first = evaluation["items"][0]
     first["analyst_verdicts"] = ["bad" for _ in first["analyst_verdicts"]]
-    original = checked(tmp_path / "a", EVALUATION)
-    changed = checked(tmp_path / "b", evaluation)
+    original = checked(tmp_path / "a", EVALUATION, BENCHMARK)
+    changed = checked(tmp_path / "b", evaluation, BENCHMARK)
     assert consensus(EVALUATION["items"][0]["analyst_verdicts"]) == "good"
     was, now = (one.samples[1, COVERAGE] for one in (original, changed))
     assert was.question == now.question
