@@ -36,3 +36,8 @@ def record_sample(
         UNKNOWN,
         UNKNOWN,
     )
+
+
+def has_identity(row: SampleRow) -> bool:
+    """Tell whether a sample can be paired with one of another run."""
+    return (row.high, row.low) != (UNKNOWN, UNKNOWN)

@@ -105,7 +105,7 @@ def checked_run(run: Run, label: str, options: Options, progress: Progress) -> C
         reasons=_reasons(summary),
         rows=summary.rows,
         samples=0 if samples is None else samples.spill.sample_count,
-        without_identity=0 if samples is None else samples.spill.without_identity,
+        without_identity=0 if samples is None else samples.without_identity,
         checksum=None if summary.covers == OTHER_DOCUMENT else summary.actual,
         settings={} if described is None else described.settings,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evalstream.batch.comparing.runs import CheckedRun
@@ -21,6 +21,7 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
     if report.refused is None and not report.comparisons:
         report.refused = "the runs share no result and metric"
     report.first_line = _first_line(report, runs)
+    report.warnings = [*report.warnings, *_unpaired(report, runs)]
     report.failed_on = [name for name in report.settings.fail_on if _holds(name, report)]
     verdicts = {one.verdict for one in report.comparisons}
     if report.failed_on:
@@ -29,6 +30,15 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
         report.exit_code = int(ExitCode.UNCHECKED)
     else:
         report.exit_code = int(ExitCode.PASSED)
+
+
+def _unpaired(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Iterator[str]:
+    """Say of which runs no row can be paired, and what else rows may be paired by."""
+    by = report.settings.by
+    advice = "" if by == "sample_id" else "; --by sample_id pairs rows by their ids"
+    for run in runs:
+        if run.shown.without_identity and not run.shown.samples:
+            yield f"{run.shown.label}: no row has what rows are paired by ({by}){advice}"
 
 
 def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:

@@ -21,7 +21,8 @@ from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, Samp
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, resolve_pointer
 from evalstream.stats.agreement import as_float
-from evalstream.stats.record_samples import record_sample
+from evalstream.stats.record_samples import has_identity, record_sample
+from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import InputDigests, cluster_digest, digest_of, sample_text
 
 MOST_PARAMETERS: Final = 80
@@ -48,7 +49,7 @@ class LogSamples:
     """Turns log records into samples: the inputs are those of the instances, where known."""
 
     def __init__(self, request: SampleRequest, read: Input | None) -> None:
-        self._request = request
+        self._request, self._unidentified = request, 0
         self._instances = _known_instances(request, read)
         self._labels: dict[tuple[str, bytes, tuple[str, ...]], GroupLabel] = {}
         self._paths: dict[tuple[str | None, bytes | None], Scores] = {}
@@ -67,6 +68,7 @@ class LogSamples:
         row = record_sample(self._request, sample, instance.shown, line, offset)
         row = row._replace(cluster=self._cluster(record, instance))
         result = member(record, RESULT)
+        self._unidentified += not has_identity(row)
         scores = dict(scores_in(None if result is None else result.value))
         for path, score in self._with_missing(metric, scores).items():
             key = metric.id, metric.key, path
@@ -84,13 +86,14 @@ class LogSamples:
         known.update(dict.fromkeys(scores))
         return scores
 
-    def description(self, labels: Sequence[GroupLabel]) -> RunDescription:
-        """Describe a log whose records have some labels; it does not say which model answered."""
+    def finish(self, samples: RunSamples) -> None:
+        """Describe the run whose samples these are; a log does not say which model answered."""
         metrics = [
             MetricName(label.name or "", label.result, is_lower_better(label.name or ""))
-            for label in labels
+            for label in samples.labels
         ]
-        return RunDescription(None, None, metrics, [{} for _ in labels], {})
+        samples.unidentified = self._unidentified
+        samples.description = RunDescription(None, None, metrics, [{} for _ in metrics], {})
 
     def _cluster(self, record: Mapping[str, Any], instance: KnownInstance) -> int:
         """Return the cluster that the record names, else that of its instance."""

@@ -126,7 +126,7 @@ class LogCheck:
     def _describe_samples(self) -> None:
         samples = self._documents.collector.samples
         if self._compared is not None and samples is not None:
-            samples.description = self._compared.description(samples.labels)
+            self._compared.finish(samples)
 
     def _mean(self, amount: Amount, path: Path) -> Figures | None:
         sums = amount.sums[path]

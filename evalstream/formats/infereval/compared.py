@@ -20,7 +20,7 @@ from evalstream.parsing import json
 from evalstream.parsing.json import member, resolve_pointer, text_or_none
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import setting_text, settings_in
-from evalstream.stats.record_samples import record_sample
+from evalstream.stats.record_samples import has_identity, record_sample
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_batch import SampleBatch
 from evalstream.stats.sample_digests import InputDigests, cluster_digest, digest_of, sample_text
@@ -43,7 +43,7 @@ class ItemSamples:
     def __init__(self, samples: RunSamples, request: SampleRequest, evaluation: Evaluation) -> None:
         self._samples, self._request = samples, request
         self._evaluation, self._inputs = evaluation, Inputs(evaluation)
-        self._batch = SampleBatch()
+        self._batch, self._unidentified = SampleBatch(), 0
         name = _name_of(evaluation)
         self._agreement = GroupLabel(None, name, AGREEMENT)
         self._coverage = GroupLabel(None, name, COVERAGE)
@@ -53,6 +53,7 @@ class ItemSamples:
         shown = self._inputs.digests(item)
         row = record_sample(self._request, item.get("id"), shown, number, offset)
         row = row._replace(cluster=self._cluster(item))
+        self._unidentified += not has_identity(row)
         if not self._inputs.are_texts:
             # Ids of bearers show which inputs are the same, but not which ones differ.
             row = row._replace(question=UNKNOWN, input=UNKNOWN)
@@ -67,6 +68,7 @@ class ItemSamples:
     def finish(self) -> None:
         """Pass on what waits, and describe the run."""
         self._samples.take(self._batch.take(), 0)
+        self._samples.unidentified = self._unidentified
         self._samples.description = describe(self._evaluation, self._samples.labels)
 
     def _cluster(self, item: Mapping[str, Any]) -> int:
