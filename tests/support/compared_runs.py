@@ -2,10 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from evalstream.batch.comparing.runs import CheckedRun, checked_run, one_run
+from evalstream.batch.comparing.compare import Request, compare_runs
+from evalstream.batch.comparing.runs import CheckedRun, checked_run, labels_of, one_run
 from evalstream.formats.registry import FORMATS
 from evalstream.io.progress import Progress
-from evalstream.model.comparison import Answered
+from evalstream.model.comparison import Answered, CompareSettings, ComparisonReport, Flip
 from evalstream.model.options import Options
 from evalstream.model.sample_record import SampleRequest, SampleScore, sample_scores
 
@@ -42,3 +43,18 @@ def collected(path: Any, by: str = "input", cluster: str | None = None, **more: 
                 samples[one.line, names[one.group]] = one
     checked.close()
     return Collected(checked, samples)
+
+
+def compared(*paths: Any, by: str = "input") -> tuple[ComparisonReport, list[Flip]]:
+    """Compare the runs at some paths with the first one; return the report and the flips."""
+    options = Options(samples=SampleRequest(by))
+    runs = [
+        checked_run(one_run(str(path), options), label, options, Progress(shown=False))
+        for path, label in zip(paths, labels_of(len(paths)), strict=True)
+    ]
+    result = compare_runs(runs, runs[0], Request(CompareSettings(by=by)), options)
+    flips = list(result.flips())
+    result.close()
+    for run in runs:
+        run.close()
+    return result.report, flips

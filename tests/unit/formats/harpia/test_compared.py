@@ -9,10 +9,10 @@ import pytest
 
 from evalstream.engine import block_tasks
 from evalstream.formats.harpia.values import is_lower_better, scores_in
-from evalstream.model.comparison import Answered
+from evalstream.model.comparison import Answered, CompareVerdict
 from evalstream.model.sample_record import UNKNOWN, SampleFlag
 from evalstream.stats.sample_digests import InputDigests, digest_of, identity_of
-from tests.support.compared_runs import Collected, collected
+from tests.support.compared_runs import Collected, collected, compared
 
 EXAMPLES = Path(__file__).parents[4] / "examples/harpia"
 INPUT = json.loads((EXAMPLES / "input.json").read_text())
@@ -233,3 +233,55 @@ def test_lines_and_offsets_are_those_of_the_file_whatever_its_blocks(
     starts = {line: one.offset for (line, _), one in found.samples.items()}
     text = (tmp_path / "a/log.jsonl").read_bytes()
     assert starts == {n + 1: text.index(f'"instance_id": {n},'.encode()) - 16 for n in range(100)}
+
+
+def test_two_logs_are_compared_instance_by_instance(tmp_path: Path) -> None:
+    names = [one["id"] for one in INPUT["instances"]]
+    folders = tmp_path / "a", tmp_path / "b"
+    for folder, wrong in zip(folders, (0, 2), strict=True):
+        read = {
+            "instances": [
+                {**one, "actual-output": f"{folder.name} says {one['id']}"}
+                for one in INPUT["instances"]
+            ],
+            "metrics": [
+                {"id": "WER", "enable": True, "parameters": {}},
+                {"id": "Exact match", "enable": True, "parameters": {}},
+            ],
+        }
+        log = [record(0.25 * (n < wrong), name, "WER") for n, name in enumerate(names)]
+        log += [record(n >= wrong, name, "Exact match") for n, name in enumerate(names)]
+        checked(folder, log, read)
+    report, flips = compared(*folders)
+    found = {one.metric.label: one for one in report.comparisons}
+    errors, exact = found["WER / result"], found["Exact match / result"]
+    assert errors.metric.lower_is_better
+    assert errors.estimate is not None
+    assert exact.estimate is not None
+    assert errors.estimate.difference == pytest.approx(-0.5 / len(names))
+    assert exact.estimate.difference == pytest.approx(2 / len(names))
+    assert (exact.right_to_wrong, exact.wrong_to_right) == (2, 0)
+    shown = [(flip.sample_id, flip.answer_a, flip.answer_b) for flip in flips]
+    assert shown == [(name, f"a says {name}", f"b says {name}") for name in names[:2]]
+
+
+def test_a_log_without_its_input_is_compared_by_the_ids_of_instances(tmp_path: Path) -> None:
+    checked(tmp_path / "a", LOG)
+    path = tmp_path / "a/log.jsonl"
+    report, _ = compared(path, EXAMPLES)
+    assert report.warnings == [
+        "A: no row has what rows are paired by (input); --by sample_id pairs rows by their ids"
+    ]
+    assert {one.verdict for one in report.comparisons} == {CompareVerdict.NOT_COMPARABLE}
+    by_id, _ = compared(path, EXAMPLES, by="sample_id")
+    assert by_id.warnings == []
+    assert {one.alignment.overlap for one in by_id.comparisons} == {1}
+    assert {one.alignment.drifted for one in by_id.comparisons} == {0}
+
+
+def test_metrics_with_other_parameters_are_not_compared(tmp_path: Path) -> None:
+    for number in (1, 2):
+        checked(tmp_path / f"{number}", [record(1, parameters={"n": number})])
+    report, _ = compared(tmp_path / "1/log.jsonl", tmp_path / "2/log.jsonl", by="sample_id")
+    assert report.comparisons == []
+    assert report.refused is not None

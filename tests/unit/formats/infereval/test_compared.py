@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from evalstream.formats.infereval.benchmark_hash import hashes_of
 from evalstream.formats.infereval.compared import BATCH_ITEMS, scores_of
 from evalstream.formats.infereval.votes import consensus
 from evalstream.model.comparison import Answered
 from evalstream.model.sample_record import UNKNOWN, SampleFlag
 from evalstream.stats.sample_digests import digest_of, identity_of
-from tests.support.compared_runs import Collected, collected
+from tests.support.compared_runs import Collected, collected, compared
 
 EXAMPLES = Path(__file__).parents[4] / "examples/infereval"
 BENCHMARK = json.loads((EXAMPLES / "benchmark.json").read_text())
@@ -252,3 +253,85 @@ def test_a_benchmark_has_no_scores(tmp_path: Path) -> None:
     path = tmp_path / "benchmark.json"
     path.write_text(json.dumps(BENCHMARK))
     assert collected(path).checked.samples is None
+
+
+def other_model(verdicts: dict[str, str]) -> dict[str, Any]:
+    """Return the example as another model's, with other verdicts by the ids of the items."""
+    evaluation = copy.deepcopy(EVALUATION)
+    evaluation["id"] = evaluation["model"]["model_id"] = "other"
+    for item in evaluation["items"]:
+        verdict = verdicts.get(item["id"])
+        if verdict is not None:
+            item["model_verdict"] = verdict
+            for one in item["samples"]:
+                one["parsed_verdict"] = verdict
+            counts = dict.fromkeys(("good", "bad", "abstain"), 0)
+            counts[verdict] = len(item["samples"])
+            item["majority_vote"] = {**counts, "verdict": verdict, "tie_broken": False}
+    return evaluation
+
+
+def test_two_evaluations_are_compared_item_by_item(tmp_path: Path) -> None:
+    references = {one["id"]: consensus(one["analyst_verdicts"]) for one in EVALUATION["items"]}
+    right = {name: one for name, one in references.items() if one in ("good", "bad")}
+    first, *_, last = right
+    assert first != last
+    wrong = "bad" if right[first] == "good" else "good"
+    baseline = other_model({name: right.get(name, "good") for name in references})
+    other = copy.deepcopy(baseline)
+    for name, verdict in ((first, wrong), (last, "abstain")):
+        changed = other_model({name: verdict})["items"]
+        place = [*references].index(name)
+        other["items"][place] = changed[place]
+    for folder, document in (("a", baseline), ("b", other)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "evaluation.json").write_text(json.dumps(document))
+        (tmp_path / folder / "benchmark.json").write_text(json.dumps(BENCHMARK))
+    report, flips = compared(tmp_path / "a", tmp_path / "b")
+    assert [run.verdict for run in report.runs] == ["passed", "passed"]
+    found = {one.metric.label: one for one in report.comparisons}
+    agreement, coverage = found[AGREEMENT], found[COVERAGE]
+    assert agreement.alignment.matched == coverage.alignment.matched == len(references)
+    assert agreement.estimate is not None
+    assert coverage.estimate is not None
+    assert agreement.estimate.n == len(right) - 1
+    assert agreement.estimate.difference == pytest.approx(1 / (len(right) - 1))
+    assert coverage.estimate.difference == pytest.approx(1 / len(references))
+    shown = [(one.sample_id, one.answer_a, one.answer_b) for one in flips]
+    assert shown == [(first, right[first], wrong)]
+
+
+def test_evaluations_on_other_benchmarks_do_not_drift(tmp_path: Path) -> None:
+    other = {**EVALUATION, "benchmark_hash": "sha256:" + "0" * 64}
+    paths = tmp_path / "a.json", tmp_path / "b.json"
+    for path, document in zip(paths, (EVALUATION, other), strict=True):
+        path.write_text(json.dumps(document))
+    report, _ = compared(*paths)
+    assert {one.alignment.matched for one in report.comparisons} == {0}
+    assert report.drifts_in_all == 0
+    assert "benchmark_hash" in {one.name for one in report.confounders}
+    by_id, _ = compared(*paths, by="sample_id")
+    assert {one.alignment.drifted for one in by_id.comparisons} == {0}
+    assert {one.alignment.overlap for one in by_id.comparisons} == {1}
+
+
+def test_a_reworded_bearer_is_drift(tmp_path: Path) -> None:
+    reworded = copy.deepcopy(BENCHMARK)
+    name = EVALUATION["items"][0]["premises"][0]
+    reworded["bearers"][name]["expression"] += " again"
+    changed = [
+        item["id"] for item in EVALUATION["items"] if name in item["premises"] + item["conclusions"]
+    ]
+    hashed = {
+        **EVALUATION,
+        "benchmark_hash": hashes_of(reworded, EVALUATION["framework_version"])[0],
+    }
+    for folder, documents in (("a", (EVALUATION, BENCHMARK)), ("b", (hashed, reworded))):
+        (tmp_path / folder).mkdir()
+        for kind, document in zip(("evaluation", "benchmark"), documents, strict=True):
+            (tmp_path / folder / f"{kind}.json").write_text(json.dumps(document))
+    report, _ = compared(tmp_path / "a", tmp_path / "b")
+    assert report.refused is None
+    assert {one.sample_id_a for one in report.drifts} == set(changed)
+    by_id, _ = compared(tmp_path / "a", tmp_path / "b", by="sample_id")
+    assert {one.alignment.drifted for one in by_id.comparisons} == {len(changed)}
