@@ -31,9 +31,11 @@ with uninterrupted():
 
 if TYPE_CHECKING:
     from evalstream.api_changes import ChangedRuns, fix, migrate
+    from evalstream.api_compare import compare
     from evalstream.batch.parts import PartReporter
     from evalstream.batch.rewriting.outcome import Outcome
     from evalstream.engine.salvage import Salvage, salvage
+    from evalstream.model.comparison import ComparisonReport
     from evalstream.reporters.base import Reporter
     from evalstream.reporters.eee import EeeReporter
     from evalstream.reporters.github import GithubReporter
@@ -50,6 +52,7 @@ __all__ = [
     "CannotCheck",
     "CannotWrite",
     "ChangedRuns",
+    "ComparisonReport",
     "EeeReporter",
     "EvalstreamError",
     "ExecutorLost",
@@ -78,6 +81,7 @@ __all__ = [
     "WorkerLost",
     "__version__",
     "check",
+    "compare",
     "fix",
     "load_settings",
     "merge",
@@ -92,6 +96,7 @@ RULES: Final[Mapping[str, Rule]] = CATALOGUE
 
 _IMPORTED_WHEN_USED: Final = {
     "ChangedRuns": "evalstream.api_changes",
+    "ComparisonReport": "evalstream.model.comparison",
     "EeeReporter": "evalstream.reporters.eee",
     "GithubReporter": "evalstream.reporters.github",
     "JsonLinesReporter": "evalstream.reporters.jsonl",
@@ -104,6 +109,7 @@ _IMPORTED_WHEN_USED: Final = {
     "Salvage": "evalstream.engine.salvage",
     "SarifReporter": "evalstream.reporters.sarif",
     "TextReporter": "evalstream.reporters.text",
+    "compare": "evalstream.api_compare",
     "fix": "evalstream.api_changes",
     "load_settings": "evalstream.settings.load",
     "migrate": "evalstream.api_changes",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Any, Final
 
-from evalstream.api_options import checked_options
+from evalstream.api_options import kept_options
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.rewriting.fix import FixJob, fix_any
 from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any
@@ -31,19 +31,6 @@ from evalstream.model.run import NoInput, Run
 Input = str | os.PathLike[str]
 
 NEWEST: Final = "0.3.0"
-
-KEPT_OPTIONS: Final = (
-    "jobs",
-    "executor",
-    "dask_address",
-    "dask_scheduler_file",
-    "engine",
-    "exclude",
-    "max_line_bytes",
-    "memory_limit",
-    "show_values",
-)
-"""The options of a check that hold for checks of sources and results, too."""
 
 
 class ChangedRuns(DataClass):
@@ -109,7 +96,7 @@ def migrate(
         raise UsageError("--to is a folder on this machine, not a URL")
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(f"{folder} is not a folder")
-    chosen = _unweakened(options)
+    chosen = kept_options(options)
     names = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     beside = None if aggregate is None else os.fspath(aggregate)
     written = Outputs([*journaled(None if ledger is None else os.fspath(ledger)), *_paths(outputs)])
@@ -175,7 +162,7 @@ def fix(
     given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     names = [os.fspath(name) for name in given]
     folder = None if to is None else os.path.abspath(os.fspath(to))
-    chosen = _unweakened(options)
+    chosen = kept_options(options)
     beside = None if aggregate is None else os.fspath(aggregate)
     runs = ChangedRuns()
     take = runs.outcomes.append if show is None else show
@@ -212,16 +199,6 @@ def repaired_codes(select: Sequence[str], *, unsafe: bool) -> frozenset[str]:
 
 def _paths(given: Iterable[Input]) -> Iterator[str]:
     return (os.fspath(one) for one in given)
-
-
-def _unweakened(options: Options | None) -> Options:
-    """Return workers and limits; what selects rules or schemas would hide what results violate.
-
-    Raises UsageError for values that make no sense.
-    """
-    given = options or Options()
-    kept = {name: getattr(given, name) for name in KEPT_OPTIONS}
-    return checked_options(Options(max_findings=0, **kept))
 
 
 def _root_of(names: Sequence[str]) -> str:

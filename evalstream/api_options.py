@@ -52,6 +52,19 @@ NOT_REPORTED: Final = frozenset(
 )
 """Options that affect how the work is done, which runs there are, or their pictures."""
 
+KEPT_OPTIONS: Final = (
+    "jobs",
+    "executor",
+    "dask_address",
+    "dask_scheduler_file",
+    "engine",
+    "exclude",
+    "max_line_bytes",
+    "memory_limit",
+    "show_values",
+)
+"""The options of a check that hold for the checks that other commands make, too."""
+
 NOT_NEGATIVE: Final = ("jobs", "max_findings")
 AT_LEAST_ONE: Final = ("max_line_bytes", "max_depth", "memory_limit")
 
@@ -130,6 +143,16 @@ def checked_options(options: Options) -> Options:
     _check_routing(options.routing)
     _check_baseline(options)
     return _with_pattern(_with_schema(_with_per_file_codes(_with_codes(options))))
+
+
+def kept_options(options: Options | None) -> Options:
+    """Return workers and limits; what selects rules or schemas would hide what results violate.
+
+    Raises UsageError for values that make no sense.
+    """
+    given = options or Options()
+    kept = {name: getattr(given, name) for name in KEPT_OPTIONS}
+    return checked_options(Options(max_findings=0, **kept))
 
 
 def _value(options: Options, name: str) -> Any:

@@ -30,6 +30,7 @@ COMMANDS: Final = (
     "salvage",
     "fix",
     "migrate",
+    "compare",
     "completion",
 )
 """The commands in the order of the help; each is in the module named after its first word."""

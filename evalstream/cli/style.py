@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Final, TextIO
 
-from evalstream.io.overwriting import STDERR
+from evalstream.io.overwriting import STDERR, STDOUT
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.reporters.base import Style
@@ -33,6 +33,11 @@ def style_of(options: ReportOptions, standard: str) -> Style:
         quiet=options.quiet,
         statistics=options.statistics,
     )
+
+
+def comparison_style(color: str, output: str | None) -> Style:
+    """Return the style of a report that goes to a file or to standard output."""
+    return style_of(ReportOptions(color=color, output=output), STDOUT)
 
 
 def _columns(stream: TextIO) -> int | None:

@@ -297,7 +297,7 @@ class CompareSettings(NamedTuple):
 
 
 class ComparisonReport(DataClass):
-    """All that a comparison says, but for the flips, which are passed on one by one.
+    """All that a comparison says; `flips` are empty where a reporter takes them one by one.
 
     `first_line` says what was compared and whether all runs passed their check. `refused` says why
     nothing is compared, None if it is. `drifts` are the first ones of `drifts_in_all`;
@@ -323,6 +323,7 @@ class ComparisonReport(DataClass):
     failed_on: Sequence[str] = ()
     warnings: Sequence[str] = ()
     exit_code: int = 0
+    flips: Sequence[Flip] = ()
 
 
 FEW_CLUSTERS: Final = 30

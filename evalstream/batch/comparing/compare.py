@@ -93,7 +93,7 @@ def compare_runs(
             for run in runs
             if run is not baseline
         ]
-        report.comparisons = _comparisons(pairs, settings, _seed(runs, settings))
+        report.comparisons = _comparisons(pairs, settings, _seed(runs))
         results = {one.metric.result for one in report.comparisons}
         report.confounders = confounders_of(runs, results)
         if len(runs) > 2:
@@ -252,7 +252,7 @@ def _comparison(
     return comparison
 
 
-def _seed(runs: Sequence[CheckedRun], settings: CompareSettings) -> int:
+def _seed(runs: Sequence[CheckedRun]) -> int:
     """Return the seed of random numbers: it follows from the files alone."""
     digests = sorted(run.shown.checksum or "" for run in runs)
     return int.from_bytes(hashlib.sha256("\n".join(digests).encode()).digest()[:8])
@@ -281,7 +281,7 @@ def _compare_all(
         Matrix(label, labels, _square(labels, {names: one[1] for names, one in found.items()}, 1))
         for label, found in cells.items()
     ]
-    seed = _seed(runs, request.settings)
+    seed = _seed(runs)
     report.rankings = rankings_of(runs, request.metric, request.settings, seed)
 
 

@@ -132,13 +132,13 @@ def _flip(row: Sequence[Any], a: str, b: str, metrics: Sequence[str], *, show_va
         b,
         metrics[metric],
         RIGHT_TO_WRONG if is_loss else WRONG_TO_RIGHT,
-        other_id if sample_id is None else sample_id,
+        json.shorten(other_id if sample_id is None else sample_id),
         line_a,
         line_b,
         score_a,
         score_b,
-        answer_a if show_values else None,
-        answer_b if show_values else None,
+        json.shorten(answer_a) if show_values else None,
+        json.shorten(answer_b) if show_values else None,
     )
 
 

@@ -1,0 +1,189 @@
+"""The Python API of comparisons."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from typing import Final
+
+from evalstream.api_options import kept_options
+from evalstream.batch.comparing.compare import Request, compare_runs
+from evalstream.batch.comparing.matrix import compare_samples
+from evalstream.batch.comparing.runs import CheckedRun, checked_run, labels_of, one_run
+from evalstream.batch.comparing.summary import CONDITIONS, REGRESSION
+from evalstream.discovery.inputs import find_all
+from evalstream.discovery.overlap import without_overlap
+from evalstream.io.names import printable
+from evalstream.io.overwriting import Outputs
+from evalstream.io.progress import Progress
+from evalstream.model.comparison import CompareSettings, ComparisonReport, Flip
+from evalstream.model.data_class import replace
+from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.options import Options
+from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.sample_record import SampleRequest
+from evalstream.model.suggestions import unknown
+from evalstream.reporters.comparison.base import ComparisonReporter
+
+Input = str | os.PathLike[str]
+
+IDENTITIES: Final = ("input", "sample_hash", "sample_id")
+"""What can identify a sample across runs."""
+
+FEWEST_RESAMPLES: Final = 100
+"""Fewer resamples give no percentiles."""
+
+
+def compare(
+    inputs: Input | Iterable[Input],
+    *,
+    baseline: str | None = None,
+    metric: str | None = None,
+    by: str = "input",
+    cluster: str | None = None,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    min_delta: float = 0.005,
+    overlap: float = 0.95,
+    fail_on: Sequence[str] = (),
+    flips: int = 20,
+    verify: bool = True,
+    matrix: bool = False,
+    outputs: Iterable[Input] = (),
+    options: Options | None = None,
+    reporter: ComparisonReporter | None = None,
+    progress: bool = False,
+) -> ComparisonReport:
+    """Check runs, align their samples, and compare their scores with paired statistics.
+
+    Each input is one run: a rows file, an aggregate, a folder with one run, or a URL. With `matrix`
+    the inputs may hold any number of runs, and only their samples are compared. `baseline` is a
+    label (A, B, …) or an input as it is named; the first run without it. `by` is what identifies a
+    sample: `input`, `sample_hash` or `sample_id`; `cluster` is the JSON Pointer to the value by
+    which samples are clustered. `min_delta` is a share of the range of the metric, and `overlap`
+    the share of samples that both runs must have. `fail_on` are conditions: `regression`, `drift`,
+    `overlap`. `flips` is how many samples are shown that two runs judge differently, 0 for all.
+    Without `verify`, runs that fail their check are compared, too. `outputs` are files that the
+    caller writes meanwhile; no input may be one of them. `options` sets workers and limits. The
+    report goes to `reporter`, flip by flip; without one the flips are in the report.
+
+    Raises UsageError for a call that makes no sense, CannotCheck for an input without a run, and
+    OSError where temporary files cannot be written.
+    """
+    settings = CompareSettings(
+        by, cluster, level, resamples, min_delta, overlap, tuple(fail_on), verify
+    )
+    _check(settings, flips)
+    given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
+    names = [os.fspath(name) for name in given]
+    _check_inputs(names, settings, baseline, matrix=matrix)
+    chosen = replace(
+        kept_options(options), max_findings=1, samples=SampleRequest(settings.by, settings.cluster)
+    )
+    with ExitStack() as stack:
+        runs = [one_run(name, chosen) for name in names] if not matrix else _all_runs(names, chosen)
+        written = Outputs([os.fspath(name) for name in outputs])
+        runs = [
+            run for run in without_overlap(runs, written, chosen.routing) if isinstance(run, Run)
+        ]
+        bar = stack.enter_context(Progress(shown=progress))
+        checked = []
+        for run, label in zip(runs, labels_of(len(runs)), strict=True):
+            checked.append(checked_run(run, label, chosen, bar))
+            stack.callback(checked[-1].close)
+        if matrix:
+            report = compare_samples(checked, settings, metric)
+            _pass_on(report, (), reporter)
+            return report
+        _check_metric(checked, metric)
+        request = Request(settings, metric, flips)
+        compared = compare_runs(checked, _baseline(checked, names, baseline), request, chosen)
+        stack.callback(compared.close)
+        if reporter is None:
+            compared.report.flips = tuple(compared.flips())
+        else:
+            _pass_on(compared.report, compared.flips(), reporter)
+        return compared.report
+
+
+def _pass_on(
+    report: ComparisonReport, flips: Iterable[Flip], reporter: ComparisonReporter | None
+) -> None:
+    if reporter is None:
+        return
+    reporter.begin(report)
+    for flip in flips:
+        reporter.flip(flip)
+    reporter.end()
+
+
+def _check(settings: CompareSettings, flips: int) -> None:
+    """Raise UsageError for values that make no sense."""
+    if settings.by not in IDENTITIES:
+        raise UsageError(unknown("identity", settings.by, IDENTITIES))
+    if settings.cluster is not None and not settings.cluster.startswith("/"):
+        raise UsageError("--cluster is a JSON Pointer, such as /metadata/subject")
+    if not 0 < settings.level < 1:
+        raise UsageError("--level must be between 0 and 1, such as 0.95")
+    if settings.resamples < FEWEST_RESAMPLES:
+        raise UsageError(f"--resamples must be at least {FEWEST_RESAMPLES}")
+    if not settings.min_delta >= 0:
+        raise UsageError("--min-delta must not be negative")
+    if not 0 <= settings.overlap <= 1:
+        raise UsageError("--overlap must be between 0 and 1")
+    if flips < 0:
+        raise UsageError("--flips must not be negative; 0 shows all")
+    for name in settings.fail_on:
+        if name not in CONDITIONS:
+            raise UsageError(unknown("condition", name, CONDITIONS))
+
+
+def _check_inputs(
+    names: Sequence[str], settings: CompareSettings, baseline: str | None, *, matrix: bool
+) -> None:
+    """Raise UsageError for inputs and options that do not go together."""
+    if names.count(STDIN) > 1:
+        raise UsageError("standard input can be one run only")
+    if not matrix and len(names) < 2:
+        raise UsageError("two runs or more are compared; --matrix compares all runs in a folder")
+    if not matrix:
+        return
+    if not names:
+        raise UsageError("no input given; evalstream compare DIR --matrix compares a folder")
+    if baseline is not None or settings.cluster is not None or REGRESSION in settings.fail_on:
+        raise UsageError(
+            "--matrix compares samples, not scores: --baseline, --cluster and --fail-on "
+            "regression do not go with it"
+        )
+
+
+def _all_runs(names: Sequence[str], options: Options) -> list[Run]:
+    """Return all runs among the inputs. Raises CannotCheck for an input that has none."""
+    found = [*find_all(names, None, None, options)]
+    runs = [one for one in found if isinstance(one, Run) and one.rows is not None]
+    if not runs:
+        reasons = [one.reason for one in found if isinstance(one, NoInput)]
+        raise CannotCheck(reasons[0] if reasons else "no run with rows was found")
+    return runs
+
+
+def _baseline(runs: Sequence[CheckedRun], names: Sequence[str], wanted: str | None) -> CheckedRun:
+    """Return the run that a label or an input names, the first one for None."""
+    if wanted is None:
+        return runs[0]
+    for run, name in zip(runs, names, strict=True):
+        if wanted in (run.shown.label, name):
+            return run
+    known = ", ".join(run.shown.label for run in runs)
+    raise UsageError(f"--baseline {printable(wanted)} names no run; the runs are {known}")
+
+
+def _check_metric(runs: Sequence[CheckedRun], wanted: str | None) -> None:
+    """Raise UsageError for a metric that no run has."""
+    known = [metric for run in runs for metric in run.description.metrics]
+    if wanted is None or not known:
+        return
+    if not any(wanted in (one.result, one.metric, one.label) for one in known):
+        labels = ", ".join(dict.fromkeys(one.label for one in known))
+        raise UsageError(f"--metric {wanted}: no run has it; they have {labels}")

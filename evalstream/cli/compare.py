@@ -1,0 +1,132 @@
+"""The command `compare`."""
+
+# The annotations are objects, not text, as they are read when the module is imported.
+
+import sys
+from typing import Annotated, Final
+
+from evalstream.cli.command import ArgumentText, codes_of, command
+from evalstream.cli.options import Color, ShowProgress
+from evalstream.cli.program import Judged, guarded
+from evalstream.cli.style import comparison_style
+from evalstream.cli.terminal import announce_terminal
+from evalstream.io.names import printable
+from evalstream.io.output import Output
+from evalstream.io.overwriting import STDOUT, refuse_overwriting
+from evalstream.model.options import OPTIONS, Group, Options, OptionText
+from evalstream.model.text import on_one_line
+
+SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
+"""The options of a check that the command takes, too."""
+
+_TAKEN: Final = [OPTIONS[name].text for name in SHARED]
+
+CONDITIONS: Final = ("regression", "drift", "overlap")
+FORMATS: Final = ("text", "json", "jsonl", "html", "markdown")
+
+
+@command(
+    lambda option: option in _TAKEN,
+    examples=(
+        "evalstream compare a.json b.json",
+        "evalstream compare a.json b.json --fail-on regression --format markdown",
+        "evalstream compare results/ --matrix",
+    ),
+)
+def compare(
+    *,
+    options: Options,
+    inputs: Annotated[
+        list[str],
+        ArgumentText("RUNS", "Rows files, aggregates, folders with one run each, URLs, or -."),
+    ],
+    baseline: Annotated[
+        str | None,
+        OptionText("The run that others are compared with: A, B, … (default: A).", metavar="RUN"),
+    ] = None,
+    metric: Annotated[
+        str | None, OptionText("Compare this result or metric alone.", metavar="NAME")
+    ] = None,
+    by: Annotated[
+        str,
+        OptionText(
+            "What identifies a sample across runs.", choices=("input", "sample_hash", "sample_id")
+        ),
+    ] = "input",
+    cluster: Annotated[
+        str | None,
+        OptionText("The value in rows by which samples are clustered.", metavar="POINTER"),
+    ] = None,
+    level: Annotated[float, OptionText("The level of intervals and verdicts.")] = 0.95,
+    resamples: Annotated[int, OptionText("The number of resamples of a bootstrap.")] = 10_000,
+    min_delta: Annotated[
+        float, OptionText("The smallest difference that matters, as a share of the metric's range.")
+    ] = 0.005,
+    overlap: Annotated[
+        float, OptionText("The share of samples that both runs must have for a verdict.")
+    ] = 0.95,
+    fail_on: Annotated[
+        tuple[str, ...],
+        OptionText("Exit with 1 on regression, drift or overlap (too small).", metavar="NAMES"),
+    ] = (),
+    no_verify: Annotated[
+        bool, OptionText("Compare runs that do not pass their check, too; the report says so.")
+    ] = False,
+    matrix: Annotated[
+        bool, OptionText("Compare the samples of all runs in the inputs, not their scores.")
+    ] = False,
+    flips: Annotated[
+        int, OptionText("How many samples are shown that two runs judge differently; 0 for all.")
+    ] = 20,
+    form: Annotated[
+        str, OptionText("Report format.", Group.REPORT, flags=("--format", "-f"), choices=FORMATS)
+    ] = "text",
+    output: Annotated[
+        str | None,
+        OptionText(
+            "Write the report to this file, complete or not at all.",
+            Group.REPORT,
+            "FILE",
+            flags=("--output", "-o"),
+        ),
+    ] = None,
+    color: Color = "auto",
+    progress: ShowProgress = None,
+) -> None:
+    """Compare runs sample by sample, after their check.
+
+    Samples are matched by their input, whatever recipe hashed them; the first run is the baseline.
+    Exit codes: 0 compared, 1 a condition of --fail-on holds, 2 wrong usage, 3 not comparable: a
+    run does not pass its check, or too few samples match.
+    """
+    from evalstream.api_compare import compare as run_comparison
+    from evalstream.reporters.comparison import comparison_reporter
+
+    announce_terminal("rows", *inputs)
+    written = [STDOUT if output is None else output]
+    refuse_overwriting(written, inputs)
+    style = comparison_style(color, output)
+    with guarded(), Output(output) as target:
+        report = run_comparison(
+            inputs,
+            baseline=baseline,
+            metric=metric,
+            by=by,
+            cluster=cluster,
+            level=level,
+            resamples=resamples,
+            min_delta=min_delta,
+            overlap=overlap,
+            fail_on=codes_of(fail_on),
+            flips=flips,
+            verify=not no_verify,
+            matrix=matrix,
+            outputs=[] if output is None else [output],
+            options=options,
+            reporter=comparison_reporter(form, target, style),
+            progress=sys.stderr.isatty() if progress is None else progress,
+        )
+    if output is not None:
+        line = on_one_line(f"{report.first_line}; the report is in {printable(output)}")
+        sys.stderr.write(f"evalstream: {line}\n")
+    raise Judged(report.exit_code)

@@ -1,0 +1,25 @@
+"""Reports of comparisons, by name; each module is imported when it is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.comparison.base import ComparisonReporter
+
+COMPARISON_REPORTERS: Final = {
+    "text": "TextComparison",
+    "json": "JsonComparison",
+    "jsonl": "JsonLinesComparison",
+    "html": "HtmlComparison",
+    "markdown": "MarkdownComparison",
+}
+"""The names of the report formats, each of which is a module, and their classes."""
+
+
+def comparison_reporter(name: str, output: Sink, style: Style = PLAIN) -> ComparisonReporter:
+    """Return the reporter of a format, which writes to the output."""
+    module = import_module(f"evalstream.reporters.comparison.{name}")
+    reporter: ComparisonReporter = getattr(module, COMPARISON_REPORTERS[name])(output, style)
+    return reporter

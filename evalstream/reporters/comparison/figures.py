@@ -1,0 +1,188 @@
+"""A comparison as JSON values, and its figures as people read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from evalstream.model.comparison import (
+    ComparedRun,
+    Comparison,
+    ComparisonReport,
+    Estimate,
+    Flip,
+    Interval,
+    Matrix,
+    PValue,
+)
+
+SCHEMA: Final = 1
+"""The version of the JSON report."""
+
+SMALLEST_P: Final = 0.0001
+
+
+def number(value: float | None, error: float | None = None) -> str:
+    """Write a number with digits enough to show a tenth of an error."""
+    if value is None:
+        return "unknown"
+    digits = 4
+    if error is not None and error > 0 and math.isfinite(error):
+        digits = min(12, max(0, 2 - math.floor(math.log10(error))))
+    text = f"{value:.{digits}f}" if abs(value) < 1e12 else f"{value:.6g}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def p_value(p: float) -> str:
+    """Write a p value."""
+    return f"p < {SMALLEST_P}" if p < SMALLEST_P else f"p = {p:.4f}"
+
+
+def percent(share: float) -> str:
+    """Write a share in percent."""
+    text = f"{100 * share:.1f}"
+    # A share below 100 % is not shown as 100 %.
+    if text == "100.0" and share < 1:
+        text = "99.9"
+    return f"{text.removesuffix('.0')} %"
+
+
+def run_dict(run: ComparedRun) -> dict[str, Any]:
+    """Return a run as the output contract writes it."""
+    return {
+        "label": run.label,
+        "file": run.file,
+        "aggregate": run.aggregate,
+        "format": run.format,
+        "version": run.version,
+        "model": run.model,
+        "evaluation_id": run.evaluation,
+        "verdict": run.verdict,
+        "reasons": list(run.reasons),
+        "rows": run.rows,
+        "samples": run.samples,
+        "rows_without_identity": run.without_identity,
+        "checksum": run.checksum,
+        "settings": dict(run.settings),
+    }
+
+
+def comparison_dict(one: Comparison) -> dict[str, Any]:
+    """Return a comparison as the output contract writes it."""
+    alignment = one.alignment
+    return {
+        "a": one.a,
+        "b": one.b,
+        "result": one.metric.result,
+        "metric": one.metric.metric,
+        "unit": one.metric.unit,
+        "lower_is_better": one.metric.lower_is_better,
+        "minimum": _finite(one.metric.minimum),
+        "maximum": _finite(one.metric.maximum),
+        "verdict": str(one.verdict),
+        "sentence": one.sentence,
+        "better": one.better,
+        "alignment": {**alignment._asdict(), "overlap": alignment.overlap},
+        "flips": {
+            "right_to_wrong": one.right_to_wrong,
+            "wrong_to_right": one.wrong_to_right,
+            "left_out_for_errors": one.failed_changes,
+        },
+        "estimate": None if one.estimate is None else estimate_dict(one.estimate),
+    }
+
+
+def estimate_dict(one: Estimate) -> dict[str, Any]:
+    """Return statistics as the output contract writes them."""
+    clustered = one.clustered
+    return {
+        "n": one.n,
+        "mean_a": one.mean_a,
+        "mean_b": one.mean_b,
+        "difference": one.difference,
+        "standard_error": one.standard_error,
+        "unpaired_error": one.unpaired_error,
+        "correlation": one.correlation,
+        "interval": _interval(one.interval),
+        "test": _test(one.test),
+        "adjusted_p": one.adjusted_p,
+        "other_intervals": [_interval(other) for other in one.others],
+        "other_tests": [_test(other) for other in one.tests],
+        "clusters": None
+        if clustered is None
+        else {
+            "clusters": clustered.clusters,
+            "standard_error": clustered.standard_error,
+            "interval": _interval(clustered.interval),
+            "test": _test(clustered.test),
+            "few": clustered.is_few,
+        },
+        "square": None if one.square is None else one.square._asdict(),
+        "binary": one.is_binary,
+        "detectable": one.detectable,
+        "needed_for_point": one.needed_for_point,
+        "noise_floor": one.noise_floor,
+        "bounds": None if one.bounds is None else list(one.bounds),
+        "bounds_reason": one.bounds_reason,
+        "histogram": [list(cell) for cell in one.histogram],
+    }
+
+
+def matrix_dict(one: Matrix) -> dict[str, Any]:
+    """Return a matrix as the output contract writes it."""
+    return {
+        "title": one.title,
+        "labels": list(one.labels),
+        "cells": [list(row) for row in one.cells],
+    }
+
+
+def flip_dict(one: Flip) -> dict[str, Any]:
+    """Return a flip as the output contract writes it; absent values are left out."""
+    return {name: value for name, value in one._asdict().items() if value is not None}
+
+
+def head_dict(report: ComparisonReport) -> dict[str, Any]:
+    """Return a report without its comparisons, drifts and flips, which may be many."""
+    settings = report.settings._asdict()
+    return {
+        "schema": SCHEMA,
+        "first_line": report.first_line,
+        "refused": report.refused,
+        "baseline": report.baseline,
+        "settings": {**settings, "fail_on": list(report.settings.fail_on)},
+        "runs": [run_dict(run) for run in report.runs],
+        "confounders": [
+            {"name": one.name, "values": dict(one.values)} for one in report.confounders
+        ],
+        "unmatched_results": list(report.unmatched_results),
+        "drifts_in_all": report.drifts_in_all,
+        "differences": [matrix_dict(one) for one in report.differences],
+        "overlaps": [matrix_dict(one) for one in report.overlaps],
+        "drift_counts": [matrix_dict(one) for one in report.drift_counts],
+        "rankings": [
+            {"metric": one.metric, "n": one.n, "ranks": [rank._asdict() for rank in one.ranks]}
+            for one in report.rankings
+        ],
+        "warnings": list(report.warnings),
+        "failed_on": list(report.failed_on),
+        "exit_code": report.exit_code,
+    }
+
+
+def _interval(one: Interval | None) -> dict[str, Any] | None:
+    return None if one is None else one._asdict()
+
+
+def _test(one: PValue | None) -> dict[str, Any] | None:
+    return None if one is None else one._asdict()
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return texts as one list."""
+    return "; ".join(text for text in texts if text)
