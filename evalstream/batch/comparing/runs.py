@@ -104,6 +104,7 @@ def checked_run(run: Run, label: str, options: Options, progress: Progress) -> C
         verdict=summary.verdict,
         reasons=_reasons(summary),
         rows=summary.rows,
+        noun=summary.noun,
         samples=0 if samples is None else samples.spill.sample_count,
         without_identity=0 if samples is None else samples.without_identity,
         checksum=None if summary.covers == OTHER_DOCUMENT else summary.actual,

@@ -33,12 +33,13 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
 
 
 def _unpaired(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Iterator[str]:
-    """Say of which runs no row can be paired, and what else rows may be paired by."""
+    """Say of which runs no sample can be paired, and what else samples may be paired by."""
     by = report.settings.by
-    advice = "" if by == "sample_id" else "; --by sample_id pairs rows by their ids"
+    advice = "" if by == "sample_id" else "; --by sample_id pairs them by their ids"
     for run in runs:
-        if run.shown.without_identity and not run.shown.samples:
-            yield f"{run.shown.label}: no row has what rows are paired by ({by}){advice}"
+        shown = run.shown
+        if shown.without_identity and not shown.samples:
+            yield f"{shown.label}: no {shown.noun} has what samples are paired by ({by}){advice}"
 
 
 def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:

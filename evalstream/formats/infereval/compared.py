@@ -17,6 +17,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import STDIN
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest
 from evalstream.parsing import json
+from evalstream.parsing.array_splitter import Element
 from evalstream.parsing.json import member, resolve_pointer, text_or_none
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import setting_text, settings_in
@@ -48,10 +49,10 @@ class ItemSamples:
         self._agreement = GroupLabel(None, name, AGREEMENT)
         self._coverage = GroupLabel(None, name, COVERAGE)
 
-    def add(self, item: Mapping[str, Any], number: int, offset: int) -> None:
-        """Add an item, by its number from 1 and the byte offset in the document."""
+    def add(self, item: Mapping[str, Any], line: int, offset: int) -> None:
+        """Add an item, by the line and the byte offset of its beginning in the document."""
         shown = self._inputs.digests(item)
-        row = record_sample(self._request, item.get("id"), shown, number, offset)
+        row = record_sample(self._request, item.get("id"), shown, line, offset)
         row = row._replace(cluster=self._cluster(item))
         self._unidentified += not has_identity(row)
         if not self._inputs.are_texts:
@@ -194,16 +195,16 @@ def describe(evaluation: Evaluation, labels: Sequence[GroupLabel]) -> RunDescrip
 def answers(
     path: str, options: Options, places: Iterable[tuple[int, int]]
 ) -> Iterator[Answered | None]:
-    """Iterate over the verdicts of items at some numbers, in their order."""
+    """Iterate over the verdicts of items at some places, in their order."""
     if path == STDIN or (not is_remote(path) and comes_once(path)):
         yield from (None for _ in places)
         return
     wanted = iter(places)
     place = next(wanted, None)
     with closing(Document(path)) as document:
-        for number, item in enumerate(_items(document, options), 1):
-            while place is not None and place[0] == number:
-                yield _answered(item)
+        for item in _items(document, options):
+            while place is not None and place[1] <= item.offset:
+                yield _answered(item.text) if place[1] == item.offset else None
                 place = next(wanted, None)
             if place is None:
                 return
@@ -212,10 +213,10 @@ def answers(
         place = next(wanted, None)
 
 
-def _items(document: Document, options: Options) -> Iterator[bytes]:
+def _items(document: Document, options: Options) -> Iterator[Element]:
     members = ObjectSplitter(ITEMS, options.max_line_bytes)
     for piece in document.pieces():
-        yield from (element.text for element in members.feed(piece) if element.whole)
+        yield from (element for element in members.feed(piece) if element.whole)
 
 
 def _answered(text: bytes) -> Answered | None:

@@ -61,7 +61,7 @@ class ItemPass:
         violations = [(line or element.line, violation) for violation, line in text.violations]
         if text.readable:
             if self._samples is not None and isinstance(text.value, dict):
-                self._samples.add(text.value, self.count + 1, element.offset)
+                self._samples.add(text.value, element.line, element.offset)
             violations += [
                 (element.line, violation)
                 for violation in self._violations(text.value)

@@ -29,12 +29,20 @@ def item(verdict: Any, *analysts: Any, **members: Any) -> dict[str, Any]:
     return {"id": "i", "model_verdict": verdict, "analyst_verdicts": [*analysts], **members}
 
 
+def written(evaluation: dict[str, Any]) -> str:
+    """Return the text of an evaluation whose items begin on lines of their own, from line 1."""
+    whole = json.dumps({**evaluation, "items": []}).partition('"items": []')
+    return (
+        whole[0] + '"items": [' + ",\n".join(map(json.dumps, evaluation["items"])) + "]" + whole[2]
+    )
+
+
 def checked(
     folder: Path, evaluation: Any, benchmark: Any = None, *, by: str = "input", **options: Any
 ) -> Collected:
     """Check an evaluation, written to a folder, with a benchmark if there is one."""
     folder.mkdir()
-    (folder / "evaluation.json").write_text(json.dumps(evaluation))
+    (folder / "evaluation.json").write_text(written(evaluation))
     if benchmark is not None:
         (folder / "benchmark.json").write_text(json.dumps(benchmark))
     return collected(folder, by, **options)
@@ -85,8 +93,8 @@ def test_items_are_scored_where_the_score_is_defined(
     assert found == flags
 
 
-def test_an_evaluation_gives_two_scores_for_each_item() -> None:
-    found = collected(EXAMPLES)
+def test_an_evaluation_gives_two_scores_for_each_item(tmp_path: Path) -> None:
+    found = checked(tmp_path / "a", EVALUATION, BENCHMARK)
     assert found.checked.refusal is None
     for metric, place in ((AGREEMENT, 0), (COVERAGE, 1)):
         expected = [scores_of(one)[place] for one in EVALUATION["items"]]
@@ -208,22 +216,22 @@ def test_items_are_clustered_by_a_value_of_theirs_or_of_the_benchmark(tmp_path: 
 def test_the_verdicts_of_items_are_read_again(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "evaluation.json"
     path.write_text(json.dumps(EVALUATION, indent=indent))
-    found = collected(path)
-    places = [
-        (one.line, one.offset) for one in sorted(found.samples.values(), key=lambda s: s.line)
-    ]
-    last = len(EVALUATION["items"])
-    seen = found.answers(places[0], places[-1], (last + 1, 0))
-    first, final = EVALUATION["items"][0], EVALUATION["items"][-1]
-    assert seen == [
-        *(
-            Answered(one["id"], one["model_verdict"], digest_of(one["id"].encode()))
-            for one in (first, final)
-        ),
-        None,
-    ]
     text = path.read_bytes()
-    assert all(text[offset:].startswith(b"{") for _, offset in places)
+    items = EVALUATION["items"]
+    ids = [json.dumps(item["id"]).encode() for item in items]
+    offsets = [text.rindex(b"{", 0, text.index(b'"id": ' + name)) for name in ids]
+    places = [(text.count(b"\n", 0, offset) + 1, offset) for offset in offsets]
+    found = collected(path)
+    beginnings = {(one.line, one.offset) for one in found.samples.values()}
+    assert beginnings <= {*places}
+    assert places[-1] in beginnings
+    line, offset = places[-1]
+    seen = found.answers(places[0], (line, offset - 1), places[-1], (line, offset + 1))
+    first, last = (
+        Answered(one["id"], one["model_verdict"], digest_of(one["id"].encode()))
+        for one in (items[0], items[-1])
+    )
+    assert seen == [first, None, last, None]
 
 
 def test_many_items_are_handed_on_in_parts(tmp_path: Path) -> None:
@@ -255,50 +263,62 @@ def test_a_benchmark_has_no_scores(tmp_path: Path) -> None:
     assert collected(path).checked.samples is None
 
 
-def other_model(verdicts: dict[str, str]) -> dict[str, Any]:
-    """Return the example as another model's, with other verdicts by the ids of the items."""
-    evaluation = copy.deepcopy(EVALUATION)
-    evaluation["id"] = evaluation["model"]["model_id"] = "other"
-    for item in evaluation["items"]:
-        verdict = verdicts.get(item["id"])
-        if verdict is not None:
-            item["model_verdict"] = verdict
-            for one in item["samples"]:
-                one["parsed_verdict"] = verdict
-            counts = dict.fromkeys(("good", "bad", "abstain"), 0)
-            counts[verdict] = len(item["samples"])
-            item["majority_vote"] = {**counts, "verdict": verdict, "tie_broken": False}
-    return evaluation
+def many(times: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the example benchmark and evaluation, with each item several times."""
+    benchmark, evaluation = (
+        {
+            **document,
+            "items": [
+                {**copy.deepcopy(item), "id": f"{item['id']} {number}"}
+                for number in range(times)
+                for item in document["items"]
+            ],
+        }
+        for document in (BENCHMARK, EVALUATION)
+    )
+    benchmark["regularities"] = []  # they name items
+    declared, _ = hashes_of(benchmark, evaluation["framework_version"])
+    return benchmark, {**evaluation, "benchmark_hash": declared}
+
+
+def with_verdicts(evaluation: dict[str, Any], verdicts: dict[str, str]) -> dict[str, Any]:
+    """Return an evaluation with other verdicts, by the ids of the items."""
+    changed = copy.deepcopy(evaluation)
+    for item in changed["items"]:
+        verdict = item["model_verdict"] = verdicts[item["id"]]
+        for one in item["samples"]:
+            one |= {"parsed_verdict": verdict, "parse_status": "ok", "raw_response": verdict}
+        counts = dict.fromkeys(("good", "bad", "abstain"), 0) | {verdict: len(item["samples"])}
+        item["majority_vote"] = {**counts, "verdict": verdict, "tie_broken": False}
+    return changed
 
 
 def test_two_evaluations_are_compared_item_by_item(tmp_path: Path) -> None:
-    references = {one["id"]: consensus(one["analyst_verdicts"]) for one in EVALUATION["items"]}
-    right = {name: one for name, one in references.items() if one in ("good", "bad")}
-    first, *_, last = right
-    assert first != last
-    wrong = "bad" if right[first] == "good" else "good"
-    baseline = other_model({name: right.get(name, "good") for name in references})
-    other = copy.deepcopy(baseline)
-    for name, verdict in ((first, wrong), (last, "abstain")):
-        changed = other_model({name: verdict})["items"]
-        place = [*references].index(name)
-        other["items"][place] = changed[place]
+    benchmark, evaluation = many(3)
+    right = {one["id"]: consensus(one["analyst_verdicts"]) or "" for one in evaluation["items"]}
+    assert set(right.values()) == {"good", "bad"}
+    *changed, last = right
+    wrong = {name: "bad" if right[name] == "good" else "good" for name in changed}
+    baseline = with_verdicts(evaluation, right)
+    other = with_verdicts(evaluation, {**wrong, last: "abstain"})
     for folder, document in (("a", baseline), ("b", other)):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "evaluation.json").write_text(json.dumps(document))
-        (tmp_path / folder / "benchmark.json").write_text(json.dumps(BENCHMARK))
+        (tmp_path / folder / "benchmark.json").write_text(json.dumps(benchmark))
     report, flips = compared(tmp_path / "a", tmp_path / "b")
     assert [run.verdict for run in report.runs] == ["passed", "passed"]
     found = {one.metric.label: one for one in report.comparisons}
     agreement, coverage = found[AGREEMENT], found[COVERAGE]
-    assert agreement.alignment.matched == coverage.alignment.matched == len(references)
+    assert agreement.alignment.matched == coverage.alignment.matched == len(right)
     assert agreement.estimate is not None
     assert coverage.estimate is not None
     assert agreement.estimate.n == len(right) - 1
-    assert agreement.estimate.difference == pytest.approx(1 / (len(right) - 1))
-    assert coverage.estimate.difference == pytest.approx(1 / len(references))
+    assert agreement.estimate.difference == pytest.approx(1)
+    assert coverage.estimate.difference == pytest.approx(1 / len(right))
     shown = [(one.sample_id, one.answer_a, one.answer_b) for one in flips]
-    assert shown == [(first, right[first], wrong)]
+    # All items are on one line of the file.
+    assert {one.line_a for one in flips} == {1}
+    assert shown == [(name, right[name], wrong[name]) for name in changed]
 
 
 def test_evaluations_on_other_benchmarks_do_not_drift(tmp_path: Path) -> None:
