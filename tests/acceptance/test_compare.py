@@ -92,6 +92,15 @@ def test_the_first_line_says_that_a_claim_is_refuted(tmp_path: Path) -> None:
     assert evalstream.compare([FIRST, SECOND]).first_line == "A and B pass their checks"
 
 
+def test_the_first_line_says_that_an_aggregate_is_missing(tmp_path: Path) -> None:
+    rows, _ = copied(tmp_path / "run")
+    shutil.copy(rows, tmp_path / "rows.jsonl")
+    assert evalstream.compare([FIRST, tmp_path / "rows.jsonl"]).first_line == (
+        "A and B have no errors in their checks, but B has an open verdict (no aggregate)"
+        "; B with warnings: ES506 unsealed (1)"
+    )
+
+
 def test_the_baseline_decides_the_sign() -> None:
     (there,) = evalstream.compare([FIRST, SECOND], metric="exact").comparisons
     (back,) = evalstream.compare([FIRST, SECOND], metric="exact", baseline="B").comparisons

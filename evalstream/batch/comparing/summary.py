@@ -52,7 +52,7 @@ def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
     if refused:
         return f"compared without verification (--no-verify): {'; '.join(refused)}"
     opened = [
-        f"{run.shown.label} has an open verdict ({'; '.join(run.shown.reasons) or 'incomplete'})"
+        f"{run.shown.label} has an open verdict ({_why_open(run)})"
         for run in runs
         if run.shown.verdict != "passed"
     ]
@@ -64,6 +64,12 @@ def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
     if opened:
         return f"{joined} have no errors in their checks, but {'; '.join(opened)}{warned}"
     return f"{joined} pass their checks{warned}"
+
+
+def _why_open(run: CheckedRun) -> str:
+    """Say why the verdict of a run without errors is not `passed`."""
+    known = "; ".join(run.shown.reasons)
+    return known or ("no aggregate" if run.shown.aggregate is None else run.shown.verdict)
 
 
 def _holds(name: str, report: ComparisonReport) -> bool:
