@@ -72,6 +72,14 @@ def _why_open(run: CheckedRun) -> str:
     return known or ("no aggregate" if run.shown.aggregate is None else run.shown.verdict)
 
 
+def _why_open(run: CheckedRun) -> str:
+    if run.shown.reasons:
+        return "; ".join(run.shown.reasons)
+    if run.shown.aggregate is None:
+        return "no aggregate confirms its rows"
+    return "its aggregate does not seal its rows"
+
+
 def _holds(name: str, report: ComparisonReport) -> bool:
     """Tell whether a condition holds."""
     if name == REGRESSION:
