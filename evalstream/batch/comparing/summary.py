@@ -67,12 +67,6 @@ def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
 
 
 def _why_open(run: CheckedRun) -> str:
-    """Say why the verdict of a run without errors is not `passed`."""
-    known = "; ".join(run.shown.reasons)
-    return known or ("no aggregate" if run.shown.aggregate is None else run.shown.verdict)
-
-
-def _why_open(run: CheckedRun) -> str:
     if run.shown.reasons:
         return "; ".join(run.shown.reasons)
     if run.shown.aggregate is None:
