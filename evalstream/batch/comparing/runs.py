@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Final
 
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all
 from evalstream.formats.registry import CATALOGUE
+from evalstream.io.file_state import FileState, file_state
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.io.remote import is_remote
 from evalstream.model.comparison import ComparedRun, RunDescription
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
-from evalstream.model.run import NoInput, Run
+from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import counted
 from evalstream.stats.run_samples import RunSamples
@@ -33,13 +35,20 @@ OTHER_DOCUMENT: Final = "benchmark"
 class CheckedRun(DataClass):
     """A run that was checked for a comparison, with its samples.
 
-    `samples` are None where it has no scores of single samples.
+    `samples` are None where it has no scores of single samples. `states` are those of its local
+    files before the check, by path.
     """
 
     run: Run
     summary: RunSummary
     samples: RunSamples | None
     shown: ComparedRun
+    states: Mapping[str, FileState]
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether one of its files is not the one that was checked."""
+        return any(file_state(path) != state for path, state in self.states.items())
 
     @property
     def description(self) -> RunDescription:
@@ -86,6 +95,7 @@ def _first_ones(found: Iterable[Run | NoInput]) -> Iterator[Run | NoInput]:
 
 def checked_run(run: Run, label: str, options: Options, progress: Progress) -> CheckedRun:
     """Check a run and collect its samples. Raises Stopped."""
+    states = _states(run)
     summary = check_any(run, options, _ignore, progress)
     # A check that a signal stops is incomplete: it does not raise Stopped itself.
     STOPPING.check_again()
@@ -110,7 +120,14 @@ def checked_run(run: Run, label: str, options: Options, progress: Progress) -> C
         checksum=None if summary.covers == OTHER_DOCUMENT else summary.actual,
         settings={} if described is None else described.settings,
     )
-    return CheckedRun(run, summary, samples, shown)
+    return CheckedRun(run, summary, samples, shown, states)
+
+
+def _states(run: Run) -> dict[str, FileState]:
+    """Return the states of the files that a comparison reads again, as far as they are local."""
+    paths = [path for path in (run.rows, run.inputs) if path and path != STDIN]
+    found = {path: file_state(path) for path in paths if not is_remote(path)}
+    return {path: state for path, state in found.items() if state is not None}
 
 
 def labels_of(count: int) -> list[str]:
