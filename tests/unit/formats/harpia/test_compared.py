@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compared_records import Collected, collected, compared
 
 from evalstream.engine import block_tasks
 from evalstream.formats.harpia.values import is_lower_better, scores_in
 from evalstream.model.comparison import Answered, CompareVerdict
 from evalstream.model.sample_record import UNKNOWN, SampleFlag
 from evalstream.stats.sample_digests import InputDigests, digest_of, identity_of
-from tests.support.compared_runs import Collected, collected, compared
 
 EXAMPLES = Path(__file__).parents[4] / "examples/harpia"
 INPUT = json.loads((EXAMPLES / "input.json").read_text())

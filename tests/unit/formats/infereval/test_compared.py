@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compared_records import Collected, collected, compared
 
 from evalstream.formats.infereval.benchmark_hash import hashes_of
 from evalstream.formats.infereval.compared import BATCH_ITEMS, scores_of
@@ -14,7 +15,6 @@ from evalstream.formats.infereval.votes import consensus
 from evalstream.model.comparison import Answered
 from evalstream.model.sample_record import UNKNOWN, SampleFlag
 from evalstream.stats.sample_digests import digest_of, identity_of
-from tests.support.compared_runs import Collected, collected, compared
 
 EXAMPLES = Path(__file__).parents[4] / "examples/infereval"
 BENCHMARK = json.loads((EXAMPLES / "benchmark.json").read_text())
