@@ -36,8 +36,11 @@ def compare_samples(
         report.refused = "fewer than two runs can be compared"
     else:
         shown = range(len(used))
-        overlap = [[found.overlap(row, column) for column in shown] for row in shown]
-        report.overlaps = [Matrix("overlap", labels, overlap)]
+        overlap = [
+            [1.0 if row == column else found.overlap(row, column) for column in shown]
+            for row in shown
+        ]
+        report.overlaps = [Matrix("all samples", labels, overlap)]
         report.drifts = ()
         report.drift_counts = [
             Matrix("drifted samples", labels, found.drifted),

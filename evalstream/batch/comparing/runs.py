@@ -17,7 +17,7 @@ from evalstream.io.remote import is_remote
 from evalstream.model.comparison import ComparedRun, RunDescription
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
@@ -35,7 +35,8 @@ OTHER_DOCUMENT: Final = "benchmark"
 class CheckedRun(DataClass):
     """A run that was checked for a comparison, with its samples.
 
-    `samples` are None where it has no scores of single samples. `states` are those of its local
+    `samples` are None where it has no scores of single samples. `warnings` are those of its check,
+    as texts, such as a claimed score that the rows do not give. `states` are those of its local
     files before the check, by path.
     """
 
@@ -43,6 +44,7 @@ class CheckedRun(DataClass):
     summary: RunSummary
     samples: RunSamples | None
     shown: ComparedRun
+    warnings: Sequence[str]
     states: Mapping[str, FileState]
 
     @property
@@ -95,15 +97,28 @@ def _first_ones(found: Iterable[Run | NoInput]) -> Iterator[Run | NoInput]:
 
 def checked_run(run: Run, label: str, options: Options, progress: Progress) -> CheckedRun:
     """Check a run and collect its samples. Raises Stopped."""
+    warned: set[str] = set()
+
+    def note(finding: Finding) -> None:
+        if finding.severity is Severity.WARNING:
+            warned.add(finding.code)
+
     states = _states(run)
-    summary = check_any(run, options, _ignore, progress)
+    summary = check_any(run, options, note, progress)
     # A check that a signal stops is incomplete: it does not raise Stopped itself.
     STOPPING.check_again()
     samples: RunSamples | None = summary.samples
     if samples is not None:
         samples.spill.finish()
+    warnings = {code: times for code, times in summary.counts.items() if code in warned}
+    shown = _shown(summary, samples, label)
+    return CheckedRun(run, summary, samples, shown, _named(warnings), states)
+
+
+def _shown(summary: RunSummary, samples: RunSamples | None, label: str) -> ComparedRun:
+    """Return what the report says of a run."""
     described = None if samples is None else samples.description
-    shown = ComparedRun(
+    return ComparedRun(
         label=label,
         file=summary.file,
         aggregate=summary.aggregate,
@@ -120,7 +135,6 @@ def checked_run(run: Run, label: str, options: Options, progress: Progress) -> C
         checksum=None if summary.covers == OTHER_DOCUMENT else summary.actual,
         settings={} if described is None else described.settings,
     )
-    return CheckedRun(run, summary, samples, shown, states)
 
 
 def _states(run: Run) -> dict[str, FileState]:
@@ -139,16 +153,17 @@ def labels_of(count: int) -> list[str]:
 
 def _reasons(summary: RunSummary) -> Sequence[str]:
     """Return what fails a run, the most frequent first; or why its verdict is open."""
-    failing = Counter(summary.failing)
-    texts = [
-        f"{code} {CATALOGUE[code].name} ({times:,})"
-        for code, times in failing.most_common(MOST_REASONS)
-    ]
-    if len(failing) > MOST_REASONS:
-        texts.append(f"and {counted(len(failing) - MOST_REASONS, 'more code')}")
+    texts = _named(summary.failing)
     reason = summary.incomplete_reason or summary.remark
     return [*texts, reason] if reason else texts
 
 
-def _ignore(_finding: Finding) -> None:
-    """Take a finding: only their numbers count here."""
+def _named(counts: Mapping[str, int]) -> list[str]:
+    """Return the codes of findings with their names and numbers, the most frequent first."""
+    texts = [
+        f"{code} {CATALOGUE[code].name} ({times:,})"
+        for code, times in Counter(counts).most_common(MOST_REASONS)
+    ]
+    if len(counts) > MOST_REASONS:
+        texts.append(f"and {counted(len(counts) - MOST_REASONS, 'more code')}")
+    return texts
