@@ -1,156 +1,226 @@
-"""The command `compare`, as its users run it."""
+"""Runs are compared as a user does it: on the command line, and from Python."""
 
+import gzip
 import hashlib
 import json
 import random
 import shutil
+import subprocess
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
+from commands import command, environment
 from paths import EXAMPLES
 
 import evalstream
-from evalstream.model.comparison import CompareVerdict, ComparisonReport
-from evalstream.model.errors import UsageError
-
-ACME = EXAMPLES / "compare" / "data" / "tiny_sums" / "acme"
-FIRST, SECOND = ACME / "acorn-7b", ACME / "acorn-3b"
 
 
-def copied(folder: Path, source: Path = FIRST) -> tuple[Path, Path]:
-    """Copy a run, and return its rows and its aggregate."""
-    shutil.copytree(source, folder)
-    (rows,) = folder.glob("*.jsonl")
-    return rows, rows.with_name(rows.name.replace("_samples.jsonl", ".json"))
+class Ended(NamedTuple):
+    """The end of a command: its exit code, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
 
 
-def sealed(rows: Path, aggregate: Path) -> None:
-    """Write the checksum of changed rows into the aggregate."""
-    document = json.loads(aggregate.read_bytes())
-    digest = hashlib.sha256(rows.read_bytes()).hexdigest()
-    document["detailed_evaluation_results"]["checksum"] = digest
-    aggregate.write_text(json.dumps(document))
+def compare(*arguments: Any) -> Ended:
+    """Run the command."""
+    ended = subprocess.run(
+        command("compare", *map(str, arguments)),
+        capture_output=True,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
 
-def figures(report: ComparisonReport) -> list[object]:
-    """Return what a report says of the scores."""
-    return [(one.metric, one.alignment, one.verdict, one.sentence) for one in report.comparisons]
+ROWS, AGGREGATE = EXAMPLES / "run.jsonl", EXAMPLES / "aggregate.json"
+TWO = EXAMPLES / "compare" / "data" / "tiny_sums" / "acme"
+A, B = TWO / "acorn-7b", TWO / "acorn-3b"
 
 
-def test_a_run_and_itself() -> None:
-    report = evalstream.compare([FIRST, FIRST])
-    assert report.exit_code == 0
-    for one in report.comparisons:
-        assert one.verdict is CompareVerdict.WITHIN_NOISE
-        assert one.estimate is not None
-        assert one.estimate.difference == 0
-        assert one.alignment.overlap == 1
+def sealed(folder: Path, lines: list[bytes], name: str = "run.jsonl", **how: Any) -> Path:
+    """Write rows and their aggregate, and return the folder."""
+    folder.mkdir()
+    data = b"".join(lines)
+    if name.endswith(".gz"):
+        data = gzip.compress(data, mtime=0)
+    elif name.endswith(".json"):
+        data = b"[" + b",\n".join(line.strip() for line in lines) + b"]"
+    (folder / name).write_bytes(data)
+    aggregate = json.loads(AGGREGATE.read_text())
+    aggregate["detailed_evaluation_results"] |= {
+        "checksum": hashlib.sha256(data).hexdigest(),
+        "total_rows": len(lines),
+        "file_path": name,
+        **how,
+    }
+    (folder / "aggregate.json").write_text(json.dumps(aggregate))
+    return folder
+
+
+@pytest.fixture
+def lines() -> list[bytes]:
+    return ROWS.read_bytes().splitlines(keepends=True)
+
+
+def test_a_run_does_not_differ_from_itself() -> None:
+    report = evalstream.compare([ROWS, ROWS])
+    (one,) = report.comparisons
+    assert one.estimate is not None
+    assert (one.estimate.difference, one.estimate.n, one.alignment.overlap) == (0, 8, 1)
+    assert (str(one.verdict), report.exit_code) == ("within noise", 0)
+    assert report.first_line == "A and B pass their checks"
     assert not report.flips
     assert not report.drifts_in_all
 
 
-def test_a_shuffled_copy_says_the_same(tmp_path: Path) -> None:
-    rows, aggregate = copied(tmp_path / "shuffled", SECOND)
-    lines = rows.read_bytes().splitlines(keepends=True)
-    random.Random(1).shuffle(lines)
-    rows.write_bytes(b"".join(lines))
-    sealed(rows, aggregate)
-    assert figures(evalstream.compare([FIRST, tmp_path / "shuffled"])) == figures(
-        evalstream.compare([FIRST, SECOND])
+@pytest.mark.parametrize(
+    ("name", "layout"), [("run.jsonl", "jsonl"), ("run.jsonl.gz", "jsonl"), ("rows.json", "json")]
+)
+def test_a_run_does_not_differ_from_a_shuffled_copy(
+    name: str, layout: str, lines: list[bytes], tmp_path: Path
+) -> None:
+    random.Random(3).shuffle(lines)
+    copy = sealed(tmp_path / "copy", lines, name, format=layout)
+    report = evalstream.compare([ROWS, copy])
+    (one,) = report.comparisons
+    assert one.estimate is not None
+    assert (one.estimate.difference, one.alignment.matched) == (0, 8)
+    assert str(one.verdict) == "within noise"
+
+
+def test_a_changed_copy_is_refused_with_the_reason(tmp_path: Path) -> None:
+    shutil.copytree(A, tmp_path / "changed")
+    (rows,) = (tmp_path / "changed").glob("*.jsonl")
+    rows.write_bytes(rows.read_bytes().replace(b'"is_correct":true', b'"is_correct":false', 1))
+    ended = compare(A, tmp_path / "changed")
+    assert ended.code == 3
+    first, *_ = ended.out.splitlines()
+    assert first.startswith("not compared: B does not pass its check: ES501 checksum-mismatch (1)")
+    assert "A - B" not in ended.out
+    ended = compare(A, tmp_path / "changed", "--no-verify")
+    first, *_ = ended.out.splitlines()
+    assert first.startswith("compared without verification (--no-verify): B does not pass")
+    assert "A - B" in ended.out
+
+
+def test_conditions_decide_the_exit_code() -> None:
+    assert compare(A, B).code == 0
+    assert compare(A, B, "--fail-on", "regression").code == 1
+    assert compare(B, A, "--fail-on", "regression").code == 0
+    assert compare(B, A, "--baseline", "B", "--fail-on", "regression").code == 1
+    assert compare(A, B, "--fail-on", "overlap,drift").code == 1
+    assert compare(A, B, "--overlap", "0.99").code == 3
+    assert compare(A, B, "--overlap", "0.99", "--fail-on", "overlap").code == 1
+
+
+def test_too_few_samples_in_both_give_no_verdict() -> None:
+    report = evalstream.compare([A, B], metric="exact", overlap=0.99)
+    (one,) = report.comparisons
+    assert str(one.verdict) == "not comparable"
+    assert one.estimate is not None
+    assert one.estimate.test is None
+    assert one.estimate.interval is None
+    assert one.estimate.bounds is not None
+
+
+def test_flips_name_lines_ids_and_answers() -> None:
+    ended = compare(A, B, "--format", "jsonl", "--flips", "0")
+    objects = [json.loads(line) for line in ended.out.splitlines()]
+    flips = [one["flip"] for one in objects if "flip" in one]
+    comparisons = [one["comparison"] for one in objects if "comparison" in one]
+    total = sum(
+        one["flips"]["right_to_wrong"] + one["flips"]["wrong_to_right"] for one in comparisons
     )
-    (both,) = evalstream.compare([SECOND, tmp_path / "shuffled"], metric="exact").comparisons
-    assert both.alignment.matched == 99
-    assert both.verdict is CompareVerdict.WITHIN_NOISE
+    assert len(flips) == total > 5
+    rows = [json.loads(line) for line in next(A.glob("*.jsonl")).read_text().splitlines()]
+    for flip in flips:
+        row = rows[flip["line_a"] - 1]
+        assert row["sample_id"] == flip["sample_id"]
+        assert row["output"] == flip["answer_a"]
+        assert row["evaluation"]["is_correct"] is (flip["direction"] == "right to wrong")
+    shown = compare(A, B, "--format", "jsonl", "--flips", "3")
+    assert shown.out.count('{"flip":') == 3
+    hidden = compare(A, B, "--format", "jsonl", "--flips", "0", "--no-values")
+    assert "answer_a" not in hidden.out
+    assert hidden.out.count('{"flip":') == total
 
 
-@pytest.mark.parametrize("is_first", [True, False])
-def test_a_tampered_copy_is_refused(tmp_path: Path, *, is_first: bool) -> None:
-    rows, _ = copied(tmp_path / "tampered")
-    rows.write_bytes(rows.read_bytes().replace(b'"score":0.0', b'"score":1.0', 1))
-    inputs = [tmp_path / "tampered", SECOND]
-    report = evalstream.compare(inputs if is_first else inputs[::-1])
-    assert report.exit_code == 3
-    assert not report.comparisons
-    assert report.refused is not None
-    assert "ES501 checksum-mismatch" in report.first_line
-    unverified = evalstream.compare(inputs, verify=False)
-    assert unverified.exit_code == 0
-    assert unverified.first_line.startswith("compared without verification (--no-verify): A ")
+def test_an_error_that_scores_0_is_not_a_flip(lines: list[bytes], tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in lines]
+    place = next(i for i, row in enumerate(rows) if row["evaluation"]["is_correct"])
+    rows[place]["evaluation"] |= {"score": 0.0, "is_correct": False}
+    rows[place]["error"] = "timeout"
+    changed = [json.dumps(row).encode() + b"\n" for row in rows]
+    copy = sealed(tmp_path / "copy", changed)
+    report = evalstream.compare([ROWS, copy], verify=False)
+    (one,) = report.comparisons
+    assert (one.right_to_wrong, one.failed_changes) == (0, 1)
+    assert not report.flips
 
 
-def test_the_first_line_says_that_a_claim_is_refuted(tmp_path: Path) -> None:
-    """Altered rows with a new seal pass with a warning: they do not give the claimed mean."""
-    rows, aggregate = copied(tmp_path / "resealed")
-    text = rows.read_bytes()
-    wrong = b'"score":0.0,"is_correct":false'
-    rows.write_bytes(text.replace(wrong, b'"score":1.0,"is_correct":true', 9))
-    sealed(rows, aggregate)
-    report = evalstream.compare([tmp_path / "resealed", SECOND])
-    assert report.first_line == (
-        "A and B pass their checks; A with warnings: ES801 score-not-reproduced (2)"
-    )
-    assert evalstream.compare([FIRST, SECOND]).first_line == "A and B pass their checks"
+def test_the_same_inputs_give_the_same_bytes() -> None:
+    ended = [compare(A, B, "--format", "json", "-j", jobs) for jobs in "124"]
+    assert len({one.out for one in ended}) == 1
 
 
-def test_the_baseline_decides_the_sign() -> None:
-    (there,) = evalstream.compare([FIRST, SECOND], metric="exact").comparisons
-    (back,) = evalstream.compare([FIRST, SECOND], metric="exact", baseline="B").comparisons
-    assert there.estimate is not None
-    assert back.estimate is not None
-    assert there.estimate.difference == -back.estimate.difference
-    assert there.better == back.better == "A"
-    assert (there.right_to_wrong, there.wrong_to_right) == (15, 4)
-    assert (back.right_to_wrong, back.wrong_to_right) == (4, 15)
+def test_three_runs_are_ranked() -> None:
+    report = evalstream.compare([A, B, A], metric="exact")
+    assert [(one.a, one.b) for one in report.comparisons] == [("A", "B"), ("A", "C")]
+    (ranking,) = report.rankings
+    assert {rank.label: rank.rank for rank in ranking.ranks} == {"A": 1, "B": 3, "C": 1}
+    (difference,), (overlap,) = report.differences, report.overlaps
+    assert difference.cells[0][2] == 0
+    assert difference.cells[0][1] == -(difference.cells[1][0] or 0)
+    assert overlap.cells[0][2] == overlap.cells[1][1] == 1
 
 
-@pytest.mark.parametrize(("condition", "code"), [("regression", 1), ("drift", 1), ("overlap", 0)])
-def test_conditions(condition: str, code: int) -> None:
-    assert evalstream.compare([FIRST, SECOND], fail_on=[condition]).exit_code == code
-    assert evalstream.compare([FIRST, FIRST], fail_on=[condition]).exit_code == 0
+def test_samples_are_clustered_and_those_without_a_cluster_are_counted() -> None:
+    report = evalstream.compare([A, B], metric="exact", cluster="/evaluation_name")
+    (one,) = report.comparisons
+    assert one.estimate is not None
+    assert one.estimate.clustered is not None
+    assert (one.estimate.clustered.clusters, one.estimate.test) == (1, None)
+    report = evalstream.compare([A, B], metric="exact", cluster="/nothing")
+    assert any("no value at /nothing in 97 matched samples" in text for text in report.warnings)
 
 
-def test_a_better_candidate_is_not_a_regression() -> None:
-    assert evalstream.compare([SECOND, FIRST], fail_on=["regression"]).exit_code == 0
-
-
-def test_too_little_overlap_has_no_verdict() -> None:
-    report = evalstream.compare([FIRST, SECOND], overlap=0.96)
-    verdicts = {one.metric.metric: one.verdict for one in report.comparisons}
-    assert verdicts["exact"] is CompareVerdict.NOT_COMPARABLE
-    assert report.exit_code == 3
-    assert evalstream.compare([FIRST, SECOND], overlap=0.96, fail_on=["overlap"]).exit_code == 1
-
-
-def test_ids_meet_where_inputs_do_not() -> None:
-    (one,) = evalstream.compare([FIRST, SECOND], metric="exact", by="sample_id").comparisons
-    counts = one.alignment
-    assert (counts.matched, counts.only_a, counts.only_b) == (99, 1, 0)
-    assert (counts.drifted, counts.relabelled) == (1, 1)
-
-
-def test_a_matrix_of_a_folder() -> None:
-    report = evalstream.compare(ACME, matrix=True)
-    (overlaps,) = report.overlaps
-    assert overlaps.cells == [[1.0, 97 / 102], [97 / 102, 1.0]]
+def test_a_matrix_shows_overlap_and_drift() -> None:
+    report = evalstream.compare(TWO, matrix=True)
+    (overlap,) = report.overlaps
+    assert overlap.cells[0][0] == 1
+    assert 0.9 < (overlap.cells[0][1] or 0) < 1
+    assert report.drifts_in_all == 2
+    assert compare(TWO, "--matrix").code == 0
+    assert compare(TWO, "--matrix", "--fail-on", "drift").code == 1
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("arguments", "message"),
     [
-        {"level": 1.0},
-        {"level": float("nan")},
-        {"resamples": 1},
-        {"overlap": 2.0},
-        {"min_delta": -1.0},
-        {"flips": -1},
-        {"by": "line"},
-        {"cluster": "metadata"},
-        {"fail_on": ["noise"]},
-        {"metric": "unknown"},
-        {"baseline": "C"},
+        ([A], "two runs or more"),
+        ([TWO, A], "holds several runs"),
+        ([A, B, "--baseline", "Z"], "names no run"),
+        ([A, B, "--metric", "nothing"], "no run has it"),
+        ([A, B, "--cluster", "metadata"], "JSON Pointer"),
+        ([A, B, "--level", "95"], "--level must be"),
+        ([A, B, "--overlap", "nan"], "--overlap must be"),
+        ([A, B, "--fail-on", "loss"], "loss"),
+        (["-", "-"], "standard input"),
+        ([A, "--matrix", "--baseline", "A"], "--matrix compares samples"),
     ],
-    ids=str,
 )
-def test_wrong_calls(wrong: dict[str, object]) -> None:
-    with pytest.raises(UsageError):
-        evalstream.compare([FIRST, SECOND], **wrong)  # type: ignore[arg-type]
+def test_wrong_usage_is_refused(arguments: list[Any], message: str) -> None:
+    ended = compare(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+
+
+def test_a_report_is_written_to_a_file(tmp_path: Path) -> None:
+    target = tmp_path / "report.json"
+    ended = compare(A, B, "--format", "json", "--output", target)
+    assert (ended.code, ended.out) == (0, "")
+    assert json.loads(target.read_text())["first_line"] == "A and B pass their checks"

@@ -43,8 +43,8 @@ def compare_samples(
         report.overlaps = [Matrix("all samples", labels, overlap)]
         report.drifts = ()
         report.drift_counts = [
-            Matrix("drifted samples", labels, found.drifted),
-            Matrix("relabelled samples", labels, found.relabelled),
+            Matrix("same id, another input (drift)", labels, found.drifted),
+            Matrix("same question, other references (relabelled)", labels, found.relabelled),
         ]
         report.drifts_in_all = _in_all(found)
         report.failed_on = [name for name in settings.fail_on if _holds(name, found, settings)]

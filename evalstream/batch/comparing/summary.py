@@ -52,7 +52,7 @@ def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
     if refused:
         return f"compared without verification (--no-verify): {'; '.join(refused)}"
     opened = [
-        f"{run.shown.label} has an open verdict ({'; '.join(run.shown.reasons) or 'incomplete'})"
+        f"{run.shown.label} has an open verdict ({_why_open(run)})"
         for run in runs
         if run.shown.verdict != "passed"
     ]
@@ -64,6 +64,14 @@ def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
     if opened:
         return f"{joined} have no errors in their checks, but {'; '.join(opened)}{warned}"
     return f"{joined} pass their checks{warned}"
+
+
+def _why_open(run: CheckedRun) -> str:
+    if run.shown.reasons:
+        return "; ".join(run.shown.reasons)
+    if run.shown.aggregate is None:
+        return "no aggregate confirms its rows"
+    return "its aggregate does not seal its rows"
 
 
 def _holds(name: str, report: ComparisonReport) -> bool:
