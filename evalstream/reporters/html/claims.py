@@ -8,8 +8,8 @@ from typing import Final
 
 from evalstream.model.report import Figures, ResultSummary, RunSummary
 from evalstream.model.text import counted
-from evalstream.reporters.html.charts import Tick, axis, drawing
-from evalstream.reporters.html.markup import Markup, cut, tag
+from evalstream.reporters.charts import Tick, axis, drawing
+from evalstream.reporters.markup import Markup, cut, tag
 from evalstream.reporters.html.wording import number
 
 RESULTS: Final = 20

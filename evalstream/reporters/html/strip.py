@@ -8,8 +8,8 @@ from typing import Final
 
 from evalstream.model.sketch import Strip
 from evalstream.model.text import counted
-from evalstream.reporters.html.charts import Tick, axis, drawing, figure, rectangle
-from evalstream.reporters.html.markup import Markup, tag
+from evalstream.reporters.charts import Tick, axis, drawing, figure, rectangle
+from evalstream.reporters.markup import Markup, tag
 from evalstream.reporters.html.wording import number
 
 HEIGHT: Final = 100
