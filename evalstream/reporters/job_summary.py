@@ -11,7 +11,7 @@ from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import counted
 from evalstream.reporters.describe import cut, name_of, run_name, values_of, visible
-from evalstream.reporters.markdown_text import code, escaped
+from evalstream.reporters.markdown_text import as_code, escaped
 from evalstream.reporters.summary import occurrences, run_line, total_lines
 
 MOST_BYTES: Final = 1 << 20
@@ -73,7 +73,7 @@ def _runs(report: Report) -> Iterator[str]:
     passed = (run for run in report.runs if run.verdict == "passed")
     for run in islice(chain(others, passed), MOST_RUNS):
         name, line = cut(run_name(run), CELL), cut(visible(_without_name(run)), CELL)
-        yield f"| {code(name)} | {escaped(line)} |"
+        yield f"| {as_code(name)} | {escaped(line)} |"
     yield ""
     if report.totals.runs > MOST_RUNS:
         yield f"… and {counted(report.totals.runs - MOST_RUNS, 'more run')}\n"
@@ -121,7 +121,7 @@ def _findings(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
 def _place(finding: Finding) -> str:
     place = name_of(finding.file)
     place = place if finding.line is None else f"{place}:{finding.line}"
-    return code(cut(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
+    return as_code(cut(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
 
 
 def _what(finding: Finding) -> str:

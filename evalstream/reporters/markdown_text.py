@@ -16,6 +16,6 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", visible(text))
 
 
-def code(text: str) -> str:
+def as_code(text: str) -> str:
     """Return a text as code that shows as it is."""
     return f"<code>{escaped(text)}</code>"

@@ -17,7 +17,7 @@ from evalstream.reporters.comparison.wording import (
     figures_of,
 )
 from evalstream.reporters.describe import cut, visible
-from evalstream.reporters.markdown_text import code, escaped
+from evalstream.reporters.markdown_text import as_code, escaped
 
 MOST_BYTES: Final = 65_536
 """GitHub takes no comment that has more characters."""
@@ -52,6 +52,7 @@ class MarkdownComparison:
         self._report: ComparisonReport | None = None
         self._flips: list[str] = []
         self._shown = 0
+        self._left_out = 0
         self._is_full = False
 
     def begin(self, report: ComparisonReport) -> None:
@@ -75,7 +76,7 @@ class MarkdownComparison:
             return
         places = f"{flip.a} {flip.line_a:,}, {flip.b} {flip.line_b:,}"
         values = (flip.sample_id, flip.answer_a, flip.answer_b)
-        cells = ["" if one is None else code(_short(dumps(one).decode())) for one in values]
+        cells = ["" if one is None else as_code(_short(dumps(one).decode())) for one in values]
         what = f"{flip.direction} ({flip.metric})"
         line = f"| {_text(what)} | {cells[0]} | {_text(places)} | {cells[1]} | {cells[2]} |\n"
         if self._takes(line):
@@ -101,6 +102,8 @@ class MarkdownComparison:
         if flips > self._shown:
             more = f"{flips - self._shown:,} of {counted(flips, 'flip')} not shown"
             self._parts.append(f"{more}; --format jsonl --flips 0 lists all.\n\n")
+        if self._left_out:
+            self._parts.append("Not all has room in a comment; --format html shows more.\n\n")
         for name in report.failed_on:
             self._parts.append(f"**--fail-on {_text(name)}: the condition holds**\n\n")
         self._output.write("".join(self._parts).rstrip("\n") + "\n")
@@ -108,7 +111,7 @@ class MarkdownComparison:
     def _runs(self, report: ComparisonReport) -> None:
         rows = [
             f"| {_text(run.label)}{' (baseline)' if run.label == report.baseline else ''} "
-            f"| {code(_short(run.file or run.aggregate or ''))} | {_text(run.model or '')} "
+            f"| {as_code(_short(run.file or run.aggregate or ''))} | {_text(run.model or '')} "
             f"| {_text('; '.join([run.verdict, *run.reasons]))} "
             f"| {run.rows:,} | {run.samples:,} |\n"
             for run in report.runs
@@ -195,13 +198,16 @@ class MarkdownComparison:
         """Add rows while there is room, and count the others."""
         for index, row in enumerate(rows):
             if not self._add(row):
-                # The note is short, and its room is reserved.
-                self._parts.append(f"\n{counted(len(rows) - index, f'more {noun}')} not shown.\n")
+                note = f"\n{counted(len(rows) - index, f'more {noun}')} not shown.\n"
+                # Its room is reserved; with less than none, nothing is added after it.
+                self._room -= len(note)
+                self._parts.append(note)
                 return
 
     def _add(self, text: str) -> bool:
         """Keep a text if it has room, and tell so."""
         if not self._takes(text):
+            self._left_out += 1
             return False
         self._parts.append(text)
         return True

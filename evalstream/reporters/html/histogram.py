@@ -16,8 +16,8 @@ from evalstream.reporters.charts import (
     round_logs,
     round_steps,
 )
-from evalstream.reporters.markup import Markup, tag
 from evalstream.reporters.html.wording import number
+from evalstream.reporters.markup import Markup, tag
 
 HEIGHT: Final = 100
 MOST_BARS: Final = 120

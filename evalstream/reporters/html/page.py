@@ -11,10 +11,10 @@ from evalstream.model.text import counted
 from evalstream.reporters.frame import GENERATOR, START, head
 from evalstream.reporters.html.commands import given
 from evalstream.reporters.html.findings import command_line, findings_section
-from evalstream.reporters.markup import Child, Markup, cut, tag
 from evalstream.reporters.html.run import run_body, run_names
 from evalstream.reporters.html.runs import ORDER, runs_sections
 from evalstream.reporters.html.wording import badge, limits_of, severity_counts, size, subject
+from evalstream.reporters.markup import Child, Markup, cut, tag
 from evalstream.reporters.summary import TOOL
 
 TITLE: Final = 120
