@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip
 from evalstream.model.text import counted
-from evalstream.parsing.json import dumps
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.comparison.figures import number, percent
 from evalstream.reporters.comparison.pictures import (
@@ -18,6 +17,15 @@ from evalstream.reporters.comparison.pictures import (
     matrix_table,
     square_table,
     verdict_mark,
+)
+from evalstream.reporters.comparison.tables import (
+    confounders,
+    drifts_table,
+    flip_row,
+    listing,
+    names_row,
+    rankings,
+    runs_table,
 )
 from evalstream.reporters.comparison.wording import MOST_DETAILED, figures_of
 from evalstream.reporters.frame import GENERATOR, START, head
@@ -54,15 +62,15 @@ class HtmlComparison:
             self._output.write(piece)
         self._output.write("</head>\n<body>\n" + tag("header", _summary(report)) + "\n<main>\n")
         sections = (
-            _runs(report),
+            runs_table(report),
             _forest(report.comparisons),
             _details(report.comparisons),
-            _rankings(report),
+            rankings(report),
             _matrices(report),
-            _confounders(report),
-            _list("Results that are not compared", report.unmatched_results),
-            _drifts(report),
-            _list("Warnings", report.warnings),
+            confounders(report),
+            listing("Results that are not compared", report.unmatched_results),
+            drifts_table(report),
+            listing("Warnings", report.warnings),
         )
         for section in sections:
             if section is not None:
@@ -72,7 +80,7 @@ class HtmlComparison:
         """Write one flip while there is room."""
         if self._room <= 0:
             return
-        row = _flip_row(flip)
+        row = flip_row(flip)
         self._room -= len(row.encode(errors="replace"))
         if self._room <= 0:
             return
@@ -80,7 +88,7 @@ class HtmlComparison:
             names = ("flip", "metric", "sample", "lines", "baseline answers", "other run answers")
             self._output.write(
                 '<section id="flips"><h2>Flips</h2>\n<div class="scroll" tabindex="0">'
-                f'<table class="wide">{tag("thead", _names(names))}<tbody>\n'
+                f'<table class="wide">{tag("thead", names_row(names))}<tbody>\n'
             )
         self._flips += 1
         self._output.write(row + "\n")
@@ -125,28 +133,6 @@ def _summary(report: ComparisonReport) -> list[Child]:
     ]
 
 
-def _runs(report: ComparisonReport) -> Markup:
-    rows = [
-        tag(
-            "tr",
-            tag("th", run.label, scope="row"),
-            tag("td", tag("code", cut(run.file or run.aggregate or "", NAME))),
-            tag("td", cut(run.model or "", NAME)),
-            tag("td", cut("; ".join([run.verdict, *run.reasons]), 400), class_=_class(run.verdict)),
-            tag("td", run.rows, class_="number"),
-            tag("td", run.samples, class_="number"),
-            tag("td", run.without_identity, class_="number"),
-        )
-        for run in report.runs[:MOST_LISTED]
-    ]
-    names = ("run", "file", "model", "check", "rows", "samples", "rows without an identity")
-    return _table("Runs", names, rows, len(report.runs))
-
-
-def _class(verdict: str) -> str | None:
-    return verdict if verdict in {"passed", "failed", "incomplete"} else None
-
-
 def _forest(comparisons: Sequence[Comparison]) -> Markup | None:
     drawn = list(forests(comparisons))
     if not drawn:
@@ -189,25 +175,6 @@ def _card(index: int, one: Comparison, *, is_open: bool) -> Markup:
     return tag("details", title, parts, class_="card", open=is_open)
 
 
-def _rankings(report: ComparisonReport) -> Markup | None:
-    tables = []
-    for one in report.rankings:
-        rows = [
-            tag(
-                "tr",
-                tag("td", rank.rank),
-                tag("th", rank.label, scope="row"),
-                tag("td", number(rank.mean)),
-                tag("td", percent(rank.share)),
-            )
-            for rank in one.ranks
-        ]
-        title = f"{cut(one.metric, NAME)}, over {counted(one.n, 'shared sample')}"
-        names = ("rank", "run", "mean", "resamples with this rank")
-        tables.append([tag("h3", title), _grid(names, rows)])
-    return tag("section", tag("h2", "Ranks"), tables) if tables else None
-
-
 def _matrices(report: ComparisonReport) -> Markup | None:
     groups = (
         ("Difference (row - column)", report.differences),
@@ -218,83 +185,12 @@ def _matrices(report: ComparisonReport) -> Markup | None:
     return tag("section", tag("h2", "Matrices"), tables) if tables else None
 
 
-def _confounders(report: ComparisonReport) -> Markup | None:
-    labels = [run.label for run in report.runs[:MOST_LISTED]]
-    rows = [
-        tag(
-            "tr",
-            tag("th", cut(one.name, NAME), scope="row"),
-            [tag("td", cut(one.values.get(label, ""), VALUE)) for label in labels],
-        )
-        for one in report.confounders[:MOST_LISTED]
-    ]
-    title = "Settings that differ, and may explain a difference"
-    return _table(title, ("setting", *labels), rows, len(report.confounders)) if rows else None
-
-
-def _drifts(report: ComparisonReport) -> Markup | None:
-    rows = [
-        tag(
-            "tr",
-            tag("td", one.kind),
-            tag("td", _value(one.sample_id_a)),
-            tag("td", f"{one.a} {one.line_a:,}"),
-            tag("td", _value(one.sample_id_b)),
-            tag("td", f"{one.b} {one.line_b:,}"),
-        )
-        for one in report.drifts[:MOST_LISTED]
-    ]
-    names = ("kind", "sample of the first", "line", "sample of the second", "line")
-    title = "Samples with another input (drift) or other references (relabelled)"
-    return _table(title, names, rows, report.drifts_in_all) if rows else None
-
-
-def _flip_row(one: Flip) -> Markup:
-    return tag(
-        "tr",
-        tag("td", one.direction),
-        tag("td", cut(one.metric, NAME)),
-        tag("td", _value(one.sample_id)),
-        tag("td", f"{one.a} {one.line_a:,}, {one.b} {one.line_b:,}"),
-        tag("td", _value(one.answer_a)),
-        tag("td", _value(one.answer_b)),
-    )
-
-
-def _value(value: object) -> Markup | None:
-    return None if value is None else tag("code", cut(dumps(value).decode(), VALUE))
-
-
-def _list(title: str, texts: Sequence[str]) -> Markup | None:
-    if not texts:
-        return None
-    lines = [tag("li", cut(text, 1_000)) for text in texts[:MOST_LISTED]]
-    left = len(texts) - MOST_LISTED
-    more = tag("p", f"and {left:,} more", class_="note") if left > 0 else None
-    return tag("section", tag("h2", title), tag("ul", lines), more)
-
-
-def _table(title: str, names: Iterable[str], rows: Sequence[Markup], in_all: int) -> Markup:
-    left = in_all - len(rows)
-    more = tag("p", f"and {left:,} more", class_="note") if left > 0 else None
-    return tag("section", tag("h2", title), _grid(names, rows), more)
-
-
-def _grid(names: Iterable[str], rows: Sequence[Markup]) -> Markup:
-    table = tag("table", tag("thead", _names(names)), tag("tbody", rows), class_="wide")
-    return tag("div", table, class_="scroll", tabindex=0)
-
-
-def _names(names: Iterable[str]) -> Markup:
-    return tag("tr", [tag("th", name, scope="col") for name in names])
-
-
 def _about(report: ComparisonReport) -> Markup:
     kept = report.settings
     texts = [
         f"Samples are matched by {kept.by}; the level of intervals is {percent(kept.level)}.",
-        f"The smallest difference that matters is {number(kept.min_delta)} of the range of a "
-        f"metric; the overlap for a verdict is {percent(kept.overlap)}.",
+        f"The smallest difference that matters is {number(kept.min_delta)} of a metric's range.",
+        f"The overlap for a verdict is {percent(kept.overlap)}.",
         f"Samples are clustered by {cut(kept.cluster, NAME)}." if kept.cluster else "",
         "" if kept.verified else "Runs that do not pass their check are compared, too.",
     ]

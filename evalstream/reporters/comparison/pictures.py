@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from math import isfinite
 from typing import Final
 
@@ -95,7 +96,7 @@ def differences(key: str, one: Comparison, found: Estimate) -> Markup | None:
     if found.is_binary or len(cells) < 2:
         return None
     low, high, most = cells[0][0], cells[-1][0], max(count for _, count in cells)
-    step = min(b[0] - a[0] for a, b in zip(cells, cells[1:], strict=False))
+    step = min(after[0] - before[0] for before, after in pairwise(cells))
     if not (isfinite(high - low) and step > 0 and most > 0):
         return None
     step = max(step, (high - low) / 200)
