@@ -34,7 +34,8 @@ def forests(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
 def _forest(key: str, group: Sequence[Comparison]) -> Markup:
     ends = [end for one in group if one.estimate for end in (*_reach(one.estimate), 0.0)]
     low, high = min(ends), max(ends)
-    room = (high - low) * 0.05 or max(abs(low), 1.0) * 0.05
+    # With a tenth at both ends the label of an end is not moved into the frame.
+    room = (high - low) * 0.1 or 0.1
     low, high = low - room, high + room
     rows = [_row(f"{key}-{index}", one, low, high) for index, one in enumerate(group)]
     ticks = [Tick((at - low) / (high - low), f"{at:.6g}") for at in round_steps(low, high)]

@@ -131,8 +131,13 @@ def _grid(names: Iterable[str], rows: Sequence[Markup]) -> Markup:
 
 def names_row(names: Iterable[str]) -> Markup:
     """Return the names of columns."""
-    return tag("tr", [tag("th", name, scope="col") for name in names])
+    return tag("tr", [tag("th", name, scope="col", class_=_side(name)) for name in names])
 
 
 def _class(verdict: str) -> str | None:
     return verdict if verdict in {"passed", "failed", "incomplete"} else None
+
+
+def _side(name: str) -> str | None:
+    """Return the class of a column of numbers."""
+    return "number" if name in {"rows", "samples", "rows without an identity"} else None
