@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.context import CheckContext
@@ -24,6 +24,9 @@ from evalstream.rules.catalogue import Catalogue
 from evalstream.rules.inputs import ES001, changed_while_read
 from evalstream.rules.schema import explain
 from evalstream.rules.syntax import read_document
+
+if TYPE_CHECKING:
+    from evalstream.stats.run_samples import RunSamples
 
 
 class DocumentCheck:
@@ -128,6 +131,7 @@ class DocumentCheck:
             bytes=self.size,
             incomplete_reason=self.incomplete_reason,
             sketch=self.collector.sketch,
+            samples=self._samples(),
         )
         for (code, severity), count in self.collector.counts.items():
             summary.count(code, severity, count)
@@ -137,6 +141,14 @@ class DocumentCheck:
             summary.leave_open(f"{self.collector.tally.unread:,} records could not be read")
         self.collector.close()
         return summary
+
+    def _samples(self) -> RunSamples | None:
+        """Return the samples of a run that described itself; others have none."""
+        samples = self.collector.samples
+        if samples is not None and samples.description is None:
+            samples.close()
+            return None
+        return samples
 
     def _names(self) -> Iterable[str]:
         """Name the files in the order of the report."""

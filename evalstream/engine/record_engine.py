@@ -19,6 +19,8 @@ from evalstream.rules.torn_line import last_line, newline_missing
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
+    from evalstream.model.sample_record import GroupLabel, SampleRow
+    from evalstream.stats.sample_batch import SampleBatch
     from evalstream.stats.sketch import RowFigures
 
 JSON_BLANK: Final = b" \t\r"
@@ -45,6 +47,15 @@ class RecordChecker(Protocol):
 
     def figures(self, record: Mapping[str, Any]) -> RowFigures:
         """Return what a sketch shows of a record."""
+
+    def samples(
+        self, record: Mapping[str, Any], line: int, offset: int, *, certain: bool
+    ) -> Iterable[tuple[GroupLabel, SampleRow]]:
+        """Return what a comparison reads of a record, one sample for each of its scores.
+
+        It is called only if samples are asked for. `line` counts from 1 in the block, and `offset`
+        is that of the record in the unpacked file.
+        """
 
 
 class RecordContext(CheckContext, frozen=True):
@@ -116,12 +127,16 @@ class RecordEngine:
         violations = [violation for violation, _ in reading.violations]
         if reading.value is None:
             return None, violations
-        certain = UNCERTAIN.isdisjoint(violation.code for violation in violations)
         try:
-            said = list(self.record.violations(reading.value, certain=certain))
+            said = list(self.record.violations(reading.value, certain=is_certain(reading)))
         except RecursionError:
             return None, [*violations, syntax.ES113.violation("nested too deep to be checked")]
         return reading.value, [*violations, *reading.concerned(said)]
+
+
+def is_certain(reading: syntax.ObjectReading) -> bool:
+    """Return whether the values of a record are those that were written."""
+    return UNCERTAIN.isdisjoint(violation.code for violation, _ in reading.violations)
 
 
 class _Pass:
@@ -133,6 +148,7 @@ class _Pass:
         self._places = array("Q", lines.places)[1::2] if lines.places else None
         self._noted = engine.findings(lines)
         self._tally = Tally()
+        self._samples = _sample_batch() if engine.context.options.samples else None
 
     def result(self) -> BlockResult:
         """Check every line once."""
@@ -150,7 +166,8 @@ class _Pass:
             else:
                 self._look(line, number, offset, torn=torn)
         self._noted.violations.sort(key=lambda located: (located.line, located.violation.code))
-        return self._noted.result(self._tally, RowRecords(b""))
+        result = self._noted.result(self._tally, RowRecords(b""))
+        return result if self._samples is None else result._replace(samples=self._samples.take())
 
     def _each(self) -> Iterator[tuple[bytes, int, bool]]:
         """Iterate over lines without newlines, their offsets, and whether a newline is missing."""
@@ -181,11 +198,21 @@ class _Pass:
             self._lose(number)
         else:
             self._tally.rows += 1
+            self._sample(record, number, offset, certain=is_certain(reading))
             if torn:
                 violations.append(newline_missing())
         self._end(line, number, torn=torn)
         sample = None if record is None else self._engine.record.sample(record)
         self._noted.add(number, offset, sample, violations)
+
+    def _sample(
+        self, record: Mapping[str, Any], number: int, offset: int, *, certain: bool
+    ) -> None:
+        """Add a record to those of a comparison with other runs, if that is asked for."""
+        if self._samples is not None:
+            samples = self._engine.record.samples(record, number, offset, certain=certain)
+            for label, row in samples:
+                self._samples.add(label, row)
 
     def _end(self, line: bytes, number: int, *, torn: bool) -> None:
         if not torn and line.endswith(b"\r"):
@@ -196,3 +223,10 @@ class _Pass:
         self._tally.rows += 1
         self._tally.unread += 1
         self._noted.lose(number)
+
+
+def _sample_batch() -> SampleBatch:
+    # Only comparisons ask for samples.
+    from evalstream.stats.sample_batch import SampleBatch
+
+    return SampleBatch()

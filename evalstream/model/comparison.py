@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.data_class import DataClass, field
+from evalstream.model.report import NOUN
 
 
 class CompareVerdict(StrEnum):
@@ -74,10 +75,10 @@ class ComparedRun(DataClass):
     """One run of a comparison.
 
     `label` is A, B, C, …; `verdict` is that of its check. `reasons` are its findings that fail the
-    run, as texts such as `ES501 checksum-mismatch (1)`. `rows` counts rows, `samples` distinct
-    identities with their sample ids, `without_identity` the rows that cannot be paired.
-    `settings` hold what may explain a difference besides the model: harness, generation arguments,
-    version of the format.
+    run, as texts such as `ES501 checksum-mismatch (1)`. `rows` counts rows, or what the format has
+    instead, whose name is the `noun`. `samples` counts distinct identities with their sample ids,
+    `without_identity` the rows that cannot be paired. `settings` hold what may explain a difference
+    besides the model: harness, generation arguments, version of the format.
     """
 
     label: str
@@ -90,6 +91,7 @@ class ComparedRun(DataClass):
     verdict: str = "incomplete"
     reasons: Sequence[str] = ()
     rows: int = 0
+    noun: str = NOUN
     samples: int = 0
     without_identity: int = 0
     checksum: str | None = None

@@ -35,6 +35,7 @@ COMMANDS = (
     "salvage",
     "fix",
     "migrate",
+    "compare",
     "merge",
     "rules",
     "formats",

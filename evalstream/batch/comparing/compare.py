@@ -171,7 +171,8 @@ def _list_drifts(
         *(
             Drift(
                 a.shown.label, b.shown.label, kinds[one.kind],
-                ids_a.get(one.line_a), ids_b.get(one.line_b), one.line_a, one.line_b,
+                ids_a.get((one.line_a, one.offset_a)), ids_b.get((one.line_b, one.offset_b)),
+                one.line_a, one.line_b,
             )
             for one in found
         ),
@@ -180,13 +181,13 @@ def _list_drifts(
 
 def _ids_at(
     run: CheckedRun, options: Options, places: Sequence[tuple[int, int]]
-) -> dict[int, object]:
-    """Return the sample ids of some rows by line, as far as they can be read again."""
+) -> dict[tuple[int, int], object]:
+    """Return the sample ids of some rows by place, as far as they can be read again."""
     wanted = sorted(set(places))
     try:
         read = FORMATS[run.run.format].answers(run.run, options, wanted)
         found = zip(wanted, read, strict=True)
-        return {line: one.sample_id for (line, _), one in found if one is not None}
+        return {place: one.sample_id for place, one in found if one is not None}
     except (OSError, CannotCheck, ValueError):
         return {}
 

@@ -23,25 +23,30 @@ _TABLES: Final = """
 CREATE TABLE flips (number INTEGER PRIMARY KEY, metric INTEGER, is_loss INTEGER,
     line_a INTEGER, offset_a INTEGER, line_b INTEGER, offset_b INTEGER,
     sample_a TEXT, sample_b TEXT, score_a REAL, score_b REAL);
-CREATE TABLE answers (side TEXT, line INTEGER, answer TEXT, PRIMARY KEY (side, line)) WITHOUT ROWID;
+CREATE TABLE answers (side TEXT, line INTEGER, offset INTEGER, answer TEXT,
+    PRIMARY KEY (side, line, offset)) WITHOUT ROWID;
 """
 
 _ADD: Final = "INSERT INTO flips VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
+_ADD_ANSWER: Final = "INSERT INTO answers VALUES (?, ?, ?, ?)"
+
 _IN_ORDER: Final = """
 SELECT f.*, a.answer, b.answer FROM flips AS f
-    LEFT JOIN answers AS a ON a.side = 'a' AND a.line = f.line_a
-    LEFT JOIN answers AS b ON b.side = 'b' AND b.line = f.line_b
-    ORDER BY f.line_a, f.metric, f.line_b
+    LEFT JOIN answers AS a ON a.side = 'a'
+        AND a.line = f.line_a AND a.offset = f.offset_a
+    LEFT JOIN answers AS b ON b.side = 'b'
+        AND b.line = f.line_b AND b.offset = f.offset_b
+    ORDER BY f.line_a, f.offset_a, f.metric, f.line_b
 """
 
 _PLACES: Final = """
-SELECT DISTINCT line_{side}, offset_{side}, sample_{side} FROM flips ORDER BY 1
+SELECT DISTINCT line_{side}, offset_{side}, sample_{side} FROM flips ORDER BY 1, 2
 """
 
 _TRIM: Final = """
 DELETE FROM flips WHERE number NOT IN (
-    SELECT number FROM flips ORDER BY line_a, metric, line_b LIMIT ?
+    SELECT number FROM flips ORDER BY line_a, offset_a, metric, line_b LIMIT ?
 )
 """
 
@@ -101,23 +106,25 @@ class FlipStore:
 
     def _read(self, side: str, run: CheckedRun, options: Options) -> str | None:
         """Read the rows of one side again; return why some cannot be, None if all were read."""
-        pending: deque[tuple[int, str]] = deque()
+        pending: deque[tuple[int, int, str]] = deque()
 
         def places() -> Iterator[tuple[int, int]]:
             for line, offset, sample in self._base.execute(_PLACES.format(side=side)):
-                pending.append((line, sample))
+                pending.append((line, offset, sample))
                 yield line, offset
 
         lost = 0
         try:
             for one in FORMATS[run.run.format].answers(run.run, options, places()):
-                line, sample = pending.popleft()
+                line, offset, sample = pending.popleft()
                 # A row of another sample was written there meanwhile.
                 if one is None or str(one.sample) != sample:
                     lost += 1
                     continue
                 text = json.canonical([one.sample_id, one.answer]).decode(errors="replace")
-                self._base.execute("INSERT INTO answers VALUES (?, ?, ?)", (side, line, text))
+                self._base.execute(
+                    "INSERT INTO answers VALUES (?, ?, ?, ?)", (side, line, offset, text)
+                )
         except (OSError, CannotCheck) as error:
             return f"the rows cannot be read again ({error})"
         return f"{counted(lost, 'row')} cannot be read again" if lost else None

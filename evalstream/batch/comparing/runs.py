@@ -26,6 +26,9 @@ from evalstream.stats.run_samples import RunSamples
 MOST_REASONS: Final = 5
 """Number of codes that a run gives as reasons."""
 
+OTHER_DOCUMENT: Final = "benchmark"
+"""What a checksum covers that is not the one of the run's file."""
+
 
 class CheckedRun(DataClass):
     """A run that was checked for a comparison, with its samples.
@@ -101,9 +104,10 @@ def checked_run(run: Run, label: str, options: Options, progress: Progress) -> C
         verdict=summary.verdict,
         reasons=_reasons(summary),
         rows=summary.rows,
+        noun=summary.noun,
         samples=0 if samples is None else samples.spill.sample_count,
-        without_identity=0 if samples is None else samples.spill.without_identity,
-        checksum=summary.actual,
+        without_identity=0 if samples is None else samples.without_identity,
+        checksum=None if summary.covers == OTHER_DOCUMENT else summary.actual,
         settings={} if described is None else described.settings,
     )
     return CheckedRun(run, summary, samples, shown)

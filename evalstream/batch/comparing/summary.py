@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evalstream.batch.comparing.runs import CheckedRun
@@ -21,6 +21,7 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
     if report.refused is None and not report.comparisons:
         report.refused = "the runs share no result and metric"
     report.first_line = _first_line(report, runs)
+    report.warnings = [*report.warnings, *_unpaired(report, runs)]
     report.failed_on = [name for name in report.settings.fail_on if _holds(name, report)]
     verdicts = {one.verdict for one in report.comparisons}
     if report.failed_on:
@@ -29,6 +30,16 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
         report.exit_code = int(ExitCode.UNCHECKED)
     else:
         report.exit_code = int(ExitCode.PASSED)
+
+
+def _unpaired(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Iterator[str]:
+    """Say of which runs no sample can be paired, and what else samples may be paired by."""
+    by = report.settings.by
+    advice = "" if by == "sample_id" else "; --by sample_id pairs them by their ids"
+    for run in runs:
+        shown = run.shown
+        if shown.without_identity and not shown.samples:
+            yield f"{shown.label}: no {shown.noun} has what samples are paired by ({by}){advice}"
 
 
 def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:

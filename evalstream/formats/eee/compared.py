@@ -15,10 +15,8 @@ from evalstream.model.options import Options
 from evalstream.model.sample_record import GroupLabel
 from evalstream.parsing import json
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.setting_texts import setting_text, settings_in
 from evalstream.stats.sample_digests import digest_of, sample_text
-
-MOST_SETTING: Final = 200
-"""Number of characters of a setting that is kept."""
 
 
 def describe(
@@ -116,7 +114,7 @@ def _settings(aggregate: Aggregate | None, version: str | None) -> dict[str, str
     for key in ("inference_platform", "inference_engine"):
         value = member(model, key)
         if value is not None:
-            settings[key] = _text(value)
+            settings[key] = setting_text(value)
     return settings
 
 
@@ -128,7 +126,7 @@ def _generation_configs(aggregate: Aggregate | None) -> dict[int, dict[str, str]
     for index, result in aggregate.indexed_results():
         found: dict[str, str] = {}
         for holder in ("generation_config", "source_data"):
-            _flatten(holder, result.get(holder), found)
+            found |= settings_in(holder, result.get(holder))
         configs[index] = {
             name: text for name, text in found.items() if not name.endswith(_NOT_SETTINGS)
         }
@@ -137,17 +135,3 @@ def _generation_configs(aggregate: Aggregate | None) -> dict[int, dict[str, str]
 
 _NOT_SETTINGS: Final = ("/sample_ids", "/samples_number")
 """What a dataset says that is known better from the rows."""
-
-
-def _flatten(name: str, value: Any, found: dict[str, str]) -> None:
-    """Add the values in a value, as texts, by the pointers to them."""
-    if isinstance(value, dict) and value:
-        for key, one in value.items():
-            _flatten(f"{name}/{key}", one, found)
-    elif value is not None:
-        found[name] = _text(value)
-
-
-def _text(value: Any) -> str:
-    text = value if isinstance(value, str) else json.canonical(value).decode()
-    return text if len(text) <= MOST_SETTING else f"{text[:MOST_SETTING]}…"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.harpia.catalogue import CATALOGUE
@@ -26,6 +26,9 @@ from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES002, ES005
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES109, ES113, ObjectReading, explain
+
+if TYPE_CHECKING:
+    from evalstream.formats.harpia.compared import LogSamples
 
 ABOUT_OUTPUT: Final = (HAR201, HAR202)
 
@@ -60,11 +63,21 @@ def check(
     if run.rows is None:
         return _mark_uncompared(run, documents.closed())
     digits = claimed_digits(output.text) if output is not None else None
-    log = LogCheck(documents, Log(known_of(read, claims, digits)), progress)
+    known = Log(known_of(read, claims, digits))
+    log = LogCheck(documents, known, progress, _samples(options, read))
     log.run(run.rows, show)
     summary = documents.closed(rows=log.records)
     summary.results = list(log.results())
     return _mark_uncompared(run, _mark_unchecked_log(summary, log))
+
+
+def _samples(options: Options, read: Input | None) -> LogSamples | None:
+    """Return what collects the samples of a log, None unless that is asked for."""
+    if options.samples is None:
+        return None
+    from evalstream.formats.harpia.compared import LogSamples
+
+    return LogSamples(options.samples, read)
 
 
 def _mark_uncompared(run: Run, summary: RunSummary) -> RunSummary:

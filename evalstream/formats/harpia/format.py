@@ -10,6 +10,7 @@ from evalstream.formats.harpia import documents
 from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, UNSURE, member, metric_of
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
+from evalstream.model.comparison import Answered
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
@@ -66,12 +67,19 @@ class HarpiaFormat(PairedFormat):
 
         return check(run, options, show, progress)
 
+    def answers(
+        self, run: Run, options: Options, places: Iterable[tuple[int, int]], /
+    ) -> Iterator[Answered | None]:
+        from evalstream.formats.harpia.compared import answers
+
+        return answers(run, options, places)
+
     def records(self, document: Any) -> Iterator[Any]:
         lines = document if isinstance(document, list) else [document]
         return (line for line in lines if documents.kind_of(line) == LOG)
 
     def record_view(self, record: Any, _version: str) -> RecordView:
-        from evalstream.formats.harpia.values import numbers_in
+        from evalstream.formats.harpia.values import scores_in
 
         named = {
             "instance_id": member(record, "instance_id"),
@@ -79,13 +87,15 @@ class HarpiaFormat(PairedFormat):
             "parameters": member(record, "parameters"),
         }
         result = member(record, "result")
-        numbers = () if result is None else numbers_in(result.value)
+        scores = () if result is None else scores_in(result.value)
         return RecordView(
             ids={name: found.value for name, found in named.items() if found is not None},
             input=None,
             input_identity=None,
             hash=None,
-            scores={"/".join(path) or "result": value for path, value in numbers},
+            scores={
+                "/".join(path) or "result": value for path, value in scores if value is not None
+            },
             output=None,
         )
 

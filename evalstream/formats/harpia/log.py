@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +28,8 @@ from evalstream.rules.syntax import ES112
 from evalstream.stats.agreement import as_float
 
 if TYPE_CHECKING:
+    from evalstream.formats.harpia.compared import LogSamples
+    from evalstream.model.sample_record import GroupLabel, SampleRow
     from evalstream.stats.sketch import RowFigures
 
 ABOUT_LINES: Final = (ES006, ES112)
@@ -42,6 +44,7 @@ class LogRecordChecker:
 
     log: Log
     noun: str = "a log record"
+    compared: LogSamples | None = None
 
     def violations(self, record: Mapping[str, Any], *, certain: bool) -> Iterator[Violation]:
         """Return the violations of a record. Raises RecursionError if it is nested too deep."""
@@ -60,12 +63,26 @@ class LogRecordChecker:
         numbers = [] if found is None else [number for _, number in numbers_in(found.value)]
         return (numbers[0],) if len(numbers) == 1 else (None,)
 
+    def samples(
+        self, record: Mapping[str, Any], line: int, offset: int, *, certain: bool
+    ) -> Iterable[tuple[GroupLabel, SampleRow]]:
+        """Return a sample for each score in the record's result, if they are collected."""
+        if self.compared is None:
+            return ()
+        return self.compared.samples(record, line, offset, certain=certain)
+
 
 class LogCheck:
     """The check of one log within a document check; `lacks` tells that a library was missing."""
 
-    def __init__(self, documents: DocumentCheck, log: Log, progress: Progress) -> None:
-        self._documents, self.log = documents, log
+    def __init__(
+        self,
+        documents: DocumentCheck,
+        log: Log,
+        progress: Progress,
+        compared: LogSamples | None = None,
+    ) -> None:
+        self._documents, self.log, self._compared = documents, log, compared
         # The checker and its records stay in this process.
         self._options: Options = replace(documents.options, jobs=1)
         self._progress = progress
@@ -75,9 +92,8 @@ class LogCheck:
     def run(self, path: str, show: Callable[[Finding], None]) -> None:
         """Check the records, and note the violations of the log as a whole."""
         documents, outlets = self._documents, RowRouter(self._options, DIGESTS)
-        context = RecordContext(
-            self._options, documents.context.selection, record=LogRecordChecker(self.log)
-        )
+        checker = LogRecordChecker(self.log, compared=self._compared)
+        context = RecordContext(self._options, documents.context.selection, record=checker)
         documents.collector = Collector(context, documents.name, show)
         rows = RowPass(documents.name, self._options, DIGESTS, outlets, self._progress)
         try:
@@ -88,6 +104,7 @@ class LogCheck:
                 documents.cannot(f"{documents.name} is not a log of HarpIA Lab")
             else:
                 rows.run(documents.collector)
+                self._describe_samples()
                 self._report_log(rows)
             outlets.finish()
         except BaseException as error:
@@ -105,6 +122,11 @@ class LogCheck:
                     claim = Figures(as_float(score), None, None, None)
                     name = "/".join((amount.name, *path))
                     yield ResultSummary(name, None, amount.records, claim, self._mean(amount, path))
+
+    def _describe_samples(self) -> None:
+        samples = self._documents.collector.samples
+        if self._compared is not None and samples is not None:
+            self._compared.finish(samples)
 
     def _mean(self, amount: Amount, path: Path) -> Figures | None:
         sums = amount.sums[path]

@@ -38,6 +38,10 @@ SUPERVISED_WORDS: Final = frozenset({"cer", "f1", "nist", "ter", "wer"})
 UNSUPERVISED_PARTS: Final = ("cometkiwi", "cometqe", "selfbleu", "referencefree")
 """Names of metrics that look like comparing ones but are not."""
 
+LOWER_PARTS: Final = ("charactererror", "distance", "editrate", "perplexity", "worderror")
+LOWER_WORDS: Final = frozenset({"cer", "ter", "wer"})
+"""Parts and words in the names of metrics whose lower scores are better."""
+
 LONGEST_IDENTIFIER: Final = 200
 """The number of kept characters of an identifier; longer ones end in a digest."""
 
@@ -140,6 +144,34 @@ def numbers_in(value: Any) -> Iterator[tuple[tuple[str, ...], int | float]]:
             left.extend(((*path, key), item) for key, item in reversed(inner.items()))
         elif isinstance(inner, (int, float)) and not isinstance(inner, bool):
             yield path, inner
+
+
+def scores_in(value: Any) -> Iterator[tuple[tuple[str, ...], int | float | bool | None]]:
+    """Iterate over the scores in the result of one instance by path; null is a missing one.
+
+    They are its numbers, true and false, and the only element of a list with one such element, as
+    metrics that take a batch of instances return them.
+    """
+    left: list[tuple[tuple[str, ...], Any]] = [((), value)]
+    while left:
+        path, inner = left.pop()
+        if isinstance(inner, list) and len(inner) == 1:
+            (inner,) = inner
+        if isinstance(inner, dict):
+            left.extend(((*path, key), item) for key, item in reversed(inner.items()))
+        elif inner is None or isinstance(inner, (int, float)):
+            yield path, inner
+
+
+def is_lower_better(metric: str) -> bool:
+    """Return whether lower scores of a metric are better, by its name.
+
+    These are error rates, distances and perplexities; the documents do not say it.
+    """
+    joined = _ODD.sub("", metric.lower())
+    words = {word.lower() for word in _WORD.findall(metric)}
+    words |= set(_ODD.split(metric.lower()))
+    return any(part in joined for part in LOWER_PARTS) or not words.isdisjoint(LOWER_WORDS)
 
 
 def claimed_digits(text: bytes) -> Any:

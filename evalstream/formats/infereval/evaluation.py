@@ -154,6 +154,7 @@ class EvaluationCheck:
             self._documents.size += len(piece)
             found = sum(self._documents.collector.counts.values())
             self._progress.advance(len(piece), items.count, found)
+        items.finish()
         if members.issue is not None:
             items.break_off(members.issue, last)
 

@@ -10,6 +10,7 @@ from evalstream.formats.infereval import documents
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
+from evalstream.model.comparison import Answered
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
@@ -77,6 +78,13 @@ class InferevalFormat(PairedFormat):
         from evalstream.formats.infereval.checker import check
 
         return check(run, options, show, progress)
+
+    def answers(
+        self, run: Run, options: Options, places: Iterable[tuple[int, int]], /
+    ) -> Iterator[Answered | None]:
+        from evalstream.formats.infereval.compared import answers
+
+        return answers(run.rows or "", options, places)
 
     def records(self, document: Any) -> Iterator[Any]:
         items = member(document, ITEMS)

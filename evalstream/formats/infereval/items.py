@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import BREAKS
@@ -21,6 +21,9 @@ from evalstream.model.text import counted
 from evalstream.parsing.array_splitter import ArrayError, Element
 from evalstream.parsing.json import FAST_DEPTH, fast
 from evalstream.parsing.json_schema import finite_check
+
+if TYPE_CHECKING:
+    from evalstream.formats.infereval.compared import ItemSamples
 
 ID_DIGEST_BYTES: Final = 16
 """The kept length of an item's id: about 150 bytes with its number, 1.5 GB for ten million."""
@@ -50,12 +53,15 @@ class ItemPass:
         self._finite, self._schema = finite_check(options.engine), item_validator(options.engine)
         self._seen: dict[bytes, int] = {}
         self._verdicts: int | None = None
+        self._samples = self._sample_collector()
 
     def take(self, element: Element) -> None:
         """Check one item, which is complete."""
         text = self._read(element)
         violations = [(line or element.line, violation) for violation, line in text.violations]
         if text.readable:
+            if self._samples is not None and isinstance(text.value, dict):
+                self._samples.add(text.value, element.line, element.offset)
             violations += [
                 (element.line, violation)
                 for violation in self._violations(text.value)
@@ -67,6 +73,11 @@ class ItemPass:
             place = f"/{ITEMS}/{self.count}{violation.pointer or ''}"
             self._show(violation._replace(pointer=place), line)
         self.count += 1
+
+    def finish(self) -> None:
+        """Note that there are no more items."""
+        if self._samples is not None:
+            self._samples.finish()
 
     def break_off(self, error: ArrayError, last: Element | None) -> None:
         """Report where the items cannot be read further; `last` is the broken item, if known."""
@@ -84,6 +95,15 @@ class ItemPass:
             violation._replace(message=f"{violation.message}; {before}", pointer=place), line
         )
         self._documents.cannot("the items could not be read to their end")
+
+    def _sample_collector(self) -> ItemSamples | None:
+        """Return what collects the items for a comparison, None unless that is asked for."""
+        request, samples = self._documents.options.samples, self._documents.collector.samples
+        if request is None or samples is None:
+            return None
+        from evalstream.formats.infereval.compared import ItemSamples
+
+        return ItemSamples(samples, request, self._evaluation)
 
     def _read(self, element: Element) -> Text:
         if not self._is_shallow and element.whole:

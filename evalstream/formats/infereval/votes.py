@@ -28,6 +28,20 @@ def voting(samples: Sequence[Mapping[str, Any]]) -> list[str]:
     return [sample["parsed_verdict"] for sample in samples if sample.get("provider_error") is None]
 
 
+def consensus(verdicts: Any) -> str | None:
+    """Return the analysts' consensus on an item, or None if their verdicts are not known.
+
+    It is the one of good and bad that has more votes, and abstain where they have equally many, as
+    the package's consensus_verdict has it.
+    """
+    if not isinstance(verdicts, list) or not all(one in VERDICTS for one in verdicts):
+        return None
+    good, bad = verdicts.count(GOOD), verdicts.count(BAD)
+    if good == bad:
+        return ABSTAIN
+    return GOOD if good > bad else BAD
+
+
 def vote(verdicts: Sequence[str], tie_break: str) -> Vote:
     """Count verdicts as the package's majority_vote does.
 

@@ -48,9 +48,9 @@ class TextComparison:
         self._lines.write(Span(report.first_line, role))
         for run in report.runs:
             model = f"model {run.model}, " if run.model else ""
-            shown = f"{model}{counted(run.rows, 'row')}, {counted(run.samples, 'sample')}"
+            shown = f"{model}{counted(run.rows, run.noun)}, {counted(run.samples, 'sample')}"
             lacking = run.without_identity
-            lacks = f"; {counted(lacking, 'row')} without an identity" if lacking else ""
+            lacks = f"; {counted(lacking, run.noun)} without an identity" if lacking else ""
             self._lines.write(
                 Span(f"{run.label}  ", "code"),
                 self._lines.path(run.file or run.aggregate or ""),

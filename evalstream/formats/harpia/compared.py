@@ -1,0 +1,206 @@
+"""What a log gives to a comparison: its records as samples, its metrics, its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
+from typing import Any, Final, NamedTuple
+
+from xxhash import xxh64_hexdigest
+
+from evalstream.engine.row_lookup import find_rows
+from evalstream.formats.harpia.documents import member
+from evalstream.formats.harpia.values import identifier, is_lower_better, scores_in
+from evalstream.formats.harpia.views import Input, Metric, input_of, metric_in
+from evalstream.io.document import document_bytes
+from evalstream.model.comparison import Answered, MetricName, RunDescription
+from evalstream.model.errors import CannotCheck
+from evalstream.model.options import Options
+from evalstream.model.run import STDIN, Run
+from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest, SampleRow
+from evalstream.parsing import json
+from evalstream.parsing.json import pointer, resolve_pointer
+from evalstream.stats.agreement import as_float
+from evalstream.stats.record_samples import has_identity, record_sample
+from evalstream.stats.run_samples import RunSamples
+from evalstream.stats.sample_digests import InputDigests, cluster_digest, digest_of, sample_text
+
+MOST_PARAMETERS: Final = 80
+"""Number of characters of a metric's parameters in its name; longer ones end in a digest."""
+
+RESULT: Final = "result"
+"""The name of a score that is the whole result."""
+
+
+class KnownInstance(NamedTuple):
+    """What a comparison reads of an instance: its input, None if unknown, and its cluster."""
+
+    shown: InputDigests | None
+    cluster: int
+
+
+Scores = dict[tuple[str, ...], float | bool | None]
+"""The scores of a result by path; None for one that is missing."""
+
+_UNKNOWN: Final = KnownInstance(None, UNKNOWN)
+
+
+class LogSamples:
+    """Turns log records into samples: the inputs are those of the instances, where known."""
+
+    def __init__(self, request: SampleRequest, read: Input | None) -> None:
+        self._request, self._unidentified = request, 0
+        self._instances = _known_instances(request, read)
+        self._labels: dict[tuple[str, bytes, tuple[str, ...]], GroupLabel] = {}
+        self._paths: dict[tuple[str | None, bytes | None], Scores] = {}
+
+    def samples(
+        self, record: Mapping[str, Any], line: int, offset: int, *, certain: bool
+    ) -> Iterator[tuple[GroupLabel, SampleRow]]:
+        """Yield a sample for each score of a record that names its metric and its instance.
+
+        Scores of a record that is not `certain` are not known.
+        """
+        metric, sample = metric_in(record), instance_of(record)
+        if metric.id is None or metric.key is None or sample is None:
+            return
+        instance = self._instances.get(sample, _UNKNOWN)
+        row = record_sample(self._request, sample, instance.shown, line, offset)
+        row = row._replace(cluster=self._cluster(record, instance))
+        result = member(record, RESULT)
+        self._unidentified += not has_identity(row)
+        scores = dict(scores_in(None if result is None else result.value))
+        for path, score in self._with_missing(metric, scores).items():
+            key = metric.id, metric.key, path
+            label = self._labels.get(key)
+            if label is None:
+                label = GroupLabel(None, metric.id, metric_text(metric, path))
+                self._labels[key] = label
+            yield label, _scored(row, score) if certain else row
+
+    def _with_missing(self, metric: Metric, scores: Scores) -> Scores:
+        """Return the scores of a result; where it is null, the earlier ones of the metric, null."""
+        known = self._paths.setdefault((metric.id, metric.key), {})
+        if scores == {(): None} and known:
+            return known
+        known.update(dict.fromkeys(scores))
+        return scores
+
+    def finish(self, samples: RunSamples) -> None:
+        """Describe the run whose samples these are; a log does not say which model answered."""
+        metrics = [
+            MetricName(label.name or "", label.result, is_lower_better(label.name or ""))
+            for label in samples.labels
+        ]
+        samples.unidentified = self._unidentified
+        samples.description = RunDescription(None, None, metrics, [{} for _ in metrics], {})
+
+    def _cluster(self, record: Mapping[str, Any], instance: KnownInstance) -> int:
+        """Return the cluster that the record names, else that of its instance."""
+        own = _cluster_in(record, self._request)
+        return instance.cluster if own == UNKNOWN else own
+
+
+def metric_text(metric: Metric, path: Sequence[str]) -> str:
+    """Name one score of a metric by its path and the metric's parameters.
+
+    Metrics with other parameters measure something else, so that they differ in name.
+    """
+    name = pointer(path)[1:] or RESULT
+    if not metric.values or metric.key is None:
+        return name
+    text = metric.key.decode(errors="replace")
+    if len(text) > MOST_PARAMETERS:
+        text = f"{text[:MOST_PARAMETERS]}… ({xxh64_hexdigest(metric.key)})"
+    return f"{name} {text}"
+
+
+def instance_of(record: Mapping[str, Any]) -> str | None:
+    """Return the instance_id of a record as text, None without a valid one."""
+    found = member(record, "instance_id")
+    return None if found is None else identifier(found.value)
+
+
+def answers(
+    run: Run, options: Options, places: Iterable[tuple[int, int]]
+) -> Iterator[Answered | None]:
+    """Iterate over the responses that records of a log judge, at some places, in their order.
+
+    The responses are in the input; without it they are None.
+    """
+    responses = _responses(run.inputs)
+    for line in find_rows(run.rows or STDIN, options, places):
+        record = None if line is None else _parsed(line)
+        sample = instance_of(record) if isinstance(record, dict) else None
+        if sample is None:
+            yield None
+        else:
+            yield Answered(sample, responses.get(sample), digest_of(sample_text(sample)))
+
+
+def _scored(row: SampleRow, score: float | bool | None) -> SampleRow:
+    """Return a sample with a score; true and false also say whether the answer is right."""
+    number = as_float(score)
+    if number is None or not isfinite(number):
+        return row
+    flags = SampleFlag(0)
+    if isinstance(score, bool):
+        flags = SampleFlag.RIGHT if score else SampleFlag.WRONG
+    return row._replace(score=number, flags=int(flags))
+
+
+def _known_instances(request: SampleRequest, read: Input | None) -> dict[str, KnownInstance]:
+    """Return the instances of an input by id; the input of an id that several have is unknown."""
+    found: dict[str, KnownInstance] = {}
+    for instance in (read.instances if read is not None else None) or ():
+        if instance.id is None:
+            continue
+        if instance.id in found:
+            found[instance.id] = _UNKNOWN
+        else:
+            cluster = _cluster_in(instance.value, request)
+            found[instance.id] = KnownInstance(_digests(instance.value), cluster)
+    return found
+
+
+def _digests(instance: Mapping[str, Any]) -> InputDigests | None:
+    """Return the digests of an instance's prompt and expected responses, None for other values."""
+    prompt, expected = member(instance, "input"), member(instance, "expected_output")
+    references = [] if expected is None or expected.value is None else expected.value
+    if isinstance(references, str):
+        references = [references]
+    if prompt is None or not isinstance(prompt.value, str) or not isinstance(references, list):
+        return None
+    if not all(isinstance(one, str) for one in references):
+        return None
+    return InputDigests(prompt.value, references, ())
+
+
+def _cluster_in(value: Any, request: SampleRequest) -> int:
+    if request.cluster is None:
+        return UNKNOWN
+    return cluster_digest(resolve_pointer(value, request.cluster))
+
+
+def _responses(path: str | None) -> dict[str, Any]:
+    """Return the responses of the model by the id of the instance; empty without an input."""
+    if path is None or path == STDIN:
+        return {}
+    try:
+        document = _parsed(document_bytes(path))
+        read = input_of(document) if isinstance(document, dict) else None
+    except (OSError, CannotCheck, RecursionError):
+        return {}
+    found = {}
+    for instance in (read.instances if read is not None else None) or ():
+        said = None if instance.id is None else member(instance.value, "actual_output")
+        if said is not None and instance.id is not None:
+            found[instance.id] = said.value
+    return found
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return json.fast(text.removeprefix(json.UTF8_MARK))
+    except ValueError:
+        return None

@@ -1,0 +1,43 @@
+"""Describe records of formats without rows as a comparison needs them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalstream.model.sample_record import UNKNOWN, SampleRequest, SampleRow
+from evalstream.stats.sample_digests import InputDigests, digest_of, identity_of, sample_text
+
+
+def record_sample(
+    request: SampleRequest, sample: Any, shown: InputDigests | None, line: int, offset: int
+) -> SampleRow:
+    """Return the sample of a record, which has no score, flags or cluster yet.
+
+    `sample` is its sample id, of any JSON type, and `shown` its input, None if it is not known.
+    These records have no sample_hash, so that samples have no identity by it.
+    """
+    text = sample_text(sample)
+    high = low = UNKNOWN
+    if request.by == "input" and shown is not None:
+        high, low = shown.high, shown.low
+    elif request.by == "sample_id" and text:
+        high, low = identity_of(text)
+    return SampleRow(
+        high,
+        low,
+        digest_of(text) if text else UNKNOWN,
+        0,
+        line,
+        offset,
+        float("nan"),
+        0,
+        UNKNOWN if shown is None else shown.question,
+        UNKNOWN if shown is None else shown.input,
+        UNKNOWN,
+        UNKNOWN,
+    )
+
+
+def has_identity(row: SampleRow) -> bool:
+    """Tell whether a sample can be paired with one of another run."""
+    return (row.high, row.low) != (UNKNOWN, UNKNOWN)

@@ -1,0 +1,99 @@
+"""Comparisons of real runs say what an independent reference works out."""
+
+import json
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compared_runs import Files, assert_as_reference, assert_equal_comparisons, report_of
+from comparison_reference import ReferenceRun, read_run
+from corpus import CORPUS, expectations, needs_corpus
+from paths import EXAMPLES
+
+from evalstream.model.comparison import CompareVerdict
+
+RUNS: dict[str, Files] = {
+    pair["id"]: tuple(
+        CORPUS / "eee-pairs" / pair["id"] / pair[name] for name in ("instance", "aggregate")
+    )
+    for pair in expectations("eee-pairs/expected.json").get("pairs", [])
+    if pair.get("instance_facts") and pair.get("aggregate_facts")
+}
+ACME = EXAMPLES / "compare" / "data" / "tiny_sums" / "acme"
+
+
+@cache
+def reference_of(name: str) -> ReferenceRun:
+    """Read a run of the corpus once."""
+    return read_run(*RUNS[name])
+
+
+def example(model: str) -> Files:
+    """Return the files of a run of the worked example."""
+    (rows,) = (ACME / model).glob("*.jsonl")
+    return rows, rows.with_name(rows.name.replace("_samples.jsonl", ".json"))
+
+
+@needs_corpus
+def test_all_real_runs_that_share_a_metric() -> None:
+    compared = differing = 0
+    for a, b in combinations(RUNS, 2):
+        known = reference_of(a), reference_of(b)
+        if known[0].metrics.keys() & known[1].metrics.keys():
+            said = assert_as_reference(report_of([RUNS[a], RUNS[b]]), *known)
+            compared += 1
+            differing += any(one.difference for one in said.values())
+            assert all(one.overlap == 1 for one in said.values()), (a, b)
+    assert (compared, differing) == (104, 6)
+
+
+@needs_corpus
+@pytest.mark.parametrize("name", RUNS)
+def test_a_changed_copy_of_a_real_run(name: str, tmp_path: Path) -> None:
+    """Every fifth row is lost, and others get another question, reference, id or score."""
+    rows, aggregate = RUNS[name]
+    copy = tmp_path / rows.name
+    kept = (_changed(number, line) for number, line in enumerate(rows.read_bytes().splitlines()))
+    copy.write_bytes(b"".join(one for one in reversed([*kept]) if one))
+    said = assert_equal_comparisons(RUNS[name], (copy, aggregate))
+    assert said or not copy.stat().st_size
+
+
+@needs_corpus
+def test_real_runs_and_themselves() -> None:
+    for name, files in RUNS.items():
+        report = report_of([files, files])
+        assert_as_reference(report, reference_of(name), reference_of(name))
+        for one in report.comparisons:
+            if one.estimate is not None:
+                assert one.verdict is CompareVerdict.WITHIN_NOISE, (name, one.sentence)
+                assert one.estimate.difference == 0
+                assert one.alignment.overlap == 1
+
+
+def test_the_worked_example() -> None:
+    said = assert_equal_comparisons(example("acorn-7b"), example("acorn-3b"))
+    exact = said["tiny_sums", "exact"]
+    assert exact.square == (58, 15, 4, 20)
+    assert (exact.only_a, exact.only_b, exact.drifted, exact.relabelled) == (3, 2, 1, 1)
+    assert said["tiny_products", "closeness"].square is None
+
+
+def _changed(number: int, line: bytes) -> bytes:
+    """Return a line that is changed in one of five ways, or empty for a lost one."""
+    row: dict[str, Any] = json.loads(line)
+    way = number % 5
+    if way == 0:
+        return b""
+    if way == 1:
+        row["input"]["raw"] = f"{row['input']['raw']} Think first."
+    elif way == 2:
+        row["input"]["reference"] = ["another reference"]
+    elif way == 3:
+        row["sample_id"] = f"moved-{number}"
+        row["evaluation"]["score"] = 0.25
+    else:
+        row["evaluation"]["score"] = 1.0
+    return json.dumps(row).encode() + b"\n"

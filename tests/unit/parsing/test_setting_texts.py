@@ -1,0 +1,29 @@
+"""Tests of settings as texts."""
+
+from typing import Any
+
+import pytest
+
+from evalstream.parsing.setting_texts import MOST_SETTING, setting_text, settings_in
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"a": {"b": 1, "c": None}, "d": "x"}, {"s/a/b": "1", "s/d": "x"}),
+        ({"a": {}, "b": []}, {"s/a": "{}", "s/b": "[]"}),
+        ({"a": [{"b": 1}]}, {"s/a": '[{"b":1}]'}),
+        (0.5, {"s": "0.5"}),
+        ("text", {"s": "text"}),
+        (None, {}),
+        ({}, {"s": "{}"}),
+    ],
+)
+def test_settings_are_named_by_the_pointers_to_them(value: Any, expected: dict[str, str]) -> None:
+    assert settings_in("s", value) == expected
+
+
+def test_long_settings_are_cut() -> None:
+    assert setting_text("x" * MOST_SETTING) == "x" * MOST_SETTING
+    assert setting_text("x" * (MOST_SETTING + 1)) == "x" * MOST_SETTING + "…"
+    assert len(setting_text(["x" * 1000])) == MOST_SETTING + 1
