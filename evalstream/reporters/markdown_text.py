@@ -7,8 +7,8 @@ from typing import Final
 
 from evalstream.reporters.describe import visible
 
-_SPECIAL: Final = re.compile(r"[!-+:-@\[-`{-~.]|(?<![A-Za-z0-9])-")
-"""Punctuation that Markdown, HTML or GitHub may read as markup."""
+_SPECIAL: Final = re.compile(r"[!-+:-@\[-`{-~.]|(?<![A-Za-z0-9])-|[^\S ]")
+"""Punctuation that Markdown, HTML or GitHub may read as markup, and wide spaces."""
 
 
 def escaped(text: str) -> str:

@@ -59,7 +59,9 @@ class MarkdownComparison:
         """Keep all but the flips."""
         self._report = report
         self._room -= FOR_FLIPS
-        self._add(f"## evalstream compare\n\n**{_text(report.first_line, 2_000)}**\n\n")
+        self._add(
+            f"## evalstream compare\n\n<strong>{_text(report.first_line, 2_000)}</strong>\n\n"
+        )
         self._runs(report)
         self._comparisons(report.comparisons)
         self._lists(report)
