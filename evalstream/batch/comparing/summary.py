@@ -56,9 +56,14 @@ def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
         for run in runs
         if run.shown.verdict != "passed"
     ]
+    warned = "".join(
+        f"; {run.shown.label} with warnings: {', '.join(run.warnings)}"
+        for run in runs
+        if run.warnings
+    )
     if opened:
-        return f"{joined} have no errors in their checks, but {'; '.join(opened)}"
-    return f"{joined} pass their checks"
+        return f"{joined} have no errors in their checks, but {'; '.join(opened)}{warned}"
+    return f"{joined} pass their checks{warned}"
 
 
 def _why_open(run: CheckedRun) -> str:
