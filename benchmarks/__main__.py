@@ -10,6 +10,7 @@ SUITES = {
     "streams": "benchmarks.suites.streams.suite",
     "batches": "benchmarks.suites.batches.suite",
     "changes": "benchmarks.suites.changes",
+    "comparisons": "benchmarks.suites.comparisons",
     "cluster": "benchmarks.suites.cluster",
     "generate": "benchmarks.generate.runs",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -12,6 +11,7 @@ from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import counted
 from evalstream.reporters.describe import cut, name_of, run_name, values_of, visible
+from evalstream.reporters.markdown_text import as_code, escaped
 from evalstream.reporters.summary import occurrences, run_line, total_lines
 
 MOST_BYTES: Final = 1 << 20
@@ -22,9 +22,6 @@ MOST_RULES: Final = 50
 MOST_FINDINGS: Final = 50
 CELL: Final = 400
 """Limits of what is listed, and of the characters in a cell: below 1 MiB if all is escaped."""
-
-_SPECIAL: Final = re.compile(r"[!-+:-@\[-`{-~.]|(?<![A-Za-z0-9])-")
-"""Punctuation that Markdown, HTML or GitHub may read as markup."""
 
 
 def add_summary(path: str, report: Report, findings: Iterable[Finding]) -> None:
@@ -76,7 +73,7 @@ def _runs(report: Report) -> Iterator[str]:
     passed = (run for run in report.runs if run.verdict == "passed")
     for run in islice(chain(others, passed), MOST_RUNS):
         name, line = cut(run_name(run), CELL), cut(visible(_without_name(run)), CELL)
-        yield f"| {_code(name)} | {escaped(line)} |"
+        yield f"| {as_code(name)} | {escaped(line)} |"
     yield ""
     if report.totals.runs > MOST_RUNS:
         yield f"… and {counted(report.totals.runs - MOST_RUNS, 'more run')}\n"
@@ -124,19 +121,10 @@ def _findings(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
 def _place(finding: Finding) -> str:
     place = name_of(finding.file)
     place = place if finding.line is None else f"{place}:{finding.line}"
-    return _code(cut(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
+    return as_code(cut(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
 
 
 def _what(finding: Finding) -> str:
     values = values_of(finding)
     text = f"{finding.message}{occurrences(finding)}{f'; {values}' if values else ''}"
     return escaped(cut(visible(text), CELL))
-
-
-def _code(text: str) -> str:
-    return f"<code>{escaped(text)}</code>"
-
-
-def escaped(text: str) -> str:
-    """Return a text on one line that Markdown and HTML show as it is."""
-    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", visible(text))

@@ -1,6 +1,6 @@
 """All reference pages by their path in the documentation."""
 
-from reference import command_line, formats, python_api, report, rules, settings
+from reference import command_line, comparison, formats, python_api, report, rules, settings
 
 FOLDER = "reference"
 
@@ -11,6 +11,7 @@ def pages() -> dict[str, str]:
         "command-line.md": command_line.page(),
         "python.md": python_api.page(),
         "report.md": report.page(),
+        "comparison.md": comparison.page(),
         "settings.md": settings.page(),
         "formats.md": formats.page(),
         **{f"rules/{path}": text for path, text in rules.pages().items()},

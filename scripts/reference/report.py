@@ -34,15 +34,19 @@ an object with the key `run` for each run, and last an object with the key `summ
 
 def page() -> str:
     """Return the page."""
-    schema = json.loads(printed("schema", "show", "report"))
     parts = [INTRODUCTION]
     for name in REPORTERS:
         parts += _format(name)
-    parts += [SCHEMA, "### report\n", f"{schema['description']}\n", _keys(schema)]
+    return "\n".join([*parts, SCHEMA, *described("report")])
+
+
+def described(schema_name: str) -> Iterator[str]:
+    """Yield sections that describe the keys of a schema, and the schema itself."""
+    schema = json.loads(printed("schema", "show", schema_name))
+    yield from (f"### {schema_name}\n", f"{schema['description']}\n", _keys(schema))
     for name, definition in schema["$defs"].items():
-        parts += _definition(name, definition)
-    parts += ["## JSON Schema\n", fence(json.dumps(schema, indent=2), "json")]
-    return "\n".join(parts)
+        yield from _definition(name, definition)
+    yield from ("## JSON Schema\n", fence(json.dumps(schema, indent=2), "json"))
 
 
 def _format(name: str) -> Iterator[str]:

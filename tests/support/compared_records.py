@@ -1,5 +1,6 @@
 """Check a run as a comparison does, and return the samples that were collected."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from evalstream.batch.comparing.compare import Request, compare_runs
@@ -45,13 +46,19 @@ def collected(path: Any, by: str = "input", cluster: str | None = None, **more: 
     return Collected(checked, samples)
 
 
-def compared(*paths: Any, by: str = "input") -> tuple[ComparisonReport, list[Flip]]:
-    """Compare the runs at some paths with the first one; return the report and the flips."""
+def compared(
+    *paths: Any, by: str = "input", meanwhile: Callable[[], object] = int
+) -> tuple[ComparisonReport, list[Flip]]:
+    """Compare the runs at some paths with the first one; return the report and the flips.
+
+    `meanwhile` is called when all runs are checked.
+    """
     options = Options(samples=SampleRequest(by))
     runs = [
         checked_run(one_run(str(path), options), label, options, Progress(shown=False))
         for path, label in zip(paths, labels_of(len(paths)), strict=True)
     ]
+    meanwhile()
     result = compare_runs(runs, runs[0], Request(CompareSettings(by=by)), options)
     flips = list(result.flips())
     result.close()

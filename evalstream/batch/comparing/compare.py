@@ -205,7 +205,8 @@ def _ids_at(
     try:
         read = FORMATS[run.run.format].answers(run.run, options, wanted)
         found = zip(wanted, read, strict=True)
-        return {place: one.sample_id for place, one in found if one is not None}
+        ids = {place: one.sample_id for place, one in found if one is not None}
+        return {} if run.has_changed else ids
     except (OSError, CannotCheck, ValueError):
         return {}
 

@@ -127,6 +127,9 @@ class FlipStore:
                 )
         except (OSError, CannotCheck) as error:
             return f"the rows cannot be read again ({error})"
+        if run.has_changed:
+            self._base.execute("DELETE FROM answers WHERE side = ?", (side,))
+            return "the file changed after its check"
         return f"{counted(lost, 'row')} cannot be read again" if lost else None
 
 

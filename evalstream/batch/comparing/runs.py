@@ -10,15 +10,17 @@ from typing import Final
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all
 from evalstream.formats.registry import CATALOGUE
+from evalstream.io.file_state import FileState, file_state
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.io.remote import is_remote
 from evalstream.model.comparison import ComparedRun, RunDescription
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
-from evalstream.model.run import NoInput, Run
+from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import counted
 from evalstream.stats.run_samples import RunSamples
@@ -34,14 +36,21 @@ class CheckedRun(DataClass):
     """A run that was checked for a comparison, with its samples.
 
     `samples` are None where it has no scores of single samples. `warnings` are those of its check,
-    as texts, such as a claimed score that the rows do not give.
+    as texts, such as a claimed score that the rows do not give. `states` are those of its local
+    files before the check, by path.
     """
 
     run: Run
     summary: RunSummary
     samples: RunSamples | None
     shown: ComparedRun
-    warnings: Sequence[str] = ()
+    warnings: Sequence[str]
+    states: Mapping[str, FileState]
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether one of its files is not the one that was checked."""
+        return any(file_state(path) != state for path, state in self.states.items())
 
     @property
     def description(self) -> RunDescription:
@@ -94,6 +103,7 @@ def checked_run(run: Run, label: str, options: Options, progress: Progress) -> C
         if finding.severity is Severity.WARNING:
             warned.add(finding.code)
 
+    states = _states(run)
     summary = check_any(run, options, note, progress)
     # A check that a signal stops is incomplete: it does not raise Stopped itself.
     STOPPING.check_again()
@@ -101,7 +111,8 @@ def checked_run(run: Run, label: str, options: Options, progress: Progress) -> C
     if samples is not None:
         samples.spill.finish()
     warnings = {code: times for code, times in summary.counts.items() if code in warned}
-    return CheckedRun(run, summary, samples, _shown(summary, samples, label), _named(warnings))
+    shown = _shown(summary, samples, label)
+    return CheckedRun(run, summary, samples, shown, _named(warnings), states)
 
 
 def _shown(summary: RunSummary, samples: RunSamples | None, label: str) -> ComparedRun:
@@ -124,6 +135,13 @@ def _shown(summary: RunSummary, samples: RunSamples | None, label: str) -> Compa
         checksum=None if summary.covers == OTHER_DOCUMENT else summary.actual,
         settings={} if described is None else described.settings,
     )
+
+
+def _states(run: Run) -> dict[str, FileState]:
+    """Return the states of the files that a comparison reads again, as far as they are local."""
+    paths = [path for path in (run.rows, run.inputs) if path and path != STDIN]
+    found = {path: file_state(path) for path in paths if not is_remote(path)}
+    return {path: state for path, state in found.items() if state is not None}
 
 
 def labels_of(count: int) -> list[str]:

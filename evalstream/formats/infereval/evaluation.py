@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import reason_of
@@ -33,6 +33,9 @@ from evalstream.parsing.limits import refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005
+
+UNCOMPARED: Final = "there was no benchmark to compare it with"
+"""The reason for an incomplete verdict of an evaluation that was checked alone."""
 
 
 class EvaluationCheck:
@@ -197,4 +200,6 @@ class EvaluationCheck:
                 summary.actual = summary.declared
         if evaluation.benchmark is None:
             summary.leave_open()
+            if summary.verdict == "incomplete" and summary.incomplete_reason is None:
+                summary.remark = UNCOMPARED
         return summary

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-from evalstream.model.comparison import (
-    Alignment,
-    CompareVerdict,
-    Comparison,
-    ComparisonReport,
-    Estimate,
-    Flip,
-    Interval,
-    Matrix,
-    PValue,
-)
+from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip, Matrix
 from evalstream.model.text import counted
-from evalstream.parsing import json
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.comparison.figures import listed, number, p_value, percent
+from evalstream.reporters.comparison.figures import number, percent
+from evalstream.reporters.comparison.wording import (
+    MOST_DETAILED,
+    cell_text,
+    difference_text,
+    figures_of,
+    value_text,
+)
 from evalstream.reporters.lines import LineWriter, Span
-
-MOST_DETAILED: Final = 6
-"""Number of comparisons up to which each has its figures; more have a line each."""
 
 MOST_LISTED: Final = 20
 """Number of confounders, results and warnings that are listed; the others are counted."""
@@ -81,7 +74,7 @@ class TextComparison:
         self._flips += 1
         self._lines.write(
             Span(f"{flip.direction}: "),
-            Span("" if flip.sample_id is None else f"sample {_value(flip.sample_id)}, "),
+            Span("" if flip.sample_id is None else f"sample {value_text(flip.sample_id)}, "),
             Span(
                 f"{flip.metric}; line {flip.line_a:,} of {flip.a}, line {flip.line_b:,} of {flip.b}"
             ),
@@ -89,7 +82,9 @@ class TextComparison:
         )
         for label, answer in ((flip.a, flip.answer_a), (flip.b, flip.answer_b)):
             if answer is not None:
-                self._lines.write(Span(f"{label} answers ", "dim"), Span(_value(answer)), indent=4)
+                self._lines.write(
+                    Span(f"{label} answers ", "dim"), Span(value_text(answer)), indent=4
+                )
 
     def end(self) -> None:
         """Say how many flips there are, and which conditions hold."""
@@ -112,14 +107,14 @@ class TextComparison:
             Span(str(one.verdict), _ROLES[one.verdict]),
         )
         self._lines.write(Span(one.sentence), indent=2)
-        for name, text in _figures(one):
+        for name, text in figures_of(one):
             self._lines.write(Span(f"{name:<12}", "dim"), Span(text), indent=2)
 
     def _table(self, comparisons: Sequence[Comparison]) -> None:
         self._lines.blank()
         for one in comparisons:
             found = one.estimate
-            figures = "" if found is None else f"  {_difference(found)}, n = {found.n:,}"
+            figures = "" if found is None else f"  {difference_text(found)}, n = {found.n:,}"
             self._lines.write(
                 Span(f"{one.verdict:<15}", _ROLES[one.verdict]),
                 Span(f"{one.a} and {one.b}, {one.metric.label}{figures}"),
@@ -143,8 +138,8 @@ class TextComparison:
         self._list("settings that differ, and may explain a difference", settings)
         self._list("results that are not compared", report.unmatched_results)
         drifts = [
-            f"{one.kind}: sample {_value(one.sample_id_a)} in line {one.line_a:,} of {one.a}, "
-            f"sample {_value(one.sample_id_b)} in line {one.line_b:,} of {one.b}"
+            f"{one.kind}: sample {value_text(one.sample_id_a)} in line {one.line_a:,} of {one.a}, "
+            f"sample {value_text(one.sample_id_b)} in line {one.line_b:,} of {one.b}"
             for one in report.drifts
         ]
         title = (
@@ -186,7 +181,7 @@ class TextComparison:
             return
         self._lines.blank()
         self._lines.write(Span(f"{title}, {matrix.title}", "code"))
-        cells = [[_cell(value) for value in row] for row in matrix.cells]
+        cells = [[cell_text(value) for value in row] for row in matrix.cells]
         width = max(
             len(text) for text in (*matrix.labels, *(text for row in cells for text in row))
         )
@@ -196,116 +191,3 @@ class TextComparison:
         for label, row in zip(matrix.labels, cells, strict=True):
             line = "".join(f"{text:>{width + 2}}" for text in row)
             self._lines.write(Span(f"{label:<{left}}{line}"), indent=2, wraps=False)
-
-
-def _figures(one: Comparison) -> Iterator[tuple[str, str]]:
-    """Iterate over the figures of a comparison, with their names."""
-    yield "samples", _samples(one, one.alignment)
-    found = one.estimate
-    if found is None:
-        return
-    error = found.standard_error
-    yield "difference", f"{one.a} - {one.b} = {_difference(found)}"
-    means = f"{one.a} {number(found.mean_a, error)}, {one.b} {number(found.mean_b, error)}"
-    yield "means", f"{means}, over {counted(found.n, 'sample')}"
-    for interval in found.others:
-        yield "interval", _interval(interval, found)
-    if error is not None:
-        gain = _pairing(found)
-        yield "error", f"{number(error, error)} paired{gain}"
-    tests = [_test(test) for test in (found.test, *found.tests) if test is not None]
-    if tests:
-        adjusted = found.adjusted_p
-        more = "" if adjusted is None else f"after Holm {p_value(adjusted)}"
-        yield "tests", listed([*tests, more])
-    if found.clustered is not None:
-        few = ", too few for a reliable error" if found.clustered.is_few else ""
-        yield "clusters", f"{found.clustered.clusters:,}{few}"
-    square = found.square
-    if square is not None:
-        yield (
-            "right",
-            (
-                f"both {square.both:,}, only {one.a} {square.only_a:,}, only {one.b} "
-                f"{square.only_b:,}, neither {square.neither:,}"
-            ),
-        )
-    yield from _limits(one, found)
-
-
-def _limits(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
-    """Iterate over what bounds a comparison: flips, missing samples, power, noise."""
-    error = found.standard_error
-    left = one.failed_changes
-    errors = f"; {counted(left, 'change')} left out for errors in the rows" if left else ""
-    if one.right_to_wrong or one.wrong_to_right or left:
-        yield (
-            "flips",
-            f"{one.right_to_wrong:,} right to wrong, {one.wrong_to_right:,} wrong to right{errors}",
-        )
-    if found.bounds is not None:
-        first, second = (number(bound, error) for bound in found.bounds)
-        yield (
-            "bounds",
-            f"{first} with all unmatched samples counted against {one.a}, {second} against {one.b}",
-        )
-    elif found.bounds_reason is not None:
-        yield "bounds", found.bounds_reason
-    if found.detectable is not None:
-        point = found.needed_for_point
-        needed = "" if point is None else f"; 0.01 would need {counted(point, 'sample')}"
-        yield "detectable", f"{number(found.detectable, error)} with a power of 80 %{needed}"
-    if found.noise_floor is not None:
-        yield "noise", f"repeats alone explain an error of {number(found.noise_floor, error)}"
-
-
-def _samples(one: Comparison, found: Alignment) -> str:
-    counts = f"{found.samples_a:,} in {one.a} and {found.samples_b:,} in {one.b}"
-    texts = [
-        f"{found.matched:,} matched of {counts} (overlap {percent(found.overlap)})",
-        f"{found.only_a:,} only in {one.a}, {found.only_b:,} only in {one.b}",
-    ]
-    optional = (
-        (found.drifted, "with another input (drift)"),
-        (found.relabelled, "with other references (relabelled)"),
-        (found.ambiguous, "with an ambiguous input, unmatched"),
-        (found.unscored, "without a score on both sides"),
-        (found.other_prompts, "asked in another prompt"),
-        (found.other_clusters, "in another cluster"),
-        (found.repeated_a, f"repeated in {one.a}"),
-        (found.repeated_b, f"repeated in {one.b}"),
-    )
-    return listed([*texts, *(f"{count:,} {text}" for count, text in optional if count)])
-
-
-def _difference(found: Estimate) -> str:
-    text = number(found.difference, found.standard_error)
-    interval = found.interval
-    return text if interval is None else f"{text} ({_interval(interval, found)})"
-
-
-def _interval(interval: Interval, found: Estimate) -> str:
-    error = found.standard_error
-    return f"{number(interval.low, error)} to {number(interval.high, error)}, {interval.method}"
-
-
-def _pairing(found: Estimate) -> str:
-    """Say what pairing gains."""
-    if found.unpaired_error is None:
-        return ""
-    text = f", {number(found.unpaired_error, found.standard_error)} unpaired"
-    if found.correlation is not None:
-        text += f", correlation {found.correlation:.2f}"
-    return text
-
-
-def _test(test: PValue) -> str:
-    return f"{test.method} {p_value(test.p)}"
-
-
-def _cell(value: float | int | None) -> str:
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
-
-
-def _value(value: Any) -> str:
-    return "unknown" if value is None else json.dumps(value).decode()

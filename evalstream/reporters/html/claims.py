@@ -8,9 +8,9 @@ from typing import Final
 
 from evalstream.model.report import Figures, ResultSummary, RunSummary
 from evalstream.model.text import counted
-from evalstream.reporters.html.charts import Tick, axis, drawing
-from evalstream.reporters.html.markup import Markup, cut, tag
+from evalstream.reporters.charts import Tick, axis, drawing
 from evalstream.reporters.html.wording import number
+from evalstream.reporters.markup import Markup, cut, tag
 
 RESULTS: Final = 20
 """How many results of a run are shown."""

@@ -10,9 +10,9 @@ from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import counted
 from evalstream.reporters.html.commands import ALL, repeat, shell
-from evalstream.reporters.html.markup import Child, Markup, cut, tag
 from evalstream.reporters.html.rule_help import prose, rule_help
 from evalstream.reporters.html.wording import name, subject, value
+from evalstream.reporters.markup import Child, Markup, cut, tag
 from evalstream.reporters.summary import occurrences
 
 KEPT: Final = 200

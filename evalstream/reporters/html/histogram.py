@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.model.sketch import Histogram
 from evalstream.model.text import counted
-from evalstream.reporters.html.charts import (
+from evalstream.reporters.charts import (
     Tick,
     axis,
     drawing,
@@ -16,8 +16,8 @@ from evalstream.reporters.html.charts import (
     round_logs,
     round_steps,
 )
-from evalstream.reporters.html.markup import Markup, tag
 from evalstream.reporters.html.wording import number
+from evalstream.reporters.markup import Markup, tag
 
 HEIGHT: Final = 100
 MOST_BARS: Final = 120

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from typing import Final
 
 from evalstream.model.finding import Finding
 from evalstream.model.report import VERDICTS, Report
 from evalstream.model.text import counted
+from evalstream.reporters.frame import GENERATOR, START, head
 from evalstream.reporters.html.commands import given
 from evalstream.reporters.html.findings import command_line, findings_section
-from evalstream.reporters.html.markup import Child, Markup, cut, tag
 from evalstream.reporters.html.run import run_body, run_names
 from evalstream.reporters.html.runs import ORDER, runs_sections
 from evalstream.reporters.html.wording import badge, limits_of, severity_counts, size, subject
+from evalstream.reporters.markup import Child, Markup, cut, tag
 from evalstream.reporters.summary import TOOL
-
-START: Final = '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-GENERATOR: Final = '<meta name="generator" content="evalstream '
-
-POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""The page may use the style in it, and load nothing."""
 
 TITLE: Final = 120
 """How many characters of a file name are shown in the title of the page."""
@@ -63,12 +57,7 @@ def _head(report: Report, verdict: str) -> Iterator[str]:
     about = counted(report.totals.runs, "run")
     if report.totals.runs == 1 and first is not None:
         about = cut(subject(first), TITLE)
-    yield tag("meta", http_equiv="Content-Security-Policy", content=POLICY) + "\n"
-    yield tag("meta", name="viewport", content="width=device-width, initial-scale=1") + "\n"
-    yield tag("meta", name="color-scheme", content="light dark") + "\n"
-    yield tag("meta", name="referrer", content="no-referrer") + "\n"
-    yield tag("title", f"{verdict.capitalize()}: {about} - evalstream") + "\n"
-    yield f"<style>\n{files(__package__).joinpath('page.css').read_text('utf-8')}</style>\n"
+    yield from head(f"{verdict.capitalize()}: {about} - evalstream")
 
 
 def _summary(report: Report, verdict: str) -> Iterator[Child]:

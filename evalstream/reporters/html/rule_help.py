@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalstream.model.rule_text import RuleText
-from evalstream.reporters.html.markup import Markup, joined, tag
+from evalstream.reporters.markup import Markup, joined, tag
 
 LIMIT: Final = 4_000
 """How many characters of the documentation of a rule are shown."""

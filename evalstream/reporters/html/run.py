@@ -8,9 +8,9 @@ from evalstream.model.report import RunSummary, Verified
 from evalstream.model.text import counted
 from evalstream.reporters.html.claims import claims
 from evalstream.reporters.html.histogram import histogram
-from evalstream.reporters.html.markup import Child, Markup, cut, joined, tag
 from evalstream.reporters.html.strip import strips
 from evalstream.reporters.html.wording import name, size, subject
+from evalstream.reporters.markup import Child, Markup, cut, joined, tag
 from evalstream.reporters.summary import COVERED
 
 REASON = 1_000

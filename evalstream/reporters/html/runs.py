@@ -7,9 +7,9 @@ from typing import Final
 
 from evalstream.model.report import VERDICTS, Report, RunSummary
 from evalstream.model.text import counted
-from evalstream.reporters.html.markup import Markup, cut, tag
 from evalstream.reporters.html.run import run_body, run_names
 from evalstream.reporters.html.wording import badge, limits_of, severity_counts
+from evalstream.reporters.markup import Markup, cut, tag
 
 TABLE: Final = 250_000
 """How many bytes the rows of the table may take."""

@@ -8,9 +8,9 @@ from typing import Final
 
 from evalstream.model.sketch import Strip
 from evalstream.model.text import counted
-from evalstream.reporters.html.charts import Tick, axis, drawing, figure, rectangle
-from evalstream.reporters.html.markup import Markup, tag
+from evalstream.reporters.charts import Tick, axis, drawing, figure, rectangle
 from evalstream.reporters.html.wording import number
+from evalstream.reporters.markup import Markup, tag
 
 HEIGHT: Final = 100
 LEAST: Final = 6

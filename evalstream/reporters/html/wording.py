@@ -8,7 +8,7 @@ from typing import Final
 from evalstream.model.finding import Severity
 from evalstream.model.report import RunSummary
 from evalstream.parsing.json import dumps
-from evalstream.reporters.html.markup import Markup, cut, tag
+from evalstream.reporters.markup import Markup, cut, tag
 
 NAME: Final = 240
 """How many characters of a file name are shown."""

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compared_records import Collected, collected
 
 from evalstream.formats.registry import FORMATS
-from tests.support.compared_records import Collected, collected
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ROWS = [json.loads(line) for line in (EXAMPLES / "run.jsonl").read_text().splitlines()]

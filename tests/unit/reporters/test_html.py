@@ -19,12 +19,13 @@ from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Figures, Report, ResultSummary, RunSummary, Totals, Verified
 from evalstream.model.sketch import Histogram, Sketch, Strip
+from evalstream.reporters.charts import round_logs, round_steps
+from evalstream.reporters.frame import POLICY
 from evalstream.reporters.html import HtmlReporter
-from evalstream.reporters.html.charts import round_logs, round_steps
 from evalstream.reporters.html.commands import check_of, quoted, repeat, shell
 from evalstream.reporters.html.histogram import histogram
-from evalstream.reporters.html.markup import Markup, cut, joined, tag, visible
-from evalstream.reporters.html.page import POLICY, overall_verdict
+from evalstream.reporters.html.page import overall_verdict
+from evalstream.reporters.markup import Markup, cut, joined, tag, visible
 
 ELEMENTS = frozenset(
     [

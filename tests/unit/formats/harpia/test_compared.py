@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compared_records import Collected, collected, compared
 
 from evalstream.engine import block_tasks
 from evalstream.formats.harpia.values import is_lower_better, scores_in
 from evalstream.model.comparison import Answered, CompareVerdict
 from evalstream.model.sample_record import UNKNOWN, SampleFlag
 from evalstream.stats.sample_digests import InputDigests, digest_of, identity_of
-from tests.support.compared_records import Collected, collected, compared
 
 EXAMPLES = Path(__file__).parents[4] / "examples/harpia"
 INPUT = json.loads((EXAMPLES / "input.json").read_text())
@@ -235,7 +235,8 @@ def test_lines_and_offsets_are_those_of_the_file_whatever_its_blocks(
     assert starts == {n + 1: text.index(f'"instance_id": {n},'.encode()) - 16 for n in range(100)}
 
 
-def test_two_logs_are_compared_instance_by_instance(tmp_path: Path) -> None:
+def two_runs(tmp_path: Path) -> tuple[Path, Path]:
+    """Write two runs, whose second one has two wrong answers; return their folders."""
     names = [one["id"] for one in INPUT["instances"]]
     folders = tmp_path / "a", tmp_path / "b"
     for folder, wrong in zip(folders, (0, 2), strict=True):
@@ -252,7 +253,12 @@ def test_two_logs_are_compared_instance_by_instance(tmp_path: Path) -> None:
         log = [record(0.25 * (n < wrong), name, "WER") for n, name in enumerate(names)]
         log += [record(n >= wrong, name, "Exact match") for n, name in enumerate(names)]
         checked(folder, log, read)
-    report, flips = compared(*folders)
+    return folders
+
+
+def test_two_logs_are_compared_instance_by_instance(tmp_path: Path) -> None:
+    names = [one["id"] for one in INPUT["instances"]]
+    report, flips = compared(*two_runs(tmp_path))
     found = {one.metric.label: one for one in report.comparisons}
     errors, exact = found["WER / result"], found["Exact match / result"]
     assert errors.metric.lower_is_better
@@ -263,6 +269,24 @@ def test_two_logs_are_compared_instance_by_instance(tmp_path: Path) -> None:
     assert (exact.right_to_wrong, exact.wrong_to_right) == (2, 0)
     shown = [(flip.sample_id, flip.answer_a, flip.answer_b) for flip in flips]
     assert shown == [(name, f"a says {name}", f"b says {name}") for name in names[:2]]
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "input.json"])
+def test_answers_of_a_file_that_changed_after_its_check_are_not_shown(
+    tmp_path: Path, name: str
+) -> None:
+    first, second = two_runs(tmp_path)
+    path = second / name
+
+    def change() -> None:
+        path.write_text(path.read_text().replace("says", "said") + "\n")
+
+    report, flips = compared(first, second, meanwhile=change)
+    assert len(flips) == 2
+    assert {flip.answer_b for flip in flips} == {None}
+    assert None not in {flip.answer_a for flip in flips}
+    (warning,) = report.warnings
+    assert warning.startswith("B: the file changed after its check")
 
 
 def test_a_log_without_its_input_is_compared_by_the_ids_of_instances(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compared_records import Collected, collected, compared
 
 from evalstream.formats.infereval.benchmark_hash import hashes_of
 from evalstream.formats.infereval.compared import BATCH_ITEMS, scores_of
@@ -14,7 +15,6 @@ from evalstream.formats.infereval.votes import consensus
 from evalstream.model.comparison import Answered
 from evalstream.model.sample_record import UNKNOWN, SampleFlag
 from evalstream.stats.sample_digests import digest_of, identity_of
-from tests.support.compared_records import Collected, collected, compared
 
 EXAMPLES = Path(__file__).parents[4] / "examples/infereval"
 BENCHMARK = json.loads((EXAMPLES / "benchmark.json").read_text())
@@ -355,3 +355,11 @@ def test_a_reworded_bearer_is_drift(tmp_path: Path) -> None:
     assert {one.sample_id_a for one in report.drifts} == set(changed)
     by_id, _ = compared(tmp_path / "a", tmp_path / "b", by="sample_id")
     assert {one.alignment.drifted for one in by_id.comparisons} == {len(changed)}
+
+
+def test_an_evaluation_without_its_benchmark_has_an_open_verdict(tmp_path: Path) -> None:
+    paths = tmp_path / "a.json", tmp_path / "b.json"
+    for path in paths:
+        path.write_text(json.dumps(EVALUATION))
+    report, _ = compared(*paths)
+    assert "A has an open verdict (there was no benchmark to compare it with)" in report.first_line

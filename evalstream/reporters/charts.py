@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil, floor, isfinite, log10
 from typing import NamedTuple
 
-from evalstream.reporters.html.markup import Child, Markup, tag
+from evalstream.reporters.markup import Child, Markup, tag
 
 
 class Tick(NamedTuple):

@@ -1,0 +1,200 @@
+"""Comparisons as one page that loads nothing: verdicts, pictures, and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip
+from evalstream.model.text import counted
+from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.comparison.figures import number, percent
+from evalstream.reporters.comparison.pictures import (
+    MOST_DRAWN,
+    NAME,
+    differences,
+    forests,
+    matrix_table,
+    square_table,
+    verdict_mark,
+)
+from evalstream.reporters.comparison.tables import (
+    confounders,
+    drifts_table,
+    flip_row,
+    listing,
+    names_row,
+    rankings,
+    runs_table,
+)
+from evalstream.reporters.comparison.wording import MOST_DETAILED, figures_of
+from evalstream.reporters.frame import GENERATOR, START, head
+from evalstream.reporters.markup import Child, Markup, cut, tag
+from evalstream.reporters.summary import TOOL
+
+FOR_FLIPS: Final = 1_000_000
+"""Bytes that the table of flips may take."""
+
+FOR_DETAILS: Final = 500_000
+"""Bytes that the figures of comparisons may take."""
+
+MOST_LISTED: Final = 500
+"""Number of lines in a list; the others are counted."""
+
+VALUE: Final = 400
+"""Most characters of an answer."""
+
+
+class HtmlComparison:
+    """Writes a page: its head first, then the flips as they come, then its end."""
+
+    def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
+        self._output = output
+        self._report: ComparisonReport | None = None
+        self._flips, self._room = 0, FOR_FLIPS
+
+    def begin(self, report: ComparisonReport) -> None:
+        """Write all that precedes the flips."""
+        self._report = report
+        self._output.write(f'{START}{GENERATOR}{TOOL["version"]}">\n')
+        title = f"{cut(report.first_line, 120)} - evalstream compare"
+        for piece in head(title, "comparison.css"):
+            self._output.write(piece)
+        self._output.write("</head>\n<body>\n" + tag("header", _summary(report)) + "\n<main>\n")
+        sections = (
+            runs_table(report),
+            _forest(report.comparisons),
+            _details(report.comparisons),
+            rankings(report),
+            _matrices(report),
+            confounders(report),
+            listing("Results that are not compared", report.unmatched_results),
+            drifts_table(report),
+            listing("Warnings", report.warnings),
+        )
+        for section in sections:
+            if section is not None:
+                self._output.write(section + "\n")
+
+    def flip(self, flip: Flip) -> None:
+        """Write one flip while there is room."""
+        if self._room <= 0:
+            return
+        row = flip_row(flip)
+        self._room -= len(row.encode(errors="replace"))
+        if self._room <= 0:
+            return
+        if not self._flips:
+            names = ("flip", "metric", "sample", "lines", "baseline answers", "other run answers")
+            self._output.write(
+                '<section id="flips"><h2>Flips</h2>\n<div class="scroll" tabindex="0">'
+                f'<table class="wide">{tag("thead", names_row(names))}<tbody>\n'
+            )
+        self._flips += 1
+        self._output.write(row + "\n")
+
+    def end(self) -> None:
+        """Write the end of the page."""
+        report = self._report
+        if report is None:
+            return
+        if self._flips:
+            self._output.write("</tbody></table></div></section>\n")
+        flips = sum(one.right_to_wrong + one.wrong_to_right for one in report.comparisons)
+        if flips > self._flips:
+            more = f"{self._flips:,} of {counted(flips, 'flip')} shown"
+            said = f"{more}; --format jsonl --flips 0 lists all."
+            self._output.write(tag("p", said, class_="note") + "\n")
+        self._output.write("</main>\n" + _about(report) + "\n</body>\n</html>\n")
+
+
+def _summary(report: ComparisonReport) -> list[Child]:
+    counts = dict.fromkeys(CompareVerdict, 0)
+    for one in report.comparisons:
+        counts[one.verdict] += 1
+    facts = [
+        tag("span", f"{times:,} {verdict}", class_=str(verdict).replace(" ", "-"))
+        for verdict, times in counts.items()
+        if times
+    ]
+    conditions = [
+        tag("p", f"--fail-on {name}: the condition holds", class_="refused")
+        for name in report.failed_on
+    ]
+    shown = counted(len(report.runs), "run")
+    baseline = f", the baseline is {report.baseline}" if report.comparisons else ""
+    first = tag("p", cut(report.first_line, 4_000), class_="refused" if report.refused else None)
+    return [
+        tag("p", "evalstream: comparison of runs", class_="tool"),
+        tag("h1", "Not compared" if report.refused else "Comparison"),
+        first,
+        tag("p", tag("span", f"{shown}{baseline}"), facts, class_="facts"),
+        *conditions,
+    ]
+
+
+def _forest(comparisons: Sequence[Comparison]) -> Markup | None:
+    drawn = list(forests(comparisons))
+    if not drawn:
+        return None
+    left = len(comparisons) - MOST_DRAWN
+    more = tag("p", f"{left:,} more not drawn", class_="note") if left > 0 else None
+    note = "Baseline minus other run, with the interval; each frame has one scale."
+    return tag("section", tag("h2", "Differences"), tag("p", note, class_="note"), drawn, more)
+
+
+def _details(comparisons: Sequence[Comparison]) -> Markup | None:
+    if not comparisons:
+        return None
+    cards: list[Markup] = []
+    room = FOR_DETAILS
+    for index, one in enumerate(comparisons):
+        card = _card(index, one, is_open=len(comparisons) <= MOST_DETAILED)
+        room -= len(card)
+        if room < 0:
+            break
+        cards.append(card)
+    left = len(comparisons) - len(cards)
+    rest = f"{counted(left, 'more comparison')} not shown; --format json has all."
+    more = tag("p", rest, class_="note") if left else None
+    return tag("section", tag("h2", "Comparisons"), cards, more)
+
+
+def _card(index: int, one: Comparison, *, is_open: bool) -> Markup:
+    name = tag("bdi", f"{one.a} and {one.b}, {cut(one.metric.label, NAME)}")
+    figures = [(tag("dt", title), tag("dd", cut(text, 1_000))) for title, text in figures_of(one)]
+    found = one.estimate
+    square = found.square if found is not None else None
+    parts: list[Child] = [
+        tag("p", cut(one.sentence, 2_000)),
+        tag("dl", figures),
+        square_table(one, square) if square is not None else None,
+        differences(f"d{index}", one, found) if found is not None else None,
+    ]
+    title = tag("summary", name, " ", verdict_mark(one))
+    return tag("details", title, parts, class_="card", open=is_open)
+
+
+def _matrices(report: ComparisonReport) -> Markup | None:
+    groups = (
+        ("Difference (row - column)", report.differences),
+        ("Overlap", report.overlaps),
+        ("Number", report.drift_counts),
+    )
+    tables = [matrix_table(title, one) for title, matrices in groups for one in matrices]
+    return tag("section", tag("h2", "Matrices"), tables) if tables else None
+
+
+def _about(report: ComparisonReport) -> Markup:
+    kept = report.settings
+    texts = [
+        f"Samples are matched by {kept.by}; the level of intervals is {percent(kept.level)}.",
+        f"The smallest difference that matters is {number(kept.min_delta)} of a metric's range.",
+        f"The overlap for a verdict is {percent(kept.overlap)}.",
+        f"Samples are clustered by {cut(kept.cluster, NAME)}." if kept.cluster else "",
+        "" if kept.verified else "Runs that do not pass their check are compared, too.",
+    ]
+    note = "The page holds everything it shows: it loads nothing and runs no script."
+    said = f"evalstream {TOOL['version']}. {' '.join(filter(None, texts))}"
+    title = tag("h2", "How this report was made")
+    return tag("footer", title, tag("p", said), tag("p", note, class_="note"), id="about")

@@ -1,0 +1,235 @@
+"""Comparisons in Markdown, short enough for a comment on GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip, Matrix
+from evalstream.model.text import counted
+from evalstream.parsing.json import dumps
+from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.comparison.figures import number, percent
+from evalstream.reporters.comparison.wording import (
+    MOST_DETAILED,
+    cell_text,
+    difference_text,
+    figures_of,
+)
+from evalstream.reporters.describe import cut, visible
+from evalstream.reporters.markdown_text import as_code, escaped
+
+MOST_BYTES: Final = 65_536
+"""GitHub takes no comment that has more characters."""
+
+RESERVED: Final = 2_500
+"""Bytes kept for the conditions that hold and for notes of what is not shown."""
+
+FOR_FLIPS: Final = 20_000
+"""Bytes kept for flips while the rest is written."""
+
+CELL: Final = 160
+"""Most characters of a text from a file."""
+
+MOST_COLUMNS: Final = 12
+"""Number of runs up to which a matrix is shown."""
+
+_SIGNS: Final = {
+    CompareVerdict.SIGNIFICANT: "**significant**",
+    CompareVerdict.WITHIN_NOISE: "within noise",
+    CompareVerdict.UNINFORMATIVE: "uninformative",
+    CompareVerdict.NOT_COMPARABLE: "**not comparable**",
+}
+
+
+class MarkdownComparison:
+    """Keeps what has room and writes at the end; the rest is counted."""
+
+    def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
+        self._output = output
+        self._parts: list[str] = []
+        self._room = MOST_BYTES - RESERVED
+        self._report: ComparisonReport | None = None
+        self._flips: list[str] = []
+        self._shown = 0
+        self._left_out = 0
+        self._is_full = False
+
+    def begin(self, report: ComparisonReport) -> None:
+        """Keep all but the flips."""
+        self._report = report
+        self._room -= FOR_FLIPS
+        self._add(
+            f"## evalstream compare\n\n<strong>{_text(report.first_line, 2_000)}</strong>\n\n"
+        )
+        self._runs(report)
+        self._comparisons(report.comparisons)
+        self._lists(report)
+        self._rankings(report)
+        groups = ("Difference (row - column)", report.differences), ("Overlap", report.overlaps)
+        for title, matrices in (*groups, ("Number", report.drift_counts)):
+            for matrix in matrices:
+                self._matrix(title, matrix)
+        self._room += FOR_FLIPS
+
+    def flip(self, flip: Flip) -> None:
+        """Keep one flip while there is room."""
+        if self._is_full:
+            return
+        places = f"{flip.a} {flip.line_a:,}, {flip.b} {flip.line_b:,}"
+        values = (flip.sample_id, flip.answer_a, flip.answer_b)
+        cells = ["" if one is None else as_code(_short(dumps(one).decode())) for one in values]
+        what = f"{flip.direction} ({flip.metric})"
+        line = f"| {_text(what)} | {cells[0]} | {_text(places)} | {cells[1]} | {cells[2]} |\n"
+        if self._takes(line):
+            self._flips.append(line)
+            self._shown += 1
+        else:
+            self._is_full = True
+
+    def end(self) -> None:
+        """Write the comment."""
+        report = self._report
+        if report is None:
+            return
+        if self._flips:
+            head = "| flip | sample | lines | answer of the baseline | answer of the other run |\n"
+            self._parts += [
+                f"<details><summary>Flips ({self._shown:,} shown)</summary>\n\n",
+                f"{head}{_rule(5)}",
+                *self._flips,
+                "\n</details>\n\n",
+            ]
+        flips = sum(one.right_to_wrong + one.wrong_to_right for one in report.comparisons)
+        if flips > self._shown:
+            more = f"{flips - self._shown:,} of {counted(flips, 'flip')} not shown"
+            self._parts.append(f"{more}; --format jsonl --flips 0 lists all.\n\n")
+        if self._left_out:
+            self._parts.append("Not all has room in a comment; --format html shows more.\n\n")
+        for name in report.failed_on:
+            self._parts.append(f"**--fail-on {_text(name)}: the condition holds**\n\n")
+        self._output.write("".join(self._parts).rstrip("\n") + "\n")
+
+    def _runs(self, report: ComparisonReport) -> None:
+        rows = [
+            f"| {_text(run.label)}{' (baseline)' if run.label == report.baseline else ''} "
+            f"| {as_code(_short(run.file or run.aggregate or ''))} | {_text(run.model or '')} "
+            f"| {_text('; '.join([run.verdict, *run.reasons]))} "
+            f"| {run.rows:,} | {run.samples:,} |\n"
+            for run in report.runs
+        ]
+        head = "| run | file | model | check | rows | samples |\n"
+        self._table(head, f"{_rule(4, 2)}", rows, "run")
+
+    def _comparisons(self, comparisons: Sequence[Comparison]) -> None:
+        rows = []
+        for one in comparisons:
+            found = one.estimate
+            shown = "" if found is None else _text(difference_text(found))
+            n = "" if found is None else f"{found.n:,}"
+            name = f"{one.a} - {one.b}: {one.metric.label}"
+            overlap = percent(one.alignment.overlap)
+            rows.append(f"| {_text(name)} | {_SIGNS[one.verdict]} | {shown} | {n} | {overlap} |\n")
+        head = "| comparison | verdict | difference | n | overlap |\n"
+        self._table(head, _rule(3, 2), rows, "comparison")
+        if len(comparisons) > MOST_DETAILED:
+            return
+        for one in comparisons:
+            figures = "".join(
+                f"| {_text(name)} | {_text(text, 600)} |\n" for name, text in figures_of(one)
+            )
+            title = escaped(_short(f"{one.a} and {one.b}, {one.metric.label}"))
+            self._add(
+                f"{_text(one.sentence, 1_000)}\n\n<details><summary>Figures: {title}</summary>\n\n"
+                f"| figure | |\n{_rule(2)}{figures}\n</details>\n\n"
+            )
+
+    def _lists(self, report: ComparisonReport) -> None:
+        settings = [
+            f"{one.name}: {', '.join(f'{label} {text}' for label, text in one.values.items())}"
+            for one in report.confounders
+        ]
+        self._list("Settings that differ, and may explain a difference", settings)
+        self._list("Results that are not compared", report.unmatched_results)
+        drifts = [
+            f"{one.kind}: sample {dumps(one.sample_id_a).decode()} in line {one.line_a:,} of "
+            f"{one.a}, sample {dumps(one.sample_id_b).decode()} in line {one.line_b:,} of {one.b}"
+            for one in report.drifts
+        ]
+        title = "Samples with another input (drift) or other references (relabelled)"
+        self._list(f"{title}; {report.drifts_in_all:,} in all", drifts)
+        self._list("Warnings", report.warnings)
+
+    def _list(self, title: str, texts: Sequence[str]) -> None:
+        if not texts or not self._add(f"### {_text(title)}\n\n"):
+            return
+        self._rows([f"- {_text(text, 400)}\n" for text in texts], "line")
+        self._add("\n")
+
+    def _rankings(self, report: ComparisonReport) -> None:
+        for one in report.rankings:
+            title = f"Ranks under {one.metric}, over {counted(one.n, 'shared sample')}"
+            if not self._add(f"### {_text(title)}\n\n"):
+                return
+            rows = [
+                f"| {rank.rank} | {_text(rank.label)} | {number(rank.mean)} "
+                f"| {percent(rank.share)} |\n"
+                for rank in one.ranks
+            ]
+            self._table("| rank | run | mean | resamples with this rank |\n", _rule(4), rows, "run")
+
+    def _matrix(self, title: str, matrix: Matrix) -> None:
+        name = f"{title}: {matrix.title}"
+        if len(matrix.labels) > MOST_COLUMNS:
+            self._add(f"{_text(name)}: {len(matrix.labels):,} runs; --format html shows all.\n\n")
+            return
+        lines = [
+            f"| {_text(label)} | {' | '.join(cell_text(value) for value in row)} |\n"
+            for label, row in zip(matrix.labels, matrix.cells, strict=True)
+        ]
+        head = f"| | {' | '.join(_text(label) for label in matrix.labels)} |\n"
+        rule = _rule(1, len(matrix.labels))
+        self._add(f"### {_text(name)}\n\n{head}{rule}{''.join(lines)}\n")
+
+    def _table(self, head: str, rule: str, rows: Sequence[str], noun: str) -> None:
+        if rows and self._add(head + rule):
+            self._rows(rows, noun)
+            self._add("\n")
+
+    def _rows(self, rows: Sequence[str], noun: str) -> None:
+        """Add rows while there is room, and count the others."""
+        for index, row in enumerate(rows):
+            if not self._add(row):
+                note = f"\n{counted(len(rows) - index, f'more {noun}')} not shown.\n"
+                # Its room is reserved; with less than none, nothing is added after it.
+                self._room -= len(note)
+                self._parts.append(note)
+                return
+
+    def _add(self, text: str) -> bool:
+        """Keep a text if it has room, and tell so."""
+        if not self._takes(text):
+            self._left_out += 1
+            return False
+        self._parts.append(text)
+        return True
+
+    def _takes(self, text: str) -> bool:
+        size = len(text.encode(errors="replace"))
+        if size > self._room:
+            return False
+        self._room -= size
+        return True
+
+
+def _rule(left: int, right: int = 0) -> str:
+    cells: Iterable[str] = [*["---"] * left, *["---:"] * right]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _text(text: str, most: int = CELL) -> str:
+    return escaped(cut(visible(text), most))
+
+
+def _short(text: str) -> str:
+    return cut(visible(text), CELL)

@@ -1,0 +1,131 @@
+"""What a comparison says in words and figures, for all reports that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evalstream.model.comparison import Alignment, Comparison, Estimate, Interval, PValue
+from evalstream.model.text import counted
+from evalstream.parsing import json
+from evalstream.reporters.comparison.figures import listed, number, p_value, percent
+
+MOST_DETAILED: Final = 6
+"""Number of comparisons up to which each has its figures; more have a line each."""
+
+
+def figures_of(one: Comparison) -> Iterator[tuple[str, str]]:
+    """Iterate over the figures of a comparison, with their names."""
+    yield "samples", _samples(one, one.alignment)
+    found = one.estimate
+    if found is None:
+        return
+    error = found.standard_error
+    yield "difference", f"{one.a} - {one.b} = {difference_text(found)}"
+    means = f"{one.a} {number(found.mean_a, error)}, {one.b} {number(found.mean_b, error)}"
+    yield "means", f"{means}, over {counted(found.n, 'sample')}"
+    for interval in found.others:
+        yield "interval", interval_text(interval, found)
+    if error is not None:
+        gain = _pairing(found)
+        yield "error", f"{number(error, error)} paired{gain}"
+    tests = [_test(test) for test in (found.test, *found.tests) if test is not None]
+    if tests:
+        adjusted = found.adjusted_p
+        more = "" if adjusted is None else f"after Holm {p_value(adjusted)}"
+        yield "tests", listed([*tests, more])
+    if found.clustered is not None:
+        few = ", too few for a reliable error" if found.clustered.is_few else ""
+        yield "clusters", f"{found.clustered.clusters:,}{few}"
+    square = found.square
+    if square is not None:
+        yield (
+            "right",
+            (
+                f"both {square.both:,}, only {one.a} {square.only_a:,}, only {one.b} "
+                f"{square.only_b:,}, neither {square.neither:,}"
+            ),
+        )
+    yield from _limits(one, found)
+
+
+def _limits(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
+    """Iterate over what bounds a comparison: flips, missing samples, power, noise."""
+    error = found.standard_error
+    left = one.failed_changes
+    errors = f"; {counted(left, 'change')} left out for errors in the rows" if left else ""
+    if one.right_to_wrong or one.wrong_to_right or left:
+        yield (
+            "flips",
+            f"{one.right_to_wrong:,} right to wrong, {one.wrong_to_right:,} wrong to right{errors}",
+        )
+    if found.bounds is not None:
+        first, second = (number(bound, error) for bound in found.bounds)
+        yield (
+            "bounds",
+            f"{first} with all unmatched samples counted against {one.a}, {second} against {one.b}",
+        )
+    elif found.bounds_reason is not None:
+        yield "bounds", found.bounds_reason
+    if found.detectable is not None:
+        point = found.needed_for_point
+        needed = "" if point is None else f"; 0.01 would need {counted(point, 'sample')}"
+        yield "detectable", f"{number(found.detectable, error)} with a power of 80 %{needed}"
+    if found.noise_floor is not None:
+        yield "noise", f"repeats alone explain an error of {number(found.noise_floor, error)}"
+
+
+def _samples(one: Comparison, found: Alignment) -> str:
+    counts = f"{found.samples_a:,} in {one.a} and {found.samples_b:,} in {one.b}"
+    texts = [
+        f"{found.matched:,} matched of {counts} (overlap {percent(found.overlap)})",
+        f"{found.only_a:,} only in {one.a}, {found.only_b:,} only in {one.b}",
+    ]
+    optional = (
+        (found.drifted, "with another input (drift)"),
+        (found.relabelled, "with other references (relabelled)"),
+        (found.ambiguous, "with an ambiguous input, unmatched"),
+        (found.unscored, "without a score on both sides"),
+        (found.other_prompts, "asked in another prompt"),
+        (found.other_clusters, "in another cluster"),
+        (found.repeated_a, f"repeated in {one.a}"),
+        (found.repeated_b, f"repeated in {one.b}"),
+    )
+    return listed([*texts, *(f"{count:,} {text}" for count, text in optional if count)])
+
+
+def difference_text(found: Estimate) -> str:
+    """Write a difference with its interval."""
+    text = number(found.difference, found.standard_error)
+    interval = found.interval
+    return text if interval is None else f"{text} ({interval_text(interval, found)})"
+
+
+def interval_text(interval: Interval, found: Estimate) -> str:
+    """Write an interval with its method."""
+    error = found.standard_error
+    return f"{number(interval.low, error)} to {number(interval.high, error)}, {interval.method}"
+
+
+def _pairing(found: Estimate) -> str:
+    """Say what pairing gains."""
+    if found.unpaired_error is None:
+        return ""
+    text = f", {number(found.unpaired_error, found.standard_error)} unpaired"
+    if found.correlation is not None:
+        text += f", correlation {found.correlation:.2f}"
+    return text
+
+
+def _test(test: PValue) -> str:
+    return f"{test.method} {p_value(test.p)}"
+
+
+def cell_text(value: float | int | None) -> str:
+    """Write a cell of a matrix."""
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+
+
+def value_text(value: Any) -> str:
+    """Write a JSON value on one line."""
+    return "unknown" if value is None else json.dumps(value).decode()

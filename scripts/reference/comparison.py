@@ -1,0 +1,30 @@
+"""The page about reports of comparisons: the formats, and every key of the JSON report."""
+
+from importlib import import_module
+
+from evalstream.reporters.comparison import COMPARISON_REPORTERS
+from reference.report import described
+
+INTRODUCTION = """# Reports of comparisons
+
+`evalstream compare --format` takes one of these names. [Compare runs](../how-to/compare.md)
+explains the figures.
+"""
+
+SCHEMA = """## Keys of the JSON report
+
+`evalstream schema show comparison` prints the JSON Schema of this report. Keys come in the order of
+the tables. A later version may add keys; it raises `schema` if it changes or removes one.
+
+Each line of `--format jsonl` fits `#/$defs/line` of the same schema: first come the drifts, then
+the comparisons, then the flips, and last an object with the key `summary`.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    parts = [INTRODUCTION]
+    for name in COMPARISON_REPORTERS:
+        module = import_module(f"evalstream.reporters.comparison.{name}")
+        parts += [f"## {name}\n", f"{(module.__doc__ or '').strip()}\n"]
+    return "\n".join([*parts, SCHEMA, *described("comparison")])

@@ -1,0 +1,214 @@
+"""Tests of the reports of comparisons: all formats say the same, and no text breaks out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Final
+
+import markdown as markdown_library
+import pytest
+from comparison_fixture import (
+    FORMATS,
+    REPORTS,
+    comparison,
+    flip,
+    many_runs,
+    refused,
+    report,
+    run,
+    subtasks,
+    written,
+)
+from hostile import texts
+from hypothesis import HealthCheck, given, settings
+from jsonschema import Draft202012Validator
+
+from evalstream.model.comparison import ComparisonReport, Confounder, Drift, Flip, MetricName
+from evalstream.parsing.schema_files import builtin_schema
+from evalstream.reporters.base import Style
+from evalstream.reporters.comparison.markdown import MOST_BYTES
+
+GOLDEN: Final = Path(__file__).parent / "golden"
+PEOPLE: Final = ("text", "html", "markdown")
+SCHEMA: Final = builtin_schema("comparison")
+
+every_format = pytest.mark.parametrize("form", FORMATS)
+every_report = pytest.mark.parametrize("name", REPORTS)
+
+
+class Elements(HTMLParser):
+    """Collects the elements of a page, and the texts between them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.open: list[str] = []
+        self.attributes: set[str] = set()
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes.update(name for name, _ in attrs)
+        if tag not in {"meta", "br"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def validated(value: Any, definition: str | None = None) -> None:
+    """Fail for a value that does not fit the schema, or a part of it."""
+    schema = SCHEMA
+    if definition is not None:
+        schema = {"$ref": f"#/$defs/{definition}", "$defs": SCHEMA["$defs"]}
+    Draft202012Validator(schema).validate(value)
+
+
+@every_report
+@pytest.mark.parametrize("form", ["text", "markdown", "jsonl"])
+def test_reports_are_as_expected(
+    name: str, form: str, compare: Callable[[Path, str], None]
+) -> None:
+    flips = [flip(1), flip(2, direction="wrong to right")] if name == "two" else []
+    compare(GOLDEN / f"{name.replace(' ', '-')}.{form}", written(form, REPORTS[name](), flips))
+
+
+@every_report
+def test_json_fits_its_schema_in_its_order(name: str) -> None:
+    whole = json.loads(written("json", REPORTS[name](), [flip(1), flip(2, answer_a=None)]))
+    validated(whole)
+    assert sorted(whole) == sorted(SCHEMA["properties"])
+    lines = written("jsonl", REPORTS[name](), [flip()]).splitlines()
+    for line in lines:
+        validated(json.loads(line), "line")
+    assert json.loads(lines[-1])["summary"]["flips_shown"] == 1
+
+
+@pytest.mark.parametrize("part", SCHEMA["$defs"])
+def test_every_part_of_the_schema_is_closed(part: str) -> None:
+    assert SCHEMA["$defs"][part]["additionalProperties"] is False
+
+
+@every_format
+def test_a_refusal_is_said(form: str) -> None:
+    assert "B fails its check" in written(form, refused())
+
+
+@pytest.mark.parametrize("form", PEOPLE)
+def test_flips_that_are_not_shown_are_counted(form: str) -> None:
+    assert re.search(
+        r"(1 of 40 flips shown|39 of 40 flips not shown)", written(form, report(), [flip()])
+    )
+
+
+@pytest.mark.parametrize("form", PEOPLE)
+def test_hidden_answers_are_not_shown(form: str) -> None:
+    shown = written(form, report(), [flip(answer_a=None, answer_b=None)])
+    assert "größe-1" in shown
+    assert "answers None" not in shown
+    assert "<code>null</code>" not in shown
+
+
+@every_report
+def test_pages_are_well_formed_and_load_nothing(name: str) -> None:
+    page = written("html", REPORTS[name](), [flip()])
+    found = Elements(page)
+    assert found.open == []
+    assert not {"script", "link", "img", "iframe", "object"} & set(found.names)
+    assert not {"src", "href", "onload"} & found.attributes
+
+
+def test_a_page_draws_every_comparison_and_both_scales() -> None:
+    page = written("html", subtasks(60))
+    assert page.count('class="forest"') == 2
+    assert page.count('class="line dot"') == 60
+    assert page.count("<details") == 60
+
+
+def test_a_page_has_matrices_and_ranks_of_three_runs() -> None:
+    page = written("html", many_runs())
+    assert page.count('class="matrix"') == 2
+    assert "resamples with this rank" in page
+
+
+def test_a_comment_has_room_on_github() -> None:
+    few = written("markdown", subtasks(60), [flip(n, answer_a="&" * 5_000) for n in range(500)])
+    assert len(few.encode()) <= MOST_BYTES
+    assert "flips not shown" in few
+    many = report(
+        runs=tuple(run(f"R{n}", file="|`" * 90) for n in range(900)),
+        comparisons=tuple(comparison(f"@all <{n}>" * 40) for n in range(3_000)),
+        warnings=["*" * 500] * 1_000,
+        unmatched_results=["_" * 500] * 1_000,
+        failed_on=("drift",),
+        first_line="&" * 9_000,
+    )
+    shown = written("markdown", many, [flip()])
+    assert len(shown.encode()) <= MOST_BYTES
+    assert "more runs not shown" in shown or "more comparisons not shown" in shown
+    assert "the condition holds" in shown
+
+
+def hostile(text: str) -> tuple[ComparisonReport, Flip]:
+    """Return a report, and a flip, with a text in all places that files fill."""
+    shown = report(
+        runs=(run("A", file=text, model=text), run("B", file=text, reasons=[text])),
+        comparisons=(comparison(metric=MetricName(text, text), sentence=text),),
+        confounders=[Confounder(text, {"A": text, "B": text})],
+        drifts=[Drift("A", "B", "drift", text, [text], 1, 2)],
+        unmatched_results=[text],
+        warnings=[text],
+        first_line=text,
+        rankings=[one._replace(metric=text) for one in many_runs().rankings],
+        differences=[one._replace(title=text) for one in many_runs().differences],
+    )
+    return shown, flip(metric=text, sample_id=text, answer_a=text, answer_b={text: text})
+
+
+def everywhere(text: str) -> dict[str, str]:
+    """Return what each format writes of a text."""
+    shown, changed = hostile(text)
+    return {form: written(form, shown, [changed]) for form in FORMATS}
+
+
+def rendered(text: str) -> list[str]:
+    """Return the elements that Markdown becomes."""
+    page = markdown_library.markdown(text, extensions=["tables", "md_in_html"])
+    return Elements(page).names
+
+
+CALM: Final = "calm"
+
+
+@given(texts)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_text_breaks_out(text: str) -> None:
+    text = text or CALM
+    said, calm = (
+        {form: written(form, one, [two]) for form in FORMATS}
+        for one, two in map(hostile, (text, CALM))
+    )
+    validated(json.loads(said["json"]))
+    assert said["jsonl"].count("\n") == calm["jsonl"].count("\n")
+    assert Elements(said["html"]).names == Elements(calm["html"]).names
+    assert said["markdown"].count("\n") == calm["markdown"].count("\n")
+    for shown in (said["markdown"], said["text"]):
+        assert not re.search(r"[^\n -~\u0080-\uffff\U00010000-\U0010ffff]", shown)
+        assert "\u202e" not in shown
+    render = [
+        Elements(
+            markdown_library.markdown(one["markdown"], extensions=["tables", "md_in_html"])
+        ).names
+        for one in (said, calm)
+    ]
+    assert render[0] == render[1]
+
+
+def test_text_fits_a_terminal() -> None:
+    shown = written("text", subtasks(3), [flip()], Style(width=60))
+    assert max(map(len, shown.splitlines())) <= 60
