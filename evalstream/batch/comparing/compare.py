@@ -279,10 +279,8 @@ def _lacking(pair: _Pair, settings: CompareSettings) -> str | None:
     """
     for run in (pair.a.shown, pair.b.shown):
         if run.without_identity > (1 - settings.overlap) * run.rows:
-            return (
-                f"{run.without_identity:,} of {counted(run.rows, run.noun)} in {run.label} lack what "
-                f"samples are paired by ({settings.by})"
-            )
+            of = f"{counted(run.rows, run.noun)} in {run.label}"
+            return f"{run.without_identity:,} of {of} lack what samples are paired by ({settings.by})"
     return None
 
 
