@@ -30,6 +30,7 @@ from evalstream.model.comparison import (
 from evalstream.model.data_class import DataClass, field, replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
+from evalstream.model.text import counted
 from evalstream.stats.inference.estimate import estimate, with_adjusted
 from evalstream.stats.inference.verdict import judged
 from evalstream.stats.samples.drift import DriftFinder, DriftKind
@@ -146,8 +147,25 @@ def _joined_pair(
             for number, one in enumerate(tally.metrics)
         ]
         _list_drifts(finder, a, b, options, report)
-    report.warnings = [*report.warnings, *flips.read_answers(a, b, options)]
+    report.warnings = [
+        *report.warnings,
+        *_unclustered(match, tally, labels, request.settings.cluster),
+        *flips.read_answers(a, b, options),
+    ]
     return _Pair(a, b, match, tally, alignments)
+
+
+def _unclustered(
+    match: MetricMatch, tally: PairTally, labels: tuple[str, str], cluster: str | None
+) -> Iterator[str]:
+    """Say of which metrics samples have no cluster: each of them counts as one of its own."""
+    for metric, one in zip(match.metrics, tally.metrics, strict=True):
+        if one.unclustered:
+            pairs = counted(one.unclustered, "matched sample")
+            yield (
+                f"{' and '.join(labels)}, {metric.label}: no value at {cluster} in {pairs}; each "
+                "counts as a cluster of its own"
+            )
 
 
 def _samples(run: CheckedRun) -> Iterator[bytes]:

@@ -36,12 +36,15 @@ def compare_samples(
         report.refused = "fewer than two runs can be compared"
     else:
         shown = range(len(used))
-        overlap = [[found.overlap(row, column) for column in shown] for row in shown]
-        report.overlaps = [Matrix("overlap", labels, overlap)]
+        overlap = [
+            [1.0 if row == column else found.overlap(row, column) for column in shown]
+            for row in shown
+        ]
+        report.overlaps = [Matrix("all samples", labels, overlap)]
         report.drifts = ()
         report.drift_counts = [
-            Matrix("drifted samples", labels, found.drifted),
-            Matrix("relabelled samples", labels, found.relabelled),
+            Matrix("same id, another input (drift)", labels, found.drifted),
+            Matrix("same question, other references (relabelled)", labels, found.relabelled),
         ]
         report.drifts_in_all = _in_all(found)
         report.failed_on = [name for name in settings.fail_on if _holds(name, found, settings)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Final
 
@@ -15,7 +15,7 @@ from evalstream.io.progress import Progress
 from evalstream.model.comparison import ComparedRun, RunDescription
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
@@ -33,13 +33,15 @@ OTHER_DOCUMENT: Final = "benchmark"
 class CheckedRun(DataClass):
     """A run that was checked for a comparison, with its samples.
 
-    `samples` are None where it has no scores of single samples.
+    `samples` are None where it has no scores of single samples. `warnings` are those of its check,
+    as texts, such as a claimed score that the rows do not give.
     """
 
     run: Run
     summary: RunSummary
     samples: RunSamples | None
     shown: ComparedRun
+    warnings: Sequence[str] = ()
 
     @property
     def description(self) -> RunDescription:
@@ -86,14 +88,26 @@ def _first_ones(found: Iterable[Run | NoInput]) -> Iterator[Run | NoInput]:
 
 def checked_run(run: Run, label: str, options: Options, progress: Progress) -> CheckedRun:
     """Check a run and collect its samples. Raises Stopped."""
-    summary = check_any(run, options, _ignore, progress)
+    warned: set[str] = set()
+
+    def note(finding: Finding) -> None:
+        if finding.severity is Severity.WARNING:
+            warned.add(finding.code)
+
+    summary = check_any(run, options, note, progress)
     # A check that a signal stops is incomplete: it does not raise Stopped itself.
     STOPPING.check_again()
     samples: RunSamples | None = summary.samples
     if samples is not None:
         samples.spill.finish()
+    warnings = {code: times for code, times in summary.counts.items() if code in warned}
+    return CheckedRun(run, summary, samples, _shown(summary, samples, label), _named(warnings))
+
+
+def _shown(summary: RunSummary, samples: RunSamples | None, label: str) -> ComparedRun:
+    """Return what the report says of a run."""
     described = None if samples is None else samples.description
-    shown = ComparedRun(
+    return ComparedRun(
         label=label,
         file=summary.file,
         aggregate=summary.aggregate,
@@ -110,7 +124,6 @@ def checked_run(run: Run, label: str, options: Options, progress: Progress) -> C
         checksum=None if summary.covers == OTHER_DOCUMENT else summary.actual,
         settings={} if described is None else described.settings,
     )
-    return CheckedRun(run, summary, samples, shown)
 
 
 def labels_of(count: int) -> list[str]:
@@ -122,16 +135,17 @@ def labels_of(count: int) -> list[str]:
 
 def _reasons(summary: RunSummary) -> Sequence[str]:
     """Return what fails a run, the most frequent first; or why its verdict is open."""
-    failing = Counter(summary.failing)
-    texts = [
-        f"{code} {CATALOGUE[code].name} ({times:,})"
-        for code, times in failing.most_common(MOST_REASONS)
-    ]
-    if len(failing) > MOST_REASONS:
-        texts.append(f"and {counted(len(failing) - MOST_REASONS, 'more code')}")
+    texts = _named(summary.failing)
     reason = summary.incomplete_reason or summary.remark
     return [*texts, reason] if reason else texts
 
 
-def _ignore(_finding: Finding) -> None:
-    """Take a finding: only their numbers count here."""
+def _named(counts: Mapping[str, int]) -> list[str]:
+    """Return the codes of findings with their names and numbers, the most frequent first."""
+    texts = [
+        f"{code} {CATALOGUE[code].name} ({times:,})"
+        for code, times in Counter(counts).most_common(MOST_REASONS)
+    ]
+    if len(counts) > MOST_REASONS:
+        texts.append(f"and {counted(len(counts) - MOST_REASONS, 'more code')}")
+    return texts

@@ -52,13 +52,26 @@ def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:
     if refused:
         return f"compared without verification (--no-verify): {'; '.join(refused)}"
     opened = [
-        f"{run.shown.label} has an open verdict ({'; '.join(run.shown.reasons) or 'incomplete'})"
+        f"{run.shown.label} has an open verdict ({_why_open(run)})"
         for run in runs
         if run.shown.verdict != "passed"
     ]
+    warned = "".join(
+        f"; {run.shown.label} with warnings: {', '.join(run.warnings)}"
+        for run in runs
+        if run.warnings
+    )
     if opened:
-        return f"{joined} have no errors in their checks, but {'; '.join(opened)}"
-    return f"{joined} pass their checks"
+        return f"{joined} have no errors in their checks, but {'; '.join(opened)}{warned}"
+    return f"{joined} pass their checks{warned}"
+
+
+def _why_open(run: CheckedRun) -> str:
+    if run.shown.reasons:
+        return "; ".join(run.shown.reasons)
+    if run.shown.aggregate is None:
+        return "no aggregate confirms its rows"
+    return "its aggregate does not seal its rows"
 
 
 def _holds(name: str, report: ComparisonReport) -> bool:

@@ -15,6 +15,7 @@ from evalstream.model.sample_record import (
     PAIR_BYTES,
     PAIR_WORDS,
     SAMPLE_WORDS,
+    UNKNOWN,
     PairFlag,
     SampleFlag,
     sample_pairs,
@@ -45,6 +46,7 @@ class MetricTally:
         self.clusters = ClusterTotals() if is_clustered else None
         self.matched = self.unscored = self.only_a = self.only_b = self.ambiguous = 0
         self.repeated = [0, 0]
+        self.unclustered = 0
         self.losses = self.gains = self.failed_changes = 0
         self.flags: Counter[int] = Counter()
 
@@ -106,7 +108,9 @@ class PairTally:
                 tally.paired.add_repeats(rows, numbers[spread::PAIR_WORDS].tolist())
             tally.repeated[word == _ROWS_B] += repeated
         if tally.clusters is not None:
-            tally.clusters.add(words[_CLUSTER::PAIR_WORDS].tolist(), a, b)
+            clusters = words[_CLUSTER::PAIR_WORDS].tolist()
+            tally.unclustered += clusters.count(UNKNOWN)
+            tally.clusters.add(clusters, a, b)
         self._add_flips(tally, pairs, flags, counted)
 
     def _add_flips(

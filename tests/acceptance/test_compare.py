@@ -1,0 +1,226 @@
+"""Runs are compared as a user does it: on the command line, and from Python."""
+
+import gzip
+import hashlib
+import json
+import random
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from commands import command, environment
+from paths import EXAMPLES
+
+import evalstream
+
+
+class Ended(NamedTuple):
+    """The end of a command: its exit code, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+def compare(*arguments: Any) -> Ended:
+    """Run the command."""
+    ended = subprocess.run(
+        command("compare", *map(str, arguments)),
+        capture_output=True,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+
+ROWS, AGGREGATE = EXAMPLES / "run.jsonl", EXAMPLES / "aggregate.json"
+TWO = EXAMPLES / "compare" / "data" / "tiny_sums" / "acme"
+A, B = TWO / "acorn-7b", TWO / "acorn-3b"
+
+
+def sealed(folder: Path, lines: list[bytes], name: str = "run.jsonl", **how: Any) -> Path:
+    """Write rows and their aggregate, and return the folder."""
+    folder.mkdir()
+    data = b"".join(lines)
+    if name.endswith(".gz"):
+        data = gzip.compress(data, mtime=0)
+    elif name.endswith(".json"):
+        data = b"[" + b",\n".join(line.strip() for line in lines) + b"]"
+    (folder / name).write_bytes(data)
+    aggregate = json.loads(AGGREGATE.read_text())
+    aggregate["detailed_evaluation_results"] |= {
+        "checksum": hashlib.sha256(data).hexdigest(),
+        "total_rows": len(lines),
+        "file_path": name,
+        **how,
+    }
+    (folder / "aggregate.json").write_text(json.dumps(aggregate))
+    return folder
+
+
+@pytest.fixture
+def lines() -> list[bytes]:
+    return ROWS.read_bytes().splitlines(keepends=True)
+
+
+def test_a_run_does_not_differ_from_itself() -> None:
+    report = evalstream.compare([ROWS, ROWS])
+    (one,) = report.comparisons
+    assert one.estimate is not None
+    assert (one.estimate.difference, one.estimate.n, one.alignment.overlap) == (0, 8, 1)
+    assert (str(one.verdict), report.exit_code) == ("within noise", 0)
+    assert report.first_line == "A and B pass their checks"
+    assert not report.flips
+    assert not report.drifts_in_all
+
+
+@pytest.mark.parametrize(
+    ("name", "layout"), [("run.jsonl", "jsonl"), ("run.jsonl.gz", "jsonl"), ("rows.json", "json")]
+)
+def test_a_run_does_not_differ_from_a_shuffled_copy(
+    name: str, layout: str, lines: list[bytes], tmp_path: Path
+) -> None:
+    random.Random(3).shuffle(lines)
+    copy = sealed(tmp_path / "copy", lines, name, format=layout)
+    report = evalstream.compare([ROWS, copy])
+    (one,) = report.comparisons
+    assert one.estimate is not None
+    assert (one.estimate.difference, one.alignment.matched) == (0, 8)
+    assert str(one.verdict) == "within noise"
+
+
+def test_a_changed_copy_is_refused_with_the_reason(tmp_path: Path) -> None:
+    shutil.copytree(A, tmp_path / "changed")
+    (rows,) = (tmp_path / "changed").glob("*.jsonl")
+    rows.write_bytes(rows.read_bytes().replace(b'"is_correct":true', b'"is_correct":false', 1))
+    ended = compare(A, tmp_path / "changed")
+    assert ended.code == 3
+    first, *_ = ended.out.splitlines()
+    assert first.startswith("not compared: B does not pass its check: ES501 checksum-mismatch (1)")
+    assert "A - B" not in ended.out
+    ended = compare(A, tmp_path / "changed", "--no-verify")
+    first, *_ = ended.out.splitlines()
+    assert first.startswith("compared without verification (--no-verify): B does not pass")
+    assert "A - B" in ended.out
+
+
+def test_conditions_decide_the_exit_code() -> None:
+    assert compare(A, B).code == 0
+    assert compare(A, B, "--fail-on", "regression").code == 1
+    assert compare(B, A, "--fail-on", "regression").code == 0
+    assert compare(B, A, "--baseline", "B", "--fail-on", "regression").code == 1
+    assert compare(A, B, "--fail-on", "overlap,drift").code == 1
+    assert compare(A, B, "--overlap", "0.99").code == 3
+    assert compare(A, B, "--overlap", "0.99", "--fail-on", "overlap").code == 1
+
+
+def test_too_few_samples_in_both_give_no_verdict() -> None:
+    report = evalstream.compare([A, B], metric="exact", overlap=0.99)
+    (one,) = report.comparisons
+    assert str(one.verdict) == "not comparable"
+    assert one.estimate is not None
+    assert one.estimate.test is None
+    assert one.estimate.interval is None
+    assert one.estimate.bounds is not None
+
+
+def test_flips_name_lines_ids_and_answers() -> None:
+    ended = compare(A, B, "--format", "jsonl", "--flips", "0")
+    objects = [json.loads(line) for line in ended.out.splitlines()]
+    flips = [one["flip"] for one in objects if "flip" in one]
+    comparisons = [one["comparison"] for one in objects if "comparison" in one]
+    total = sum(
+        one["flips"]["right_to_wrong"] + one["flips"]["wrong_to_right"] for one in comparisons
+    )
+    assert len(flips) == total > 5
+    rows = [json.loads(line) for line in next(A.glob("*.jsonl")).read_text().splitlines()]
+    for flip in flips:
+        row = rows[flip["line_a"] - 1]
+        assert row["sample_id"] == flip["sample_id"]
+        assert row["output"] == flip["answer_a"]
+        assert row["evaluation"]["is_correct"] is (flip["direction"] == "right to wrong")
+    shown = compare(A, B, "--format", "jsonl", "--flips", "3")
+    assert shown.out.count('{"flip":') == 3
+    hidden = compare(A, B, "--format", "jsonl", "--flips", "0", "--no-values")
+    assert "answer_a" not in hidden.out
+    assert hidden.out.count('{"flip":') == total
+
+
+def test_an_error_that_scores_0_is_not_a_flip(lines: list[bytes], tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in lines]
+    place = next(i for i, row in enumerate(rows) if row["evaluation"]["is_correct"])
+    rows[place]["evaluation"] |= {"score": 0.0, "is_correct": False}
+    rows[place]["error"] = "timeout"
+    changed = [json.dumps(row).encode() + b"\n" for row in rows]
+    copy = sealed(tmp_path / "copy", changed)
+    report = evalstream.compare([ROWS, copy], verify=False)
+    (one,) = report.comparisons
+    assert (one.right_to_wrong, one.failed_changes) == (0, 1)
+    assert not report.flips
+
+
+def test_the_same_inputs_give_the_same_bytes() -> None:
+    ended = [compare(A, B, "--format", "json", "-j", jobs) for jobs in "124"]
+    assert len({one.out for one in ended}) == 1
+
+
+def test_three_runs_are_ranked() -> None:
+    report = evalstream.compare([A, B, A], metric="exact")
+    assert [(one.a, one.b) for one in report.comparisons] == [("A", "B"), ("A", "C")]
+    (ranking,) = report.rankings
+    assert {rank.label: rank.rank for rank in ranking.ranks} == {"A": 1, "B": 3, "C": 1}
+    (difference,), (overlap,) = report.differences, report.overlaps
+    assert difference.cells[0][2] == 0
+    assert difference.cells[0][1] == -(difference.cells[1][0] or 0)
+    assert overlap.cells[0][2] == overlap.cells[1][1] == 1
+
+
+def test_samples_are_clustered_and_those_without_a_cluster_are_counted() -> None:
+    report = evalstream.compare([A, B], metric="exact", cluster="/evaluation_name")
+    (one,) = report.comparisons
+    assert one.estimate is not None
+    assert one.estimate.clustered is not None
+    assert (one.estimate.clustered.clusters, one.estimate.test) == (1, None)
+    report = evalstream.compare([A, B], metric="exact", cluster="/nothing")
+    assert any("no value at /nothing in 97 matched samples" in text for text in report.warnings)
+
+
+def test_a_matrix_shows_overlap_and_drift() -> None:
+    report = evalstream.compare(TWO, matrix=True)
+    (overlap,) = report.overlaps
+    assert overlap.cells[0][0] == 1
+    assert 0.9 < (overlap.cells[0][1] or 0) < 1
+    assert report.drifts_in_all == 2
+    assert compare(TWO, "--matrix").code == 0
+    assert compare(TWO, "--matrix", "--fail-on", "drift").code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([A], "two runs or more"),
+        ([TWO, A], "holds several runs"),
+        ([A, B, "--baseline", "Z"], "names no run"),
+        ([A, B, "--metric", "nothing"], "no run has it"),
+        ([A, B, "--cluster", "metadata"], "JSON Pointer"),
+        ([A, B, "--level", "95"], "--level must be"),
+        ([A, B, "--overlap", "nan"], "--overlap must be"),
+        ([A, B, "--fail-on", "loss"], "loss"),
+        (["-", "-"], "standard input"),
+        ([A, "--matrix", "--baseline", "A"], "--matrix compares samples"),
+    ],
+)
+def test_wrong_usage_is_refused(arguments: list[Any], message: str) -> None:
+    ended = compare(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+
+
+def test_a_report_is_written_to_a_file(tmp_path: Path) -> None:
+    target = tmp_path / "report.json"
+    ended = compare(A, B, "--format", "json", "--output", target)
+    assert (ended.code, ended.out) == (0, "")
+    assert json.loads(target.read_text())["first_line"] == "A and B pass their checks"
