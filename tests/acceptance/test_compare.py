@@ -235,7 +235,7 @@ def test_rows_that_cannot_be_paired_give_no_verdict(lines: list[bytes], tmp_path
     report = evalstream.compare([ROWS, copy], by="sample_hash", verify=False)
     (one,) = report.comparisons
     assert str(one.verdict) == "not comparable"
-    assert "2 of 8 rows in B lack what samples are paired by (sample_hash)" in one.sentence
+    assert "2 of 8 rows in B lack what samples meet by (sample_hash)" in one.sentence
     assert any("2 of 8 rows lack" in text for text in report.warnings)
     assert report.exit_code == 3
     report = evalstream.compare([ROWS, copy], by="sample_hash", verify=False, overlap=0.7)

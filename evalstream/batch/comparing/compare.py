@@ -280,7 +280,7 @@ def _lacking(pair: _Pair, settings: CompareSettings) -> str | None:
     for run in (pair.a.shown, pair.b.shown):
         if run.without_identity > (1 - settings.overlap) * run.rows:
             of = f"{counted(run.rows, run.noun)} in {run.label}"
-            return f"{run.without_identity:,} of {of} lack what samples are paired by ({settings.by})"
+            return f"{run.without_identity:,} of {of} lack what samples meet by ({settings.by})"
     return None
 
 
