@@ -31,6 +31,9 @@ Input = str | os.PathLike[str]
 IDENTITIES: Final = ("input", "sample_hash", "sample_id")
 """What can identify a sample across runs."""
 
+FLIPS: Final = 20
+"""Number of flips that are shown unless another one is asked for."""
+
 FEWEST_RESAMPLES: Final = 100
 """Fewer resamples give no percentiles."""
 
@@ -47,7 +50,7 @@ def compare(
     min_delta: float = 0.005,
     overlap: float = 0.95,
     fail_on: Sequence[str] = (),
-    flips: int = 20,
+    flips: int = FLIPS,
     verify: bool = True,
     matrix: bool = False,
     outputs: Iterable[Input] = (),
@@ -77,7 +80,9 @@ def compare(
     _check(settings, flips)
     given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     names = [os.fspath(name) for name in given]
-    _check_inputs(names, settings, baseline, matrix=matrix)
+    _check_inputs(names, matrix=matrix)
+    if matrix:
+        _check_matrix(settings, baseline, flips)
     chosen = replace(
         kept_options(options), max_findings=1, samples=SampleRequest(settings.by, settings.cluster)
     )
@@ -139,22 +144,32 @@ def _check(settings: CompareSettings, flips: int) -> None:
             raise UsageError(unknown("condition", name, CONDITIONS))
 
 
-def _check_inputs(
-    names: Sequence[str], settings: CompareSettings, baseline: str | None, *, matrix: bool
-) -> None:
-    """Raise UsageError for inputs and options that do not go together."""
+def _check_inputs(names: Sequence[str], *, matrix: bool) -> None:
+    """Raise UsageError for inputs that cannot be compared."""
     if names.count(STDIN) > 1:
         raise UsageError("standard input can be one run only")
     if not matrix and len(names) < 2:
         raise UsageError("two runs or more are compared; --matrix compares all runs in a folder")
-    if not matrix:
-        return
     if not names:
         raise UsageError("no input given; evalstream compare DIR --matrix compares a folder")
-    if baseline is not None or settings.cluster is not None or REGRESSION in settings.fail_on:
+
+
+def _check_matrix(settings: CompareSettings, baseline: str | None, flips: int) -> None:
+    """Raise UsageError for an option that has no effect on a matrix."""
+    usual = CompareSettings()
+    given = {
+        "--baseline": baseline is not None,
+        "--cluster": settings.cluster is not None,
+        "--level": settings.level != usual.level,
+        "--resamples": settings.resamples != usual.resamples,
+        "--min-delta": settings.min_delta != usual.min_delta,
+        "--flips": flips != FLIPS,
+        f"--fail-on {REGRESSION}": REGRESSION in settings.fail_on,
+    }
+    names = [name for name, is_given in given.items() if is_given]
+    if names:
         raise UsageError(
-            "--matrix compares samples, not scores: --baseline, --cluster and --fail-on "
-            "regression do not go with it"
+            f"--matrix compares samples, not scores: {', '.join(names)} cannot be combined with it"
         )
 
 

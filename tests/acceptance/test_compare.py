@@ -224,3 +224,20 @@ def test_a_report_is_written_to_a_file(tmp_path: Path) -> None:
     ended = compare(A, B, "--format", "json", "--output", target)
     assert (ended.code, ended.out) == (0, "")
     assert json.loads(target.read_text())["first_line"] == "A and B pass their checks"
+
+
+def test_rows_that_cannot_be_paired_give_no_verdict(lines: list[bytes], tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in lines]
+    for row in rows[:2]:
+        row["sample_hash"] = None
+    changed = [json.dumps(row).encode() + b"\n" for row in rows]
+    copy = sealed(tmp_path / "copy", changed)
+    report = evalstream.compare([ROWS, copy], by="sample_hash", verify=False)
+    (one,) = report.comparisons
+    assert str(one.verdict) == "not comparable"
+    assert "2 of 8 rows in B lack what samples meet by (sample_hash)" in one.sentence
+    assert any("2 of 8 rows lack" in text for text in report.warnings)
+    assert report.exit_code == 3
+    report = evalstream.compare([ROWS, copy], by="sample_hash", verify=False, overlap=0.7)
+    (one,) = report.comparisons
+    assert str(one.verdict) == "within noise"

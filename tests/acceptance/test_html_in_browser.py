@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from comparison_fixture import flip, many_runs, report, subtasks, written
 from paths import EXAMPLES, REPOSITORY
 
 import evalstream
@@ -61,7 +62,12 @@ def pages() -> dict[str, str]:
                 kept.append(str(data))
 
         evalstream.check(EXAMPLES, reporter=HtmlReporter(Sink()))
-        return {"alone": path.read_text(), "batch": "".join(kept)}
+        compared = {
+            "two runs": written("html", report(), [flip()]),
+            "three runs": written("html", many_runs(), [flip(answer_a="x" * 900)]),
+            "subtasks": written("html", subtasks()),
+        }
+        return {"alone": path.read_text(), "batch": "".join(kept), **compared}
 
 
 def measured(which: str, width: int, tmp_path: Path, *, dark: bool = False) -> dict[str, Any]:
@@ -100,3 +106,17 @@ def test_a_dark_page_has_other_colours(tmp_path: Path) -> None:
     light, dark = (measured("alone", 800, tmp_path, dark=dark) for dark in (False, True))
     assert light["background"] != dark["background"]
     assert light["color"] != dark["color"]
+
+
+@pytest.mark.parametrize("which", ["two runs", "three runs", "subtasks"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_comparison_fits_the_window(which: str, width: int, tmp_path: Path) -> None:
+    seen = measured(which, width, tmp_path)
+    assert seen["width"] <= width
+    assert "Differences" in seen["sections"]
+    assert seen["pictures"] > 0
+
+
+def test_a_comparison_is_dark_if_asked_to(tmp_path: Path) -> None:
+    shown = [measured("two runs", 1280, tmp_path, dark=dark) for dark in (False, True)]
+    assert shown[0]["background"] != shown[1]["background"]

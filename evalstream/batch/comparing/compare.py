@@ -234,7 +234,7 @@ def _estimate(pair: _Pair, number: int, settings: CompareSettings, seed: int) ->
     Where too few samples meet for a verdict, they have no test and no interval.
     """
     tally, alignment = pair.tally.metrics[number], pair.alignments[number]
-    if number in pair.match.conflicts:
+    if number in pair.match.conflicts or _lacking(pair, settings):
         return None
     paired, metric = tally.paired, pair.match.metrics[number]
     clusters = tally.clusters
@@ -262,7 +262,7 @@ def _comparison(
         wrong_to_right=tally.gains,
         failed_changes=tally.failed_changes,
     )
-    conflict = pair.match.conflicts.get(number)
+    conflict = pair.match.conflicts.get(number) or _lacking(pair, settings)
     if conflict is not None:
         comparison.verdict = CompareVerdict.NOT_COMPARABLE
         comparison.sentence = f"not comparable: {conflict}"
@@ -270,6 +270,18 @@ def _comparison(
     judgement = judged(found, comparison.alignment, settings, metric, labels)
     comparison.verdict, comparison.sentence, comparison.better = judgement
     return comparison
+
+
+def _lacking(pair: _Pair, settings: CompareSettings) -> str | None:
+    """Return why too many rows of a run cannot be paired for a verdict, None if they are few.
+
+    Rows without an identity are in no overlap.
+    """
+    for run in (pair.a.shown, pair.b.shown):
+        if run.without_identity > (1 - settings.overlap) * run.rows:
+            of = f"{counted(run.rows, run.noun)} in {run.label}"
+            return f"{run.without_identity:,} of {of} lack what samples meet by ({settings.by})"
+    return None
 
 
 def _seed(runs: Sequence[CheckedRun]) -> int:

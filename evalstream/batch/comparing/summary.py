@@ -8,6 +8,7 @@ from typing import Final
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.model.comparison import CompareVerdict, ComparisonReport
 from evalstream.model.exit_codes import ExitCode
+from evalstream.model.text import counted
 
 REGRESSION: Final = "regression"
 DRIFT: Final = "drift"
@@ -33,13 +34,19 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
 
 
 def _unpaired(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Iterator[str]:
-    """Say of which runs no sample can be paired, and what else samples may be paired by."""
+    """Say of which runs records cannot be paired, and what else samples may be paired by."""
     by = report.settings.by
     advice = "" if by == "sample_id" else "; --by sample_id pairs them by their ids"
     for run in runs:
         shown = run.shown
-        if shown.without_identity and not shown.samples:
-            yield f"{shown.label}: no {shown.noun} has what samples are paired by ({by}){advice}"
+        if shown.without_identity:
+            lacking = f"no {shown.noun} has" if not shown.samples else _some_lack(run)
+            yield f"{shown.label}: {lacking} what samples are paired by ({by}){advice}"
+
+
+def _some_lack(run: CheckedRun) -> str:
+    of = counted(run.shown.rows, run.shown.noun)
+    return f"{run.shown.without_identity:,} of {of} lack"
 
 
 def _first_line(report: ComparisonReport, runs: Sequence[CheckedRun]) -> str:

@@ -123,7 +123,7 @@ def _summary(report: ComparisonReport) -> list[Child]:
     ]
     shown = counted(len(report.runs), "run")
     baseline = f", the baseline is {report.baseline}" if report.comparisons else ""
-    first = tag("p", cut(report.first_line, 4_000), class_="refused" if report.refused else None)
+    first = tag("p", cut(report.first_line, 4_000), class_=_weight(report))
     return [
         tag("p", "evalstream: comparison of runs", class_="tool"),
         tag("h1", "Not compared" if report.refused else "Comparison"),
@@ -131,6 +131,14 @@ def _summary(report: ComparisonReport) -> list[Child]:
         tag("p", tag("span", f"{shown}{baseline}"), facts, class_="facts"),
         *conditions,
     ]
+
+
+def _weight(report: ComparisonReport) -> str | None:
+    """Return how the first line looks: prominent unless every run passes its check."""
+    verdicts = {run.verdict for run in report.runs}
+    if report.refused or "failed" in verdicts:
+        return "refused"
+    return "prominent warning" if verdicts - {"passed"} else None
 
 
 def _forest(comparisons: Sequence[Comparison]) -> Markup | None:

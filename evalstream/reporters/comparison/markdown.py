@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip, Matrix
+from evalstream.model.comparison import (
+    ComparedRun,
+    CompareVerdict,
+    Comparison,
+    ComparisonReport,
+    Flip,
+    Matrix,
+)
 from evalstream.model.text import counted
 from evalstream.parsing.json import dumps
 from evalstream.reporters.base import PLAIN, Sink, Style
@@ -30,6 +37,9 @@ FOR_FLIPS: Final = 20_000
 
 CELL: Final = 160
 """Most characters of a text from a file."""
+
+PATH: Final = 500
+"""Most characters of the name of a file."""
 
 MOST_COLUMNS: Final = 12
 """Number of runs up to which a matrix is shown."""
@@ -113,7 +123,7 @@ class MarkdownComparison:
     def _runs(self, report: ComparisonReport) -> None:
         rows = [
             f"| {_text(run.label)}{' (baseline)' if run.label == report.baseline else ''} "
-            f"| {as_code(_short(run.file or run.aggregate or ''))} | {_text(run.model or '')} "
+            f"| {_file(run)} | {_text(run.model or '')} "
             f"| {_text('; '.join([run.verdict, *run.reasons]))} "
             f"| {run.rows:,} | {run.samples:,} |\n"
             for run in report.runs
@@ -229,6 +239,10 @@ def _rule(left: int, right: int = 0) -> str:
 
 def _text(text: str, most: int = CELL) -> str:
     return escaped(cut(visible(text), most))
+
+
+def _file(run: ComparedRun) -> str:
+    return as_code(cut(visible(run.file or run.aggregate or ""), PATH))
 
 
 def _short(text: str) -> str:

@@ -147,4 +147,4 @@ def _cell(value: float | int | None, most: float) -> Markup:
 
 
 def _shaded(text: str, share: float) -> Markup:
-    return tag("td", text, class_="shaded", style=f"--share:{share:.3f}")
+    return tag("td", text, style=f"--share:{share:.2f}" if share >= 0.005 else None)

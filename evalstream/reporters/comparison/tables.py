@@ -15,6 +15,9 @@ from evalstream.reporters.markup import Markup, cut, tag
 MOST_LISTED: Final = 500
 """Number of lines in a list; the others are counted."""
 
+PATH: Final = 500
+"""Most characters of the name of a file."""
+
 VALUE: Final = 400
 """Most characters of an answer."""
 
@@ -25,7 +28,7 @@ def runs_table(report: ComparisonReport) -> Markup:
         tag(
             "tr",
             tag("th", run.label, scope="row"),
-            tag("td", tag("code", cut(run.file or run.aggregate or "", NAME))),
+            tag("td", tag("code", cut(run.file or run.aggregate or "", PATH))),
             tag("td", cut(run.model or "", NAME)),
             tag("td", cut("; ".join([run.verdict, *run.reasons]), 400), class_=_class(run.verdict)),
             tag("td", run.rows, class_="number"),

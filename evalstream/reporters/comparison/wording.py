@@ -122,8 +122,16 @@ def _test(test: PValue) -> str:
 
 
 def cell_text(value: float | int | None) -> str:
-    """Write a cell of a matrix."""
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+    """Write a cell of a matrix; what is not 0 or 1 does not look so."""
+    if value is None:
+        return ""
+    if isinstance(value, int):
+        return f"{value:,}"
+    if 0 < abs(value) < 0.0005:
+        return f"{value:.0e}"
+    if 0.9995 <= value < 1:
+        return "0.999"
+    return f"{value + 0.0:.3f}"
 
 
 def value_text(value: Any) -> str:

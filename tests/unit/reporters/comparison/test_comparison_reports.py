@@ -31,6 +31,7 @@ from evalstream.model.comparison import ComparisonReport, Confounder, Drift, Fli
 from evalstream.parsing.schema_files import builtin_schema
 from evalstream.reporters.base import Style
 from evalstream.reporters.comparison.markdown import MOST_BYTES
+from evalstream.reporters.comparison.wording import cell_text
 
 GOLDEN: Final = Path(__file__).parent / "golden"
 PEOPLE: Final = ("text", "html", "markdown")
@@ -212,3 +213,18 @@ def test_no_text_breaks_out(text: str) -> None:
 def test_text_fits_a_terminal() -> None:
     shown = written("text", subtasks(3), [flip()], Style(width=60))
     assert max(map(len, shown.splitlines())) <= 60
+
+
+@pytest.mark.parametrize(("verdict", "expected"), [("failed", "refused"), ("passed", None)])
+def test_a_page_stresses_runs_that_do_not_pass(verdict: str, expected: str | None) -> None:
+    page = written("html", report(runs=(run("A"), run("B", verdict=verdict))))
+    assert ('<p class="refused">A and B pass' in page) == (expected is not None)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, ""), (12_000, "12,000"), (0.99999, "0.999"), (1.0, "1.000"), (0.0001, "1e-04")],
+)
+def test_a_cell_does_not_look_complete_or_empty(value: float | None, text: str) -> None:
+    assert cell_text(value) == text
+    assert cell_text(-0.0) == "0.000"
