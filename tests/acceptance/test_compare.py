@@ -75,6 +75,7 @@ def test_a_run_does_not_differ_from_itself() -> None:
     assert report.first_line == "A and B pass their checks"
     assert not report.flips
     assert not report.drifts_in_all
+    assert report.warnings == ["A and B have the same bytes"]
 
 
 @pytest.mark.parametrize(
@@ -159,6 +160,9 @@ def test_an_error_that_scores_0_is_not_a_flip(lines: list[bytes], tmp_path: Path
     report = evalstream.compare([ROWS, copy], verify=False)
     (one,) = report.comparisons
     assert (one.right_to_wrong, one.failed_changes) == (0, 1)
+    assert any(
+        "1 matched sample with an error in the rows of one run" in x for x in report.warnings
+    )
     assert not report.flips
 
 

@@ -150,6 +150,7 @@ def _joined_pair(
     report.warnings = [
         *report.warnings,
         *_unclustered(match, tally, labels, request.settings.cluster),
+        *_failed(match, tally, labels),
         *flips.read_answers(a, b, options),
     ]
     return _Pair(a, b, match, tally, alignments)
@@ -165,6 +166,17 @@ def _unclustered(
             yield (
                 f"{' and '.join(labels)}, {metric.label}: no value at {cluster} in {pairs}; each "
                 "counts as a cluster of its own"
+            )
+
+
+def _failed(match: MetricMatch, tally: PairTally, labels: tuple[str, str]) -> Iterator[str]:
+    """Say under which metrics samples failed in one run alone: they may explain a difference."""
+    for metric, one in zip(match.metrics, tally.metrics, strict=True):
+        if one.failed:
+            pairs = counted(one.failed, "matched sample")
+            yield (
+                f"{' and '.join(labels)}, {metric.label}: {pairs} with an error in the rows of one "
+                "run alone; the scores count all the same"
             )
 
 

@@ -50,15 +50,24 @@ DELETE FROM flips WHERE number NOT IN (
 )
 """
 
-_TRIM_AT: Final = 50_000
+_LAST: Final = "SELECT COUNT(*), MAX(line_a) FROM flips"
+
+_TRIM_AT: Final = 2_000
 """Number of flips after which those that will not be shown are dropped."""
+
+NO_LIMIT: Final = 1 << 63
+"""A line that is not before any other one."""
 
 
 class FlipStore:
-    """The flips between two runs: the first `most` ones by line, 0 for all; on disk."""
+    """The flips between two runs: the first `most` ones by line, 0 for all; on disk.
+
+    Flips after the line `latest` of the baseline need not be added: they will not be shown.
+    """
 
     def __init__(self, most: int) -> None:
         self._most, self._rows = most, 0
+        self.latest = NO_LIMIT
         # An empty name is a database on disk that goes when it is closed.
         self._base = sqlite3.connect("")
         self._base.executescript(_TABLES)
@@ -103,6 +112,8 @@ class FlipStore:
     def _trim(self) -> None:
         self._base.execute(_TRIM, (self._most,))
         self._rows = self._most
+        kept, last = self._base.execute(_LAST).fetchone()
+        self.latest = last if kept >= self._most else NO_LIMIT
 
     def _read(self, side: str, run: CheckedRun, options: Options) -> str | None:
         """Read the rows of one side again; return why some cannot be, None if all were read."""

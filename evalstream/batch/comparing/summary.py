@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Final
 
 from evalstream.batch.comparing.runs import CheckedRun
@@ -22,7 +23,7 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
     if report.refused is None and not report.comparisons:
         report.refused = "the runs share no result and metric"
     report.first_line = _first_line(report, runs)
-    report.warnings = [*report.warnings, *_unpaired(report, runs)]
+    report.warnings = [*report.warnings, *_unpaired(report, runs), *_same_bytes(runs)]
     report.failed_on = [name for name in report.settings.fail_on if _holds(name, report)]
     verdicts = {one.verdict for one in report.comparisons}
     if report.failed_on:
@@ -42,6 +43,13 @@ def _unpaired(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Iterator[
         if shown.without_identity:
             lacking = f"no {shown.noun} has" if not shown.samples else _some_lack(run)
             yield f"{shown.label}: {lacking} what samples are paired by ({by}){advice}"
+
+
+def _same_bytes(runs: Sequence[CheckedRun]) -> Iterator[str]:
+    """Say which runs have the same bytes: they do not differ for that reason."""
+    for first, second in combinations([run.shown for run in runs], 2):
+        if first.checksum is not None and first.checksum == second.checksum:
+            yield f"{first.label} and {second.label} have the same bytes"
 
 
 def _some_lack(run: CheckedRun) -> str:

@@ -25,7 +25,7 @@ from evalstream.stats.inference.paired import PairedScores
 from evalstream.stats.samples.joining import Joined
 
 _METRIC, _FLAGS, _SCORE_A, _SCORE_B, _ROWS_A, _ROWS_B, _SPREAD_A, _SPREAD_B = range(8)
-_CLUSTER: Final = 12
+_LINE_A, _CLUSTER = 8, 12
 """The words of a pair."""
 
 _GROUP, _SCORE, _SAMPLE_FLAGS, _SAMPLE_ROWS = 3, 6, 7, 13
@@ -46,7 +46,7 @@ class MetricTally:
         self.clusters = ClusterTotals() if is_clustered else None
         self.matched = self.unscored = self.only_a = self.only_b = self.ambiguous = 0
         self.repeated = [0, 0]
-        self.unclustered = 0
+        self.unclustered = self.failed = 0
         self.losses = self.gains = self.failed_changes = 0
         self.flags: Counter[int] = Counter()
 
@@ -97,6 +97,7 @@ class PairTally:
         tally.matched += len(flags)
         counted = Counter(flags)
         tally.flags.update(counted)
+        tally.failed += sum(times for flag, times in counted.items() if _fails_once(flag))
         scored = _scored(tally, pairs)
         words, numbers = memoryview(scored).cast("Q"), memoryview(scored).cast("d")
         a, b = numbers[_SCORE_A::PAIR_WORDS].tolist(), numbers[_SCORE_B::PAIR_WORDS].tolist()
@@ -124,14 +125,17 @@ class PairTally:
         tally.failed_changes += sum(
             times for flag, times in counted.items() if _is_failed_change(flag)
         )
+        words = memoryview(pairs).cast("Q")
         for chosen, is_loss in ((losses, True), (gains, False)):
             if chosen and self._flips is not None:
+                lines, latest = words[_LINE_A::PAIR_WORDS].tolist(), self._flips.latest
                 found = b"".join(
                     pairs[place * PAIR_BYTES : (place + 1) * PAIR_BYTES]
-                    for place, flag in enumerate(flags)
-                    if flag in chosen
+                    for place, (flag, line) in enumerate(zip(flags, lines, strict=True))
+                    if line <= latest and flag in chosen
                 )
-                self._flips.add(sample_pairs(found), is_loss=is_loss)
+                if found:
+                    self._flips.add(sample_pairs(found), is_loss=is_loss)
 
     def _add_unmatched(self, tally: MetricTally, samples: bytes, *, is_a: bool) -> None:
         words, numbers = memoryview(samples).cast("Q"), memoryview(samples).cast("d")
@@ -167,6 +171,11 @@ def _scored(tally: MetricTally, pairs: bytes) -> bytes:
         else:
             tally.paired.only_a.add([first])
     return bytes(whole)
+
+
+def _fails_once(flag: int) -> bool:
+    """Tell whether the rows of one side alone have an error."""
+    return bool(flag & _FAILED) != bool(flag & _FAILED << B_SHIFT)
 
 
 def _is_failed_change(flag: int) -> bool:

@@ -59,20 +59,27 @@ def _limits(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
             "flips",
             f"{one.right_to_wrong:,} right to wrong, {one.wrong_to_right:,} wrong to right{errors}",
         )
-    if found.bounds is not None:
-        first, second = (number(bound, error) for bound in found.bounds)
-        yield (
-            "bounds",
-            f"{first} with all unmatched samples counted against {one.a}, {second} against {one.b}",
-        )
-    elif found.bounds_reason is not None:
-        yield "bounds", found.bounds_reason
+    alignment = one.alignment
+    if alignment.only_a or alignment.only_b or alignment.unscored:
+        yield from _bounds(one, found)
     if found.detectable is not None:
         point = found.needed_for_point
         needed = "" if point is None else f"; 0.01 would need {counted(point, 'sample')}"
         yield "detectable", f"{number(found.detectable, error)} with a power of 80 %{needed}"
     if found.noise_floor is not None:
         yield "noise", f"repeats alone explain an error of {number(found.noise_floor, error)}"
+
+
+def _bounds(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
+    """Iterate over what the difference would be with the samples that one run has alone."""
+    if found.bounds is not None:
+        first, second = (number(bound, found.standard_error) for bound in found.bounds)
+        yield (
+            "bounds",
+            f"{first} with all unmatched samples counted against {one.a}, {second} against {one.b}",
+        )
+    elif found.bounds_reason is not None:
+        yield "bounds", found.bounds_reason
 
 
 def _samples(one: Comparison, found: Alignment) -> str:
