@@ -8,8 +8,9 @@ from contextlib import ExitStack
 from typing import Final
 
 from evalstream.api_options import kept_options
-from evalstream.batch.comparing.compare import Request, compare_runs
+from evalstream.batch.comparing.compare import compare_runs
 from evalstream.batch.comparing.matrix import compare_samples
+from evalstream.batch.comparing.pairs import Request
 from evalstream.batch.comparing.runs import CheckedRun, checked_run, labels_of, one_run
 from evalstream.batch.comparing.summary import CONDITIONS, REGRESSION
 from evalstream.discovery.inputs import find_all

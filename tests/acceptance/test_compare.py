@@ -245,3 +245,13 @@ def test_rows_that_cannot_be_paired_give_no_verdict(lines: list[bytes], tmp_path
     report = evalstream.compare([ROWS, copy], by="sample_hash", verify=False, overlap=0.7)
     (one,) = report.comparisons
     assert str(one.verdict) == "within noise"
+
+
+def test_samples_that_meet_by_their_ids_with_other_inputs_are_listed() -> None:
+    report = evalstream.compare([A, B], by="sample_id", metric="exact")
+    (one,) = report.comparisons
+    assert (one.alignment.drifted, one.alignment.relabelled) == (1, 1)
+    assert report.drifts_in_all == 2
+    listed = {drift.kind: (drift.sample_id_a, drift.sample_id_b) for drift in report.drifts}
+    assert listed == {"drift": ("098", "098"), "relabelled": ("099", "099")}
+    assert compare(A, B, "--by", "sample_id", "--fail-on", "drift").code == 1

@@ -6,6 +6,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import nsmallest
 from typing import Final
 
 from evalstream.batch.comparing.flips import FlipStore
@@ -18,10 +19,12 @@ from evalstream.model.sample_record import (
     UNKNOWN,
     PairFlag,
     SampleFlag,
+    SamplePair,
     sample_pairs,
 )
 from evalstream.stats.inference.clusters import ClusterTotals
 from evalstream.stats.inference.paired import PairedScores
+from evalstream.stats.samples.drift import DriftedPair, DriftKind
 from evalstream.stats.samples.joining import Joined
 
 _METRIC, _FLAGS, _SCORE_A, _SCORE_B, _ROWS_A, _ROWS_B, _SPREAD_A, _SPREAD_B = range(8)
@@ -36,6 +39,10 @@ _JUDGED: Final = _RIGHT | _WRONG | _FAILED
 _CHANGES: Final = _JUDGED | _JUDGED << B_SHIFT
 _LOSS: Final = _RIGHT | _WRONG << B_SHIFT
 _GAIN: Final = _WRONG | _RIGHT << B_SHIFT
+
+
+MOST_DRIFTS: Final = 20
+"""Number of drifted and relabelled samples that a report lists."""
 
 
 class MetricTally:
@@ -72,15 +79,22 @@ class MetricTally:
 
 
 class PairTally:
-    """Adds up the joined samples of two runs, by the number of the metric."""
+    """Adds up the joined samples of two runs, by the number of the metric.
+
+    `drifted` counts samples that meet although their inputs differ, and `drifts` are the first ones
+    by line.
+    """
 
     def __init__(self, metrics: int, flips: FlipStore | None, *, is_clustered: bool) -> None:
         self.metrics = [MetricTally(is_clustered=is_clustered) for _ in range(metrics)]
+        self.drifted, self.drifts = 0, list[DriftedPair]()
+        self._last_drifted = -1
         self._flips = flips
 
     def add(self, joined: Joined, groups_a: Sequence[int], groups_b: Sequence[int]) -> None:
         """Add a chunk of a join."""
         if joined.pairs:
+            self._add_drifts(joined.pairs)
             for metric, pairs in _by_metric(joined.pairs, _METRIC, PAIR_WORDS, None):
                 self._add_pairs(self.metrics[metric], pairs)
         for data, groups, is_a in (
@@ -91,6 +105,25 @@ class PairTally:
                 for metric, samples in _by_metric(data, _GROUP, SAMPLE_WORDS, groups):
                     if metric >= 0:
                         self._add_unmatched(self.metrics[metric], samples, is_a=is_a)
+
+    def _add_drifts(self, pairs: bytes) -> None:
+        """Keep the first samples that meet by their ids or hashes although their inputs differ.
+
+        The pairs of one sample under several metrics follow each other.
+        """
+        flags = memoryview(pairs).cast("Q")[_FLAGS::PAIR_WORDS].tolist()
+        found = {flag for flag in set(flags) if flag & PairFlag.OTHER_INPUT}
+        if not found:
+            return
+        for place, flag in enumerate(flags):
+            if flag not in found:
+                continue
+            (pair,) = sample_pairs(pairs[place * PAIR_BYTES : (place + 1) * PAIR_BYTES])
+            if pair.ordinal != self._last_drifted:
+                self._last_drifted = pair.ordinal
+                self.drifted += 1
+                self.drifts.append(_drifted(pair))
+        self.drifts = nsmallest(MOST_DRIFTS, self.drifts)
 
     def _add_pairs(self, tally: MetricTally, pairs: bytes) -> None:
         flags = memoryview(pairs).cast("Q")[_FLAGS::PAIR_WORDS].tolist()
@@ -171,6 +204,13 @@ def _scored(tally: MetricTally, pairs: bytes) -> bytes:
         else:
             tally.paired.only_a.add([first])
     return bytes(whole)
+
+
+def _drifted(pair: SamplePair) -> DriftedPair:
+    is_relabelled = pair.flags & PairFlag.OTHER_REFERENCE
+    kind = DriftKind.RELABELLED if is_relabelled else DriftKind.DRIFT
+    places = pair.line_a, pair.offset_a, pair.line_b, pair.offset_b
+    return DriftedPair(*places, pair.sample_a, pair.sample_b, kind)
 
 
 def _fails_once(flag: int) -> bool:

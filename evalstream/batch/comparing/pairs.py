@@ -1,0 +1,107 @@
+"""Join the samples of two runs: what meets, what drifted, what flips."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+from evalstream.batch.comparing.drifts import list_drifts
+from evalstream.batch.comparing.flips import FlipStore
+from evalstream.batch.comparing.metrics import MetricMatch, match_metrics
+from evalstream.batch.comparing.runs import CheckedRun
+from evalstream.batch.comparing.tallies import PairTally
+from evalstream.model.comparison import Alignment, CompareSettings, ComparisonReport
+from evalstream.model.options import Options
+from evalstream.model.text import counted
+from evalstream.stats.samples.drift import DriftFinder, DriftKind
+from evalstream.stats.samples.joining import join
+
+
+class Request(NamedTuple):
+    """What is compared, and how much is shown; `flips` is 0 for all of them."""
+
+    settings: CompareSettings
+    metric: str | None = None
+    flips: int = 20
+
+
+class JoinedPair(NamedTuple):
+    """Two runs that were joined; `a` is the baseline."""
+
+    a: CheckedRun
+    b: CheckedRun
+    match: MetricMatch
+    tally: PairTally
+    alignments: Sequence[Alignment]
+    flips: FlipStore
+
+
+def joined_pair(
+    a: CheckedRun, b: CheckedRun, request: Request, options: Options, report: ComparisonReport
+) -> JoinedPair:
+    """Join the samples of two runs, list their drift, and keep their flips.
+
+    Drifts, warnings and results without a counterpart are added to the report.
+    """
+    match = match_metrics(a.description, b.description, request.metric)
+    labels = a.shown.label, b.shown.label
+    only = ((labels[0], match.only_a), (labels[1], match.only_b))
+    named = [f"{name} (only in {label})" for label, names in only for name in names]
+    report.unmatched_results = [*dict.fromkeys([*report.unmatched_results, *named])]
+    flips = FlipStore(request.flips)
+    is_clustered = request.settings.cluster is not None
+    tally = PairTally(len(match.metrics), flips, is_clustered=is_clustered)
+    groups = match.groups_a, match.groups_b
+    with closing(DriftFinder(*groups)) as finder:
+        for joined in join(samples_of(a), samples_of(b), *groups):
+            tally.add(joined, *groups)
+            if joined.only_a:
+                finder.add_a(joined.only_a)
+            if joined.only_b:
+                finder.add_b(joined.only_b)
+        finder.finish()
+        alignments = [
+            one.alignment(
+                finder.by_metric[number][DriftKind.DRIFT],
+                finder.by_metric[number][DriftKind.RELABELLED],
+            )
+            for number, one in enumerate(tally.metrics)
+        ]
+        list_drifts(finder, tally, a, b, options, report)
+    report.warnings = [
+        *report.warnings,
+        *_unclustered(match, tally, labels, request.settings.cluster),
+        *_failed(match, tally, labels),
+        *flips.read_answers(a, b, options),
+    ]
+    return JoinedPair(a, b, match, tally, alignments, flips)
+
+
+def _unclustered(
+    match: MetricMatch, tally: PairTally, labels: tuple[str, str], cluster: str | None
+) -> Iterator[str]:
+    """Say of which metrics samples have no cluster: each of them counts as one of its own."""
+    for metric, one in zip(match.metrics, tally.metrics, strict=True):
+        if one.unclustered:
+            pairs = counted(one.unclustered, "matched sample")
+            yield (
+                f"{' and '.join(labels)}, {metric.label}: no value at {cluster} in {pairs}; each "
+                "counts as a cluster of its own"
+            )
+
+
+def _failed(match: MetricMatch, tally: PairTally, labels: tuple[str, str]) -> Iterator[str]:
+    """Say under which metrics samples failed in one run alone: they may explain a difference."""
+    for metric, one in zip(match.metrics, tally.metrics, strict=True):
+        if one.failed:
+            pairs = counted(one.failed, "matched sample")
+            yield (
+                f"{' and '.join(labels)}, {metric.label}: {pairs} with an error in the rows of one "
+                "run alone; the scores count all the same"
+            )
+
+
+def samples_of(run: CheckedRun) -> Iterator[bytes]:
+    """Return the samples of a run, in the order of their identities."""
+    return iter(()) if run.samples is None else run.samples.spill.samples()
