@@ -19,9 +19,9 @@ from evalstream.model.text import on_one_line
 SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
 """The options of a check that the command takes, too."""
 
+_OWN: Final = Group.COMPARISON
 _TAKEN: Final = [OPTIONS[name].text for name in SHARED]
 
-CONDITIONS: Final = ("regression", "drift", "overlap")
 FORMATS: Final = ("text", "json", "jsonl", "html", "markdown")
 
 
@@ -42,41 +42,65 @@ def compare(
     ],
     baseline: Annotated[
         str | None,
-        OptionText("The run that others are compared with: A, B, … (default: A).", metavar="RUN"),
+        OptionText(
+            "The run that others are compared with: A, B, … (default: A).", _OWN, metavar="RUN"
+        ),
     ] = None,
     metric: Annotated[
-        str | None, OptionText("Compare this result or metric alone.", metavar="NAME")
+        str | None, OptionText("Compare this result or metric alone.", _OWN, metavar="NAME")
     ] = None,
     by: Annotated[
         str,
         OptionText(
-            "What identifies a sample across runs.", choices=("input", "sample_hash", "sample_id")
+            "What identifies a sample across runs.",
+            _OWN,
+            choices=("input", "sample_hash", "sample_id"),
         ),
     ] = "input",
     cluster: Annotated[
         str | None,
-        OptionText("The value in rows by which samples are clustered.", metavar="POINTER"),
+        OptionText("The value in rows by which samples are clustered.", _OWN, metavar="POINTER"),
     ] = None,
-    level: Annotated[float, OptionText("The level of intervals and verdicts.")] = 0.95,
-    resamples: Annotated[int, OptionText("The number of resamples of a bootstrap.")] = 10_000,
+    level: Annotated[
+        float, OptionText("The level of intervals and verdicts.", _OWN, metavar="SHARE")
+    ] = 0.95,
+    resamples: Annotated[
+        int, OptionText("The number of resamples of a bootstrap.", _OWN, metavar="N")
+    ] = 10_000,
     min_delta: Annotated[
-        float, OptionText("The smallest difference that matters, as a share of the metric's range.")
+        float,
+        OptionText(
+            "The smallest difference that matters, as a share of the metric's range.",
+            _OWN,
+            metavar="SHARE",
+        ),
     ] = 0.005,
     overlap: Annotated[
-        float, OptionText("The share of samples that both runs must have for a verdict.")
+        float,
+        OptionText(
+            "The share of samples that both runs must have for a verdict.", _OWN, metavar="SHARE"
+        ),
     ] = 0.95,
     fail_on: Annotated[
         tuple[str, ...],
-        OptionText("Exit with 1 on regression, drift or overlap (too small).", metavar="NAMES"),
+        OptionText(
+            "Exit with 1 on regression, drift or overlap (too small).", _OWN, metavar="NAMES"
+        ),
     ] = (),
     no_verify: Annotated[
-        bool, OptionText("Compare runs that do not pass their check, too; the report says so.")
+        bool,
+        OptionText("Compare runs that do not pass their check, too; the report says so.", _OWN),
     ] = False,
     matrix: Annotated[
-        bool, OptionText("Compare the samples of all runs in the inputs, not their scores.")
+        bool, OptionText("Compare the samples of all runs in the inputs, not their scores.", _OWN)
     ] = False,
     flips: Annotated[
-        int, OptionText("How many samples are shown that two runs judge differently; 0 for all.")
+        int,
+        OptionText(
+            "How many samples are shown that two runs judge differently; 0 for all.",
+            _OWN,
+            metavar="N",
+        ),
     ] = 20,
     form: Annotated[
         str, OptionText("Report format.", Group.REPORT, flags=("--format", "-f"), choices=FORMATS)

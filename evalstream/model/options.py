@@ -16,6 +16,7 @@ Value = TypeVar("Value")
 class Group(str, Enum):
     """The headings under which help lists options, in the order of the help."""
 
+    COMPARISON = "Comparison"
     INPUT = "Input"
     RULES = "Rules"
     REPORT = "Report"
