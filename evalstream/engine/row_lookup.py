@@ -15,7 +15,6 @@ from evalstream.model.options import Options
 from evalstream.model.run import STDIN
 
 BLOCK_BYTES: Final = 4 * MEBIBYTE
-CHUNK_BYTES: Final = 1 << 16
 
 
 def find_rows(
