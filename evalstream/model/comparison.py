@@ -104,7 +104,8 @@ class Alignment(NamedTuple):
     `unscored` counts matched samples that one side has no score for; they are not in the
     statistics. `drifted` have the same sample_id and another input, `relabelled` the same question
     and another reference; `ambiguous` counts unmatched samples whose identity is that of several
-    sample ids. `other_prompts` counts matched samples that were asked in another prompt.
+    sample ids. `other_prompts` counts matched samples that were asked in another prompt. A sample
+    that a run scores in several results of this name is unmatched, and counts once for each.
     """
 
     samples_a: int = 0

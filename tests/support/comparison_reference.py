@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 Identity = tuple[str, tuple[str, ...], tuple[str, ...]]
 Metric = tuple[str, str | None]
+Limits = tuple[Any, Any, bool]
 
 
 class Sample(NamedTuple):
@@ -37,7 +38,7 @@ class ReferenceRun(NamedTuple):
     """The samples of a run by identity and id, its metrics, and rows that cannot be paired."""
 
     samples: dict[tuple[Identity, str], Sample]
-    metrics: dict[Metric, tuple[Any, Any, bool]]
+    metrics: dict[Metric, Limits]
     without_identity: int
 
     def ambiguous(self) -> set[Identity]:
@@ -73,12 +74,12 @@ def read_run(rows: Path, aggregate: Path | None) -> ReferenceRun:
     results = _results(aggregate)
     names = _metric_names(results, [row for _, row in _rows(rows)])
     samples: dict[tuple[Identity, str], Sample] = {}
-    metrics: dict[Metric, tuple[Any, Any, bool]] = {}
+    limits_of: dict[Metric, dict[Any, Limits]] = {}
     without = 0
     for number, row in _rows(rows):
         group = _group(row, results)
         metric, limits = names[group]
-        metrics.setdefault(metric, limits)
+        limits_of.setdefault(metric, {})[group] = limits
         identity = _identity(row)
         if identity is None:
             without += 1
@@ -91,6 +92,7 @@ def read_run(rows: Path, aggregate: Path | None) -> ReferenceRun:
         if isinstance(score, (int, float)) and math.isfinite(score):
             scores.append(Fraction(score))
         sample.prompts.setdefault(group, []).append(row["input"].get("formatted") or "")
+    metrics = {metric: _agreed(list(said.values())) for metric, said in limits_of.items()}
     return ReferenceRun(samples, metrics, without)
 
 
@@ -120,11 +122,17 @@ def compare_runs(a: ReferenceRun, b: ReferenceRun) -> dict[Metric, Expected]:
     )
     expected = {}
     for metric in shared:
-        alone_a = [a.samples[key] for key, metrics in left_a.items() if metric in metrics]
-        alone_b = [b.samples[key] for key, metrics in left_b.items() if metric in metrics]
+        alone_a = _alone(metric, [a.samples[key] for key in left_a if metric in left_a[key]])
+        alone_b = _alone(metric, [b.samples[key] for key in left_b if metric in left_b[key]])
         limits = _joined_limits(a.metrics[metric], b.metrics[metric])
         expected[metric] = _expected(metric, pairs[metric], alone_a, alone_b, limits, changed)
     return expected
+
+
+def _alone(metric: Metric, samples: list[Sample]) -> list[Fraction | None]:
+    """Return the scores of samples without a partner, one for each group that has the sample."""
+    scores = (group for sample in samples for group in sample.scores[metric].values())
+    return [sum(one, Fraction(0)) / len(one) if one else None for one in scores]
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -155,9 +163,9 @@ def _group(row: Mapping[str, Any], results: list[dict[str, Any]]) -> Any:
 
 def _metric_names(
     results: list[dict[str, Any]], rows: list[dict[str, Any]]
-) -> dict[Any, tuple[Metric, tuple[Any, Any, bool]]]:
+) -> dict[Any, tuple[Metric, Limits]]:
     """Return the name and the limits of each group of rows."""
-    named: dict[Any, tuple[Metric, tuple[Any, Any, bool]]] = {}
+    named: dict[Any, tuple[Metric, Limits]] = {}
     for group in dict.fromkeys(_group(row, results) for row in rows):
         if isinstance(group, tuple):
             name, own = group
@@ -176,6 +184,16 @@ def _metric_names(
             own = results[group].get("evaluation_result_id")
             named[group] = (metric[0], own or metric[1]), limits
     return named
+
+
+def _agreed(said: list[Limits]) -> Limits:
+    """Return the limits of a metric that several groups have: those that none contradicts."""
+    low, high = ([one[at] for one in said if one[at] is not None] for at in (0, 1))
+    bounds = (
+        values[0] if values and values.count(values[0]) == len(values) else None
+        for values in (low, high)
+    )
+    return *bounds, any(one[2] for one in said)
 
 
 def _identity(row: Mapping[str, Any]) -> Identity | None:
@@ -275,7 +293,7 @@ def _question(sample: Sample) -> tuple[str, tuple[str, ...]]:
     return raw, choices
 
 
-def _joined_limits(a: tuple[Any, Any, bool], b: tuple[Any, Any, bool]) -> tuple[Any, Any, bool]:
+def _joined_limits(a: Limits, b: Limits) -> Limits:
     low, high = (own if own is not None else other for own, other in zip(a[:2], b[:2], strict=True))
     return low, high, a[2]
 
@@ -283,9 +301,9 @@ def _joined_limits(a: tuple[Any, Any, bool], b: tuple[Any, Any, bool]) -> tuple[
 def _expected(
     metric: Metric,
     pairs: list[tuple[Sample, Sample]],
-    alone_a: list[Sample],
-    alone_b: list[Sample],
-    limits: tuple[Any, Any, bool],
+    alone_a: list[Fraction | None],
+    alone_b: list[Fraction | None],
+    limits: Limits,
     changed: dict[Metric, Counter[str]],
 ) -> Expected:
     known = [(a.score(metric), b.score(metric)) for a, b in pairs]
@@ -294,8 +312,8 @@ def _expected(
     n, union = len(scored), len(pairs) + len(alone_a) + len(alone_b)
     values = {value for pair in scored for value in pair}
     alone: list[tuple[Fraction | None, Fraction | None]] = [
-        *((_any_score(one, metric), None) for one in alone_a),
-        *((None, _any_score(one, metric)) for one in alone_b),
+        *((one, None) for one in alone_a),
+        *((None, one) for one in alone_b),
     ]
     return Expected(
         samples_a=len(pairs) + len(alone_a),
@@ -343,7 +361,7 @@ def _square(scored: list[tuple[Fraction, Fraction]]) -> tuple[int, int, int, int
 
 
 def _bounds(
-    known: list[tuple[Fraction | None, Fraction | None]], limits: tuple[Any, Any, bool]
+    known: list[tuple[Fraction | None, Fraction | None]], limits: Limits
 ) -> tuple[float, float] | None:
     """Return the difference if missing scores count against the baseline, then against the other.
 
@@ -364,10 +382,6 @@ def _bounds(
         total = sum((_or(a, of_a) - _or(b, of_b) for a, b in known), Fraction(0))
         both.append(float(total / len(known)))
     return both[0], both[1]
-
-
-def _any_score(sample: Sample, metric: Metric) -> Fraction | None:
-    return sample.score(metric) if _is_sole(sample, metric) else None
 
 
 def _or(score: Fraction | None, value: Any) -> Fraction:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 from evalstream.model.comparison import MetricName, RunDescription
 
@@ -32,14 +31,14 @@ def match_metrics(a: RunDescription, b: RunDescription, wanted: str | None = Non
 
     A result with one metric in both runs matches where only one of them names the metric.
     """
-    keys_b = {_key(one): one for one in b.metrics}
+    keys_a, keys_b = _by_key(a.metrics), _by_key(b.metrics)
     pairs: dict[tuple[str, str | None], tuple[MetricName, MetricName]] = {}
-    for one in a.metrics:
-        other = keys_b.get(_key(one))
+    for key, one in keys_a.items():
+        other = keys_b.get(key)
         if other is None:
-            other = _unnamed_match(one, a.metrics, b.metrics)
+            other = _unnamed_match(one, keys_a.values(), keys_b.values())
         if other is not None and _is_wanted(one, other, wanted):
-            pairs[_key(one)] = one, other
+            pairs[key] = one, other
     numbers = {key: number for number, key in enumerate(pairs)}
     numbers_b = {_key(other): numbers[key] for key, (_, other) in pairs.items()}
     joined = [_joined(one, other) for one, other in pairs.values()]
@@ -57,13 +56,31 @@ def _key(metric: MetricName) -> tuple[str, str | None]:
     return metric.result, metric.metric
 
 
+def _by_key(metrics: Sequence[MetricName]) -> dict[tuple[str, str | None], MetricName]:
+    """Return the metrics by key; of several groups with one name, what they do not contradict."""
+    groups: dict[tuple[str, str | None], list[MetricName]] = {}
+    for metric in metrics:
+        groups.setdefault(_key(metric), []).append(metric)
+    return {key: _common(of_name) for key, of_name in groups.items()}
+
+
+def _common(metrics: Sequence[MetricName]) -> MetricName:
+    """Return a metric with the bounds and the unit that groups of one name agree on."""
+    shared: dict[str, Any] = {}
+    for member in ("minimum", "maximum", "unit"):
+        said = {getattr(metric, member) for metric in metrics} - {None}
+        shared[member] = said.pop() if len(said) == 1 else None
+    lower = any(metric.lower_is_better for metric in metrics)
+    return metrics[0]._replace(lower_is_better=lower, **shared)
+
+
 def _unnamed_match(
-    one: MetricName, own: Sequence[MetricName], others: Sequence[MetricName]
+    one: MetricName, own: Iterable[MetricName], others: Iterable[MetricName]
 ) -> MetricName | None:
     """Return the only metric of a result, if it has one in both runs and only one names it."""
-    counts = Counter(metric.result for metric in own)
+    names = [metric for metric in own if metric.result == one.result]
     candidates = [metric for metric in others if metric.result == one.result]
-    if counts[one.result] != 1 or len(candidates) != 1:
+    if len(names) != 1 or len(candidates) != 1:
         return None
     (other,) = candidates
     return other if (one.metric is None) != (other.metric is None) else None
