@@ -4,6 +4,7 @@ import copy
 import gzip
 import io
 import json
+import shutil
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -103,8 +104,8 @@ def test_the_example_passes() -> None:
     assert check(BENCHMARK)[0].passed
 
 
-def test_an_evaluation_alone_is_not_said_to_have_passed() -> None:
-    report, (finding,) = check(EVALUATION)
+def test_an_evaluation_alone_is_not_said_to_have_passed(tmp_path: Path) -> None:
+    report, (finding,) = check(shutil.copy(EVALUATION, tmp_path))
     assert (report.runs[0].verdict, report.exit_code, report.passed) == ("incomplete", 0, False)
     assert (finding.code, finding.severity) == ("INF302", Severity.WARNING)
     assert "no benchmark was given" in finding.message
@@ -521,7 +522,7 @@ def test_findings_of_items_come_in_order(tmp_path: Path) -> None:
         ('"temperature": 0.7', '"temperature": 1e999', "ES108", "/model/params/temperature"),
         ('"framework_version"', '"id": "again", "framework_version"', "ES107", "/id"),
         ('"references": [\n    {', '"items": [3],\n  "references": [\n    {', "ES107", "/items"),
-        ('"GOOD"', '"\\ud800"', "ES114", "/items/0/samples/0/raw_response"),
+        ('"GOOD"', '"GOOD \\ud800"', "ES114", "/items/0/samples/0/raw_response"),
     ],
 )  # fmt: skip
 def test_violations_of_the_text(old: str, new: str, code: str, place: str, tmp_path: Path) -> None:
@@ -834,7 +835,7 @@ def test_options_hold(tmp_path: Path) -> None:
     report, found = check(path, max_findings=3)
     assert report.counts["INF208"] == 98
     assert [one.code for one in found].count("INF208") == 3
-    assert check(EVALUATION, strict=True)[0].exit_code == 1
+    assert check(shutil.copy(EVALUATION, tmp_path), strict=True)[0].exit_code == 1
 
 
 VALUES = st.recursive(
@@ -915,3 +916,23 @@ def test_torn_bytes_crash_nothing(place: int, length: int, data: bytes, tmp_path
     report, found = check(path, aggregate=BENCHMARK, input_format="infereval")
     assert report.exit_code in {0, 1, 3}
     assert report.exit_code == 0 or found
+
+
+def test_a_benchmark_beside_a_named_evaluation_is_its_own(tmp_path: Path) -> None:
+    path = shutil.copy(EVALUATION, tmp_path / "e.json")
+    (tmp_path / "notes.json").write_text("{}")
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copy(BENCHMARK, tmp_path / "elsewhere")
+    assert check(path)[0].runs[0].verdict == "incomplete"
+    shutil.copy(BENCHMARK, tmp_path / "b.json")
+    report, _ = check(path)
+    assert (report.runs[0].verdict, report.exit_code) == ("passed", 0)
+    assert report.runs[0].aggregate == str(tmp_path / "b.json")
+    document = json.loads(BENCHMARK.read_text())
+    document["items"][0]["tags"] = ["changed"]
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    assert check(path)[0].runs[0].aggregate == str(tmp_path / "b.json")
+    (tmp_path / "b.json").write_text(json.dumps(document))
+    report, _ = check(path)
+    assert report.runs[0].verdict == "incomplete"
+    assert report.runs[0].aggregate is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evalstream.formats.infereval.responses import Reading
 from evalstream.formats.infereval.rules.copies import has_same_fields
 from evalstream.formats.infereval.rules.samples import OK
 from evalstream.formats.infereval.views import Evaluation
@@ -26,6 +27,9 @@ def is_sound(item: Mapping[str, Any], evaluation: Evaluation) -> bool:
         return False
     if not all(_is_sound_sample(sample, index) for index, sample in enumerate(samples)):
         return False
+    read = evaluation.reading
+    if read is not None and not all(_says_its_verdict(sample, read) for sample in samples):
+        return False
     outcome = vote([sample["parsed_verdict"] for sample in samples], tie_break)
     claimed = item.get("majority_vote")
     return (
@@ -44,6 +48,11 @@ def _is_sound_sample(sample: Any, index: int) -> bool:
         return False
     verdict = sample.get("parsed_verdict")
     return verdict in VERDICTS and (verdict != ABSTAIN or _is_answered(sample))
+
+
+def _says_its_verdict(sample: Mapping[str, Any], read: Reading) -> bool:
+    response = sample.get("raw_response")
+    return isinstance(response, str) and read(response) == sample["parsed_verdict"]
 
 
 def _is_answered(sample: Mapping[str, Any]) -> bool:

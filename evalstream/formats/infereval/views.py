@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from evalstream.formats.infereval.responses import Reading, reading_of
 from evalstream.formats.infereval.votes import DEFAULT_SAMPLES, DEFAULT_TIE_BREAK, FIRST, VERDICTS
 
 TIE_BREAKS: Final = (*VERDICTS, FIRST)
@@ -88,6 +89,14 @@ class Evaluation:
         if self.config is None or not is_number(number) or number != int(number) or number < 1:
             return None
         return int(number)
+
+    @cached_property
+    def reading(self) -> Reading | None:
+        """How a verdict is read from a response, or None if the prompt is not known."""
+        if self.config is None:
+            return None
+        template = None if self.benchmark is None else self.benchmark.document.get("template_id")
+        return reading_of(self.config, template)
 
     @cached_property
     def tie_break(self) -> str | None:
