@@ -24,7 +24,12 @@ from schema_texts import descriptions, load, spelled, stripped
 
 import evalstream
 from evalstream.formats.infereval import documents as infereval
-from evalstream.formats.infereval.benchmark_hash import framework, hashes_of, normalised
+from evalstream.formats.infereval.benchmark_hash import (
+    framework,
+    hashes_of,
+    normal_item,
+    normalised,
+)
 from evalstream.formats.infereval.dates import date_time, is_date
 from evalstream.formats.infereval.votes import vote, voting
 from evalstream.io.beginning import Beginning
@@ -198,7 +203,8 @@ def test_the_normal_form_fills_in_defaults() -> None:
     assert normal["bearers"]["p"]["references"] == [{"citation": "a clock"}]
     assert normal["context_builders"]["premise"]["joiner"] == " and "
     assert normal["context_builders"]["conclusion"]["joiner"] == " and "
-    (item,) = normal["items"]
+    assert "items" not in normal
+    item = normal_item(benchmark["items"][0])
     assert item["premises"] == ["p", "q"]
     assert item["rsr_target"] == {"X": ["p"], "A": []}
     assert item["construction_metadata"] == {
@@ -835,7 +841,8 @@ def test_options_hold(tmp_path: Path) -> None:
     report, found = check(path, max_findings=3)
     assert report.counts["INF208"] == 98
     assert [one.code for one in found].count("INF208") == 3
-    assert check(shutil.copy(EVALUATION, tmp_path), strict=True)[0].exit_code == 1
+    (tmp_path / "alone").mkdir()
+    assert check(shutil.copy(EVALUATION, tmp_path / "alone"), strict=True)[0].exit_code == 1
 
 
 VALUES = st.recursive(

@@ -137,7 +137,8 @@ class EvaluationCheck:
         """Return the evaluation with its benchmark and the recomputed hash of the benchmark."""
         benchmark, hashes = self._read.benchmark, None
         if benchmark is not None and self._read.has_hash:
-            hashes = hashes_of(benchmark.document, found.get("framework_version"))
+            items = (item for _, item in benchmark.items)
+            hashes = hashes_of(benchmark.document, found.get("framework_version"), items)
         elif benchmark is not None:
             self._documents.cannot("the benchmark is malformed, so its hash could not be taken")
         lacking = "the benchmark could not be read" if self._run.aggregate else self._run.missing

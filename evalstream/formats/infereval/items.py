@@ -57,6 +57,9 @@ class ItemPass:
 
     def take(self, element: Element) -> None:
         """Check one item, which is complete."""
+        if self._is_accepted(element):
+            self.count += 1
+            return
         text = self._read(element)
         violations = [(line or element.line, violation) for violation, line in text.violations]
         if text.readable:
@@ -105,15 +108,33 @@ class ItemPass:
 
         return ItemSamples(samples, request, self._evaluation)
 
+    def _is_accepted(self, element: Element) -> bool:
+        """Accept an item in which certainly nothing is found; the id of no other is remembered."""
+        value = self._fast(element) if self._samples is None and self.count else None
+        if value is None or not fits(self._schema, value) or not is_sound(value, self._evaluation):
+            return False
+        name = value["id"]
+        digest = _digest(name)
+        if digest in self._seen:
+            return False
+        self._seen[digest] = self.count
+        self.found.add(name)
+        return True
+
+    def _fast(self, element: Element) -> Any:
+        """Return the value of an item without any defect of JSON, else None."""
+        if self._is_shallow or not element.whole:
+            return None
+        try:
+            value = fast(element.text)
+        except ValueError:
+            return None
+        return value if self._finite(value) else None
+
     def _read(self, element: Element) -> Text:
-        if not self._is_shallow and element.whole:
-            try:
-                value = fast(element.text)
-            except ValueError:
-                pass
-            else:
-                if self._finite(value):
-                    return Text(value, readable=True, violations=[])
+        value = self._fast(element)
+        if value is not None:
+            return Text(value, readable=True, violations=[])
         return read_item(element.text, element.offset, element.line, self._depth)
 
     def _violations(self, value: Any) -> Iterator[Violation]:
@@ -136,7 +157,7 @@ class ItemPass:
         name, benchmark = value.get("id"), self._evaluation.benchmark
         if not isinstance(name, str):
             return
-        digest = blake2b(name.encode(errors="replace"), digest_size=ID_DIGEST_BYTES).digest()
+        digest = _digest(name)
         first = self._seen.setdefault(digest, self.count)
         if first != self.count:
             message = f"the same id as item {first:,}"
@@ -147,6 +168,10 @@ class ItemPass:
     def _show(self, violation: Violation, line: int) -> None:
         """Pass a finding on: items come in order, so all earlier findings are already out."""
         self._documents.collector.note(violation, self._documents.name, line)
+
+
+def _digest(name: str) -> bytes:
+    return blake2b(name.encode(errors="replace"), digest_size=ID_DIGEST_BYTES).digest()
 
 
 def _order(placed: Placed) -> tuple[int, str, str]:

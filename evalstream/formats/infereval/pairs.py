@@ -10,14 +10,16 @@ from typing import Any, Final
 
 from evalstream.engine.row_pass import reason_of
 from evalstream.formats.infereval.benchmark_hash import hashes_of
+from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, kind_by_signs
-from evalstream.formats.infereval.files import outline, seen_in, whole_document
+from evalstream.formats.infereval.files import Document, outline, seen_in, whole_document
 from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
 from evalstream.io.file_names import is_json_name
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.io.spill_table import SpillTable, restored, stored
 from evalstream.model.errors import CannotCheck
+from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.json import canonical, text_or_none
 
@@ -201,10 +203,14 @@ def _has_id(path: str, id_: bytes) -> bool:
 
 
 def _is_declared(benchmark: str, declared: str | None) -> bool:
-    document = whole_document(benchmark)
-    if not is_valid(schema_violations(benchmark_validator("auto"), document)):
+    with closing(Document(benchmark)) as document:
+        compact = compact_benchmark(document.pieces(), Options())
+    if compact is not None:
+        return declared in hashes_of(compact.document, None, (item for _, item in compact.items))
+    whole = whole_document(benchmark)
+    if not is_valid(schema_violations(benchmark_validator("auto"), whole)):
         return False
-    return declared in hashes_of(document, None)
+    return declared in hashes_of(whole, None)
 
 
 def looked_at(path: str, kind: str) -> _Found | NoInput:
@@ -215,7 +221,7 @@ def looked_at(path: str, kind: str) -> _Found | NoInput:
             members = seen_in(path).keys.union(outline(path, "benchmark_id"))
             kind = kind_by_signs(members) or ""
         if kind == BENCHMARK:
-            return _Found(path, kind, whole_document(path).get("id"))
+            return _Found(path, kind, outline(path, "id").get("id"))
         if kind == EVALUATION:
             found = outline(path, "benchmark_hash")
             return _Found(path, kind, found.get("benchmark_id"), found.get("benchmark_hash"))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from evalstream.formats.infereval.responses import Reading, reading_of
 from evalstream.formats.infereval.votes import DEFAULT_SAMPLES, DEFAULT_TIE_BREAK, FIRST, VERDICTS
@@ -18,6 +18,7 @@ class Benchmark:
     """A benchmark: the document as it is, and its parts that have the expected types."""
 
     document: Mapping[str, Any]
+    matches_schema: ClassVar[bool] = False
 
     @cached_property
     def analysts(self) -> list[tuple[int, dict[str, Any]]]:
@@ -25,7 +26,7 @@ class Benchmark:
         return list(objects(self.document.get("analysts")))
 
     @cached_property
-    def items(self) -> list[tuple[int, dict[str, Any]]]:
+    def items(self) -> Collection[tuple[int, dict[str, Any]]]:
         """The items that are objects, by their index."""
         return list(objects(self.document.get("items")))
 
@@ -52,13 +53,32 @@ class Benchmark:
         return texts_by_name(self.document.get("ordinal_families"))
 
     @cached_property
-    def by_id(self) -> dict[str, dict[str, Any]]:
+    def targets(self) -> list[str]:
+        """The labels that items may aim at."""
+        return [text for _, text in texts(self.document.get("targets"))]
+
+    @property
+    def item_ids(self) -> Iterator[tuple[int, str]]:
+        """The ids of the items that have one, by index."""
+        given = ((index, item.get("id")) for index, item in self.items)
+        return ((index, one) for index, one in given if isinstance(one, str))
+
+    @cached_property
+    def by_id(self) -> Mapping[str, dict[str, Any]]:
         """The items by id; the first of several with the same id."""
         found: dict[str, dict[str, Any]] = {}
         for _, item in self.items:
             if isinstance(item.get("id"), str):
                 found.setdefault(item["id"], item)
         return found
+
+
+class BenchmarkItem(NamedTuple):
+    """One item of a benchmark, with its number from 0."""
+
+    number: int
+    value: Mapping[str, Any]
+    benchmark: Benchmark
 
 
 @dataclass(frozen=True)
