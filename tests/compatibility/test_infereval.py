@@ -688,6 +688,7 @@ def test_an_item_that_is_too_long(tmp_path: Path) -> None:
     report, found = check(EVALUATION, aggregate=BENCHMARK, max_line_bytes=100)
     assert report.exit_code == 1
     assert errors(found) == {"ES003"}
+    assert all("--max-line-bytes" in finding.message for finding in found)
 
 
 def test_a_folder_is_paired(tmp_path: Path) -> None:
@@ -943,3 +944,26 @@ def test_a_benchmark_beside_a_named_evaluation_is_its_own(tmp_path: Path) -> Non
     report, _ = check(path)
     assert report.runs[0].verdict == "incomplete"
     assert report.runs[0].aggregate is None
+
+
+def test_the_verdict_says_how_many_verdicts_were_compared(tmp_path: Path) -> None:
+    def said(**settings: Any) -> list[tuple[str, bool | None]]:
+        report, _ = check(changed, aggregate=BENCHMARK, **settings)
+        return [tuple(one) for one in report.runs[0].checked]
+
+    changed, document = tmp_path / "evaluation.json", json.loads(EVALUATION.read_bytes())
+    changed.write_text(json.dumps(document))
+    assert said() == [("6 of 6 verdicts compared with the response", True)]
+    assert said(ignore=["INF308"]) == [("no verdict compared with its response", None)]
+    document["items"][1]["samples"][0] |= {"provider_error": "503", "parsed_verdict": "abstain"}
+    changed.write_text(json.dumps(document))
+    assert said() == [("5 of 6 verdicts compared with the response", None)]
+    document["items"][1]["samples"][1]["raw_response"] = "GOOD"
+    changed.write_text(json.dumps(document))
+    assert said() == [("5 of 6 verdicts compared with the response", False)]
+    document["endorsement_config"]["verification_prompt_id"] = "my own"
+    changed.write_text(json.dumps(document))
+    assert said() == [("no verdict compared with its response", None)]
+    document["items"] = []
+    changed.write_text(json.dumps(document))
+    assert said() == []

@@ -12,10 +12,11 @@ from evalstream.formats.infereval.documents import ITEMS
 from evalstream.formats.infereval.rules.analysts import INF201, INF202
 from evalstream.formats.infereval.rules.evaluation import OF_ITEMS
 from evalstream.formats.infereval.rules.ids import INF208
+from evalstream.formats.infereval.rules.samples import answered
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.text import Text, read_item
-from evalstream.formats.infereval.views import Evaluation, Item
+from evalstream.formats.infereval.views import Evaluation, Item, objects
 from evalstream.model.finding import Violation
 from evalstream.model.text import counted
 from evalstream.parsing.array_splitter import ArrayError, Element
@@ -39,12 +40,14 @@ Placed = tuple[int, Violation]
 class ItemPass:
     """Checks items as they come, and notes their violations at once.
 
-    `count` is the number of items so far, `found` the indices of the benchmark's items among them.
+    `count` is the number of items so far, `found` the ids of the benchmark's items among them;
+    `samples` is the number of samples, and of `answered` ones the verdict stands beside a response.
     """
 
     def __init__(self, documents: DocumentCheck, evaluation: Evaluation) -> None:
         self.count = 0
         self.found: set[str] = set()
+        self.samples = self.answered = 0
         options = documents.options
         self._documents, self._evaluation = documents, evaluation
         self._depth = options.max_depth
@@ -119,6 +122,8 @@ class ItemPass:
             return False
         self._seen[digest] = self.count
         self.found.add(name)
+        self.samples += len(value["samples"])
+        self.answered += len(value["samples"])
         return True
 
     def _fast(self, element: Element) -> Any:
@@ -146,6 +151,8 @@ class ItemPass:
         verdicts = value.get("analyst_verdicts")
         if self._verdicts is None and isinstance(verdicts, list):
             self._verdicts = len(verdicts)
+        self.samples += sum(1 for _ in objects(value.get("samples")))
+        self.answered += sum(1 for _ in answered(value))
         if not is_valid or not is_sound(value, self._evaluation):
             item = Item(self.count, value, self._evaluation, self._verdicts)
             for check in _CHECKS:

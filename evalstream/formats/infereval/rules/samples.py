@@ -117,17 +117,22 @@ def _other_verdict(item: Item) -> Iterator[Violation]:
     read = item.evaluation.reading
     if read is None:
         return
-    for index, sample in objects(item.value.get("samples")):
-        response, verdict = sample.get("raw_response"), sample.get("parsed_verdict")
-        if not isinstance(response, str) or verdict not in VERDICTS:
-            continue
-        if sample.get("provider_error") is not None:
-            continue
+    for index, response, verdict in answered(item.value):
         said = read(response)
         if said != verdict:
             message = f"the response says {said}, and parsed_verdict is {verdict}"
             place = f"/samples/{index}/parsed_verdict"
             yield INF308.violation(message, pointer=place, expected=said, found=verdict)
+
+
+def answered(item: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
+    """Yield the index, response and verdict of each sample whose call did not fail."""
+    for index, sample in objects(item.get("samples")):
+        response, verdict = sample.get("raw_response"), sample.get("parsed_verdict")
+        if not isinstance(response, str) or not isinstance(verdict, str):
+            continue
+        if verdict in VERDICTS and sample.get("provider_error") is None:
+            yield index, response, verdict
 
 
 def _has_text(sample: Mapping[str, Any]) -> bool:
