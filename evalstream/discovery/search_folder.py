@@ -110,8 +110,22 @@ class _Search:
         """Collect the documents of other formats; they decide the kind of other files."""
         for file in self._tree.of_kind(peek.DOCUMENT):
             look = file.look
-            if look is not None and self._is_document(look) and self._pairing.speaks(file):
+            if look is None or not self._is_document(look) or not self._pairing.speaks(file):
+                continue
+            if not self._is_kept(file, look):
                 self._gather_one(file, look.detail or "")
+
+    def _is_kept(self, file: KnownFile, look: peek.AggregatePeek) -> bool:
+        """Tell whether the format of the whole folder checks a document of another format.
+
+        Results of a harness that lie beside their samples go with these.
+        """
+        if self._whole is None or look.detail not in self._whole.kept_documents:
+            return False
+        name = _format_of(look)
+        of_rows = [kind for kind, place in FORMATS[name].places.items() if place == "rows"]
+        beside = tuple(f"{name} {kind}" for kind in of_rows)
+        return not self._holds_any(os.path.dirname(file.path), beside)
 
     def _gather_one(self, file: KnownFile, detail: str) -> None:
         name, kind = detail.split(" ", maxsplit=1)
@@ -166,7 +180,7 @@ class _Search:
         if not is_json_name(file.path):
             return False
         if look.kind == peek.DOCUMENT:
-            return _format_of(look) == whole.name
+            return _format_of(look) == whole.name or look.detail in whole.kept_documents
         if look.kind == peek.LOG:
             return (look.detail or "").startswith(tuple(whole.kept_logs))
         folders = [os.path.basename(self._place.root), *file.path.split("/")[:-1]]

@@ -254,6 +254,9 @@ class FolderFormat(Format, Protocol):
     kept_logs: ClassVar[Sequence[str]] = ()
     """The harnesses whose logs are documents of the format."""
 
+    kept_documents: ClassVar[Sequence[str]] = ()
+    """Documents of other formats that are documents of this one in its folders, as `FORMAT KIND`."""
+
     def kind_of_folder(self, folders: Sequence[str]) -> str | None:
         """Return the kind of the documents in a folder, by the names of the folders above them."""
 

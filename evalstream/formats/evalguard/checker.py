@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.base import Detector, other_formats
@@ -14,18 +14,36 @@ from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
     Reading,
     bytes_of,
+    in_one,
     is_of_another,
     possible_kinds,
     read,
     unread,
 )
-from evalstream.formats.evalguard.documents import NAME, REPORT, VERSION, schema_name, stem_of
-from evalstream.formats.evalguard.files import File, files_of, nothing_in
+from evalstream.formats.evalguard.documents import (
+    NAME,
+    REPORT,
+    VERSION,
+    kind_of_folder,
+    schema_name,
+    stem_of,
+)
+from evalstream.formats.evalguard.files import File, beside_config, files_of, nothing_in
+from evalstream.formats.evalguard.report import is_of_harness
 from evalstream.formats.evalguard.rules import documents, scores
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
+from evalstream.formats.evalguard.rules.layouts import misnamed
 from evalstream.formats.evalguard.rules.scores import EVG401
 from evalstream.formats.evalguard.shapes import conformed, true_pointer
-from evalstream.formats.evalguard.views import REFERRING, Document, Folder, Subject
+from evalstream.formats.evalguard.views import (
+    LAYOUT_OF_KIND,
+    LAYOUTS,
+    POLICIES,
+    REFERRING,
+    Document,
+    Folder,
+    Subject,
+)
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
@@ -35,14 +53,25 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
-from evalstream.rules.inputs import ES001, ES005
+from evalstream.model.text import counted
+from evalstream.rules.inputs import ES001, ES005, ES007
 
 _RULES: Final = (*documents.RULES, *scores.RULES)
 _MEASURED: Final = re.compile(r"/results/[0-9]+/[^/]+/value")
 UNKNOWN: Final = (
-    "neither its folder nor its members show a task, metric, threshold or report of EvalGuard, "
+    "neither its folder nor its members show a document of EvalGuard, "
     f"so that it was not checked; {other_formats()}"
 )
+
+_TASKS_ALONE: Final = (
+    "the layout was not shown: tasks without metrics fit only the one with policies; name the "
+    "folder of the policies, too"
+)
+_SCHEMA_SIGNS: Final = frozenset({"$schema", "openapi"})
+"""Members of which a schema has one; a description of an API contains schemas."""
+
+_NAMED: Final = 5
+"""How many folders are named that were not checked."""
 
 NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {other_formats()}"
 
@@ -120,15 +149,40 @@ class _Check:
             self._documents.note(ES005.violation(NO_DOCUMENT))
             self._documents.cannot(NO_DOCUMENT)
         progress.end()
-        summary = self._documents.closed(rows=len(documents), version=VERSION)
+        self._note_beside()
+        layout = LAYOUTS[self._folder.layouts]
+        version = VERSION if layout is None else f"{VERSION} ({layout})"
+        summary = self._documents.closed(rows=len(documents), version=version)
         if self._leaves_open(documents):
             summary.leave_open()
+        elif layout == POLICIES and POLICIES not in self._folder.shown:
+            summary.leave_open(_TASKS_ALONE)
         return summary
+
+    def _note_beside(self) -> None:
+        """Say which folders of a project are not checked."""
+        for path in self._folders():
+            names = beside_config(path, self._options.exclude)
+            if names:
+                which = ", ".join(map(printable, names[:_NAMED]))
+                more = ", …" if len(names) > _NAMED else ""
+                message = (
+                    f"{counted(len(names), 'folder')} beside config, reports and schemas "
+                    f"{'was' if len(names) == 1 else 'were'} not checked: {which}{more}"
+                )
+                violation = ES007.violation(message, severity=Severity.INFO)
+                self._documents.note(violation, printable(path))
+
+    def _folders(self) -> Iterator[str]:
+        """Yield the folders that were named."""
+        for path in (self._run.rows, self._run.aggregate, *self._run.beside):
+            if path and path != STDIN and not is_remote(path) and os.path.isdir(path):
+                yield path
 
     def _files(self) -> Iterator[File]:
         """Yield every file once."""
         seen: set[str] = set()
-        for path in (self._run.rows, self._run.aggregate):
+        for path in (self._run.rows, self._run.aggregate, *self._run.beside):
             for file in files_of(path, self._options.exclude) if path is not None else ():
                 is_local = file.path != STDIN and not is_remote(file.path)
                 true_path = os.path.realpath(file.path) if is_local else file.path
@@ -138,8 +192,7 @@ class _Check:
 
     def _is_followed(self, documents: list[Document]) -> bool:
         """Return whether references lead to documents that were named, too."""
-        named = [self._run.rows, self._run.aggregate]
-        is_folder = any(path and path != STDIN and os.path.isdir(path) for path in named)
+        is_folder = any(True for _ in self._folders())
         beyond_reports = any(document.kind != REPORT for document in documents)
         unread = any(stems for kind, stems in self._folder.unread.items() if kind != REPORT)
         return (is_folder or self._run.aggregate is not None) and (beyond_reports or unread)
@@ -173,10 +226,12 @@ class _Check:
             reading = read(file, text, self._options.max_depth)
         except CannotCheck as error:
             return self._not_read(file, ES001.violation(f"cannot be read: {error}"), str(error))
-        if file.is_schema and reading.value is not None and "$schema" in reading.value:
-            message = "a JSON Schema, not a document; not checked"
-            violation = EVG101.violation(message, severity=Severity.INFO)
-            return _Read(name, reading._replace(violations=[(violation, None)]), None)
+        if reading.value is not None and _is_schema(file, reading.value):
+            message = "a schema, not a document; not checked"
+            violations = [EVG101.violation(message, severity=Severity.INFO)]
+            violations += misnamed(file.path, is_nested=bool(file.folders))
+            placed = [(one, None) for one in violations]
+            return _Read(name, reading._replace(violations=[*placed]), None)
         return self._document(file, name, reading)
 
     def _document(self, file: File, name: str, reading: Reading) -> _Read:
@@ -204,6 +259,9 @@ class _Check:
         """Remember what an unread file may define, so that it is not reported as missing."""
         for kind in possible_kinds(reading):
             self._folder.unread[kind].add(stem_of(file.path))
+        layout = LAYOUT_OF_KIND.get(reading.kind or "")
+        if layout is not None:
+            self._folder.unread_layouts.add(layout)
 
     def _bytes(self, file: File) -> bytes | None:
         """Return the bytes of a file, or None after noting why they cannot be read."""
@@ -227,7 +285,8 @@ class _Check:
 
     def _record(self, one: _Read) -> None:
         """Note the violations of a file."""
-        for violation, line in one.reading.violations:
+        of_harness = one.document is not None and is_of_harness(one.document)
+        for violation, line in in_one(one.reading) if of_harness else one.reading.violations:
             self._documents.note(violation, one.name, line)
         if one.document is None:
             return
@@ -244,7 +303,10 @@ class _Check:
         """Yield the violations of the schema, except where another rule says more."""
         kind, value = document.kind, dict(document.value)
         shape = conformed(kind, value)
-        for violation in self._documents.schema_violations(schema_name(kind), shape, EVG101.code):
+        if kind == REPORT and is_of_harness(document):
+            return
+        schema = schema_name(self._folder.schema(document))
+        for violation in self._documents.schema_violations(schema, shape, EVG101.code):
             if violation.keyword == "anyOf":
                 continue  # EVG102 reports a range without limits
             place = true_pointer(kind, value, violation.pointer)
@@ -260,6 +322,13 @@ class _Check:
         for violation in violations:
             if violation.code == EVG502.code or violation.pointer not in leaving:
                 yield violation
+
+
+def _is_schema(file: File, value: dict[str, Any]) -> bool:
+    """Tell whether a file holds a schema: by its name, and by its members among documents."""
+    return file.is_schema and bool(
+        _SCHEMA_SIGNS & value.keys() or kind_of_folder(file.folders) is None
+    )
 
 
 _REFERENCES: Final = frozenset(

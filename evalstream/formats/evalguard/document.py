@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from evalstream.engine.harness_logs import FOREIGN, LM_EVAL
 from evalstream.formats.base import Detector
 from evalstream.formats.evalguard.documents import (
     JSON_ENDING,
+    KEPT_DOCUMENT,
     KINDS,
     NAME,
     kind_of_folder,
     kind_of_members,
     likely_kind,
-    schema_name,
 )
 from evalstream.formats.evalguard.files import File
 from evalstream.formats.evalguard.rules.documents import EVG101
-from evalstream.formats.evalguard.shapes import with_shapes
 from evalstream.io.beginning import Beginning
 from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
 from evalstream.model.finding import Excerpt, Severity, Violation
-from evalstream.model.text import with_article
+from evalstream.model.text import counted, with_article
 from evalstream.parsing.json import UTF8_MARK, fast, type_name
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.peek import PEEK_BYTES
-from evalstream.parsing.schema_files import builtin_schema
 from evalstream.parsing.strict_json import SyntaxIssue
 from evalstream.parsing.yaml import INVALID, NOWHERE, OLDER, Yaml, line_at, read_yaml
 from evalstream.parsing.yaml_scalars import Mark, settle
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES109, explain, read_object
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES109, explain, read_object
 
 LARGEST_DOCUMENT: Final = 32 << 20
 """The largest size of a JSON document in bytes; all are held in memory at once."""
@@ -102,7 +101,8 @@ def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
     whole = Beginning(file.path, text[:PEEK_BYTES], lambda: text)
     kind = detect(whole)
     if kind is not None:
-        is_kept = kind.format == FOREIGN and kind.document.startswith(LM_EVAL)
+        is_log = kind.format == FOREIGN and kind.document.startswith(LM_EVAL)
+        is_kept = is_log or f"{kind.format} {kind.document}" == KEPT_DOCUMENT
         return kind.format != NAME and not is_kept
     found = whole.document
     return _kind(file, found if isinstance(found, dict) else None) is None
@@ -150,8 +150,7 @@ def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
         violations.append((_no_object(seen), seen.mark.line))
         return Reading(_kind(file, None), None, seen.mark, violations)
     kind = _kind(file, seen.value)
-    schema = {} if kind is None else with_shapes(kind, builtin_schema(schema_name(kind)))
-    value, issues = settle(seen.value, seen.mark, schema)
+    value, issues = settle(seen.value, seen.mark)
     violations += [(_violation(issue), line) for issue, line in issues]
     replaced = frozenset(issue.pointer for issue, _ in issues)
     return Reading(kind, value, seen.mark, violations, replaced)
@@ -194,3 +193,26 @@ def unread(file: File, violations: list[PlacedFault]) -> Reading:
 def possible_kinds(reading: Reading) -> tuple[str, ...]:
     """Return the possible kinds of a document that was not read."""
     return KINDS if reading.kind is None else (reading.kind,)
+
+
+def in_one(reading: Reading) -> Iterator[PlacedFault]:
+    """Yield the violations of raw harness output, those of values that are not finite as one.
+
+    The harness writes NaN for what it could not compute, such as the mean of no samples.
+    """
+    count = 0
+    for violation, line in reading.violations:
+        if violation.code == ES108.code and (violation.pointer or "").startswith(_RESULTS):
+            count += 1
+        else:
+            yield violation, line
+    if count:
+        verb = "is" if count == 1 else "are"
+        message = f"{counted(count, 'value')} {verb} not finite, so that no range can contain them"
+        yield (
+            EVG101.violation(message, pointer="/results", severity=Severity.WARNING),
+            reading.line("/results"),
+        )
+
+
+_RESULTS: Final = "/results/"

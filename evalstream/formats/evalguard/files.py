@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from evalstream.formats.base import other_formats
-from evalstream.formats.evalguard.documents import ENDINGS, SCHEMA_ENDING, is_document_name, stem_of
+from evalstream.formats.evalguard.documents import (
+    ENDINGS,
+    SCHEMA_ENDING,
+    is_document_name,
+    kind_of_folder,
+    stem_of,
+)
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.file_names import Exclusion
 from evalstream.io.remote import is_remote
@@ -15,6 +21,12 @@ from evalstream.model.run import STDIN
 
 NOT_OURS: Final = f"documents of EvalGuard end in {', '.join(ENDINGS)}; {other_formats()}"
 EMPTY: Final = f"no file in the folder has an ending of EvalGuard's ({', '.join(ENDINGS)})"
+
+
+CONFIG: Final = "config"
+SCHEMAS: Final = "schemas"
+_OF_A_PROJECT: Final = (CONFIG, "reports", SCHEMAS)
+"""The folders of a project that belong to EvalGuard (its own repository is laid out so)."""
 
 
 class File(NamedTuple):
@@ -34,8 +46,8 @@ class File(NamedTuple):
 
     @property
     def is_schema(self) -> bool:
-        """Whether the file is a schema by its name."""
-        return stem_of(self.path).endswith(SCHEMA_ENDING)
+        """Whether the file is a schema by its name or its folder."""
+        return stem_of(self.path).endswith(SCHEMA_ENDING) or SCHEMAS in (self.root, *self.folders)
 
 
 def files_of(path: str, exclude: Iterable[str] = ()) -> Iterator[File]:
@@ -60,10 +72,38 @@ def nothing_in(path: str) -> str | None:
     return None if is_stream or is_missing or is_document_name(named) else NOT_OURS
 
 
+def beside_config(folder: str, exclude: Iterable[str] = ()) -> list[str]:
+    """Return the names of the folders in a project that do not belong to EvalGuard.
+
+    A folder is a project if its folder `config` has one for a kind of document. Others beside it,
+    such as those of a program and its tests, may hold documents that are not part of it. Raises no
+    error: what cannot be listed has no such folders.
+    """
+    try:
+        with os.scandir(os.path.join(folder, CONFIG)) as entries:
+            is_project = any(kind_of_folder((one.name,)) and _is_folder(one) for one in entries)
+        if not is_project:
+            return []
+        exclusion = Exclusion(exclude)
+        with os.scandir(folder) as entries:
+            names = sorted(one.name for one in entries if _is_folder(one))
+    except OSError:
+        return []
+    return [
+        name
+        for name in names
+        if name not in _OF_A_PROJECT
+        and not name.startswith(".")
+        and kind_of_folder((name,)) is None
+        and not exclusion.covers(name)
+    ]
+
+
 def _files_below(folder: str, exclude: Iterable[str]) -> Iterator[File]:
     """Walk through a folder, without hidden names and without following links out of it."""
     inside, exclusion = FolderBoundary(folder), Exclusion(exclude)
     root = os.path.basename(inside.real)
+    others = set(beside_config(folder))
     waiting = [""]
     while waiting:
         below = waiting.pop()
@@ -81,6 +121,8 @@ def _files_below(folder: str, exclude: Iterable[str]) -> Iterator[File]:
         for name, is_link, is_folder in found:
             path = f"{below}/{name}" if below else name
             if name.startswith(".") or exclusion.covers(path):
+                continue
+            if path in others:
                 continue
             if is_folder:
                 folders.append(path)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstream.formats.evalguard.documents import METRIC, REPORT, TASK, THRESHOLD
+from evalstream.formats.evalguard.documents import GUARDRAIL, POLICY, REPORT, TASK, THRESHOLD
 from evalstream.formats.evalguard.report import results_of, tasks_of
-from evalstream.formats.evalguard.views import Document, listed
+from evalstream.formats.evalguard.views import Document, listed, tables_of
 from evalstream.parsing.json import pointer
 
 _SEPARATOR: Final = re.compile(r"[/\\]")
@@ -61,18 +61,31 @@ def climbs(path: str, depth: int) -> bool:
 def _ids(document: Document) -> Iterator[tuple[str, str]]:
     """Yield every id in a document, its own and those of others."""
     value = document.value
-    if document.kind in (TASK, METRIC):
+    if document.kind not in (THRESHOLD, REPORT):
         yield from _texts(value.get("id"), ("id",))
     if document.kind == TASK:
         for index, name in enumerate(listed(value.get("metrics"))):
             yield from _texts(name, ("metrics", index))
     if document.kind == THRESHOLD:
         yield from _texts(value.get("task"), ("task",))
-        thresholds = value.get("thresholds")
-        for name in thresholds if isinstance(thresholds, dict) else ():
-            yield pointer(("thresholds", name)), name
+    for table in tables_of(document):
+        if document.kind == POLICY and table.task is not None:
+            yield pointer(table.path), table.task
+        for name in table.metrics:
+            yield pointer((*table.path, name)), name
+    if document.kind == GUARDRAIL:
+        yield from _ids_of_guardrail(document)
     if document.kind == REPORT:
         yield from _ids_of_report(document)
+
+
+def _ids_of_guardrail(document: Document) -> Iterator[tuple[str, str]]:
+    for index, target in enumerate(listed(document.value.get("targets"))):
+        if isinstance(target, dict):
+            for member in ("task", "model"):
+                yield from _texts(target.get(member), ("targets", index, member))
+            for number, name in enumerate(listed(target.get("metrics"))):
+                yield from _texts(name, ("targets", index, "metrics", number))
 
 
 def _ids_of_report(document: Document) -> Iterator[tuple[str, str]]:

@@ -58,6 +58,11 @@ class Reported(NamedTuple):
         """The metric's id; lm-evaluation-harness appends the name of a filter to it."""
         return self.name.partition(",")[0]
 
+    @property
+    def place(self) -> str:
+        """The pointer of the number itself; raw output has no object around it."""
+        return self.pointer if "," in self.name else f"{self.pointer}/value"
+
 
 def is_flat(item: Any) -> bool:
     """Return whether a task of a report has its properties without a name around them.
