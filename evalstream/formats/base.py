@@ -255,13 +255,17 @@ class FolderFormat(Format, Protocol):
     """The harnesses whose logs are documents of the format."""
 
     kept_documents: ClassVar[Sequence[str]] = ()
-    """Documents of other formats that are documents of this one in its folders, as `FORMAT KIND`."""
+    """Documents of other formats that are its own in its folders, as `FORMAT KIND`."""
 
     def kind_of_folder(self, folders: Sequence[str]) -> str | None:
         """Return the kind of the documents in a folder, by the names of the folders above them."""
 
     def files(self, path: str) -> Iterator[str]:
         """Iterate over the files that a path stands for."""
+
+    def together(self, folders: Sequence[str], /) -> Iterator[Sequence[str]]:
+        """Group folders that were named in one call: those of a group are checked as one."""
+        return ((folder,) for folder in folders)
 
 
 AnyFormat = RowFormat | PairedFormat | FolderFormat

@@ -93,6 +93,17 @@ def line_at(mark: Mark, path: str | None) -> int | None:
     """
     if path is None:
         return None
+    return _nearest(mark, path)[0].line or None
+
+
+def spelling_at(mark: Mark, path: str) -> str | None:
+    """Return the text of the number at a JSON Pointer if JSON would write it differently."""
+    found, is_exact = _nearest(mark, path)
+    return found.spelling if is_exact else None
+
+
+def _nearest(mark: Mark, path: str) -> tuple[Mark, bool]:
+    """Return the mark of the node at a JSON Pointer, or of the nearest node around it."""
     for step in path.split("/")[1:]:
         inner, key = mark.inner, step.replace("~1", "/").replace("~0", "~")
         if isinstance(inner, list):
@@ -101,9 +112,9 @@ def line_at(mark: Mark, path: str | None) -> int | None:
         else:
             found = (inner or {}).get(key)
         if found is None:
-            break
+            return mark, False
         mark = found
-    return mark.line or None
+    return mark, True
 
 
 def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:

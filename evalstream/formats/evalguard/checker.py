@@ -19,16 +19,20 @@ from evalstream.formats.evalguard.document import (
     possible_kinds,
     read,
     unread,
+    with_spelling,
 )
 from evalstream.formats.evalguard.documents import (
+    METRIC,
     NAME,
     REPORT,
+    TASK,
     VERSION,
     kind_of_folder,
     schema_name,
     stem_of,
 )
 from evalstream.formats.evalguard.files import File, beside_config, files_of, nothing_in
+from evalstream.formats.evalguard.named_folders import kind_of_part
 from evalstream.formats.evalguard.report import is_of_harness
 from evalstream.formats.evalguard.rules import documents, scores
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
@@ -50,7 +54,7 @@ from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
+from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import counted
@@ -142,6 +146,7 @@ class _Check:
         self._folder.followed = self._is_followed(documents)
         for document in documents:
             self._folder.add(document)
+        self._folder.left_out = self._left_out(read_files)
         for one in read_files:
             STOPPING.check()
             self._record(one)
@@ -153,11 +158,22 @@ class _Check:
         layout = LAYOUTS[self._folder.layouts]
         version = VERSION if layout is None else f"{VERSION} ({layout})"
         summary = self._documents.closed(rows=len(documents), version=version)
+        if self._run.beside:
+            text = f"together with {', '.join(map(printable, self._run.beside))}"
+            summary.checked = (Checked(text, True),)
         if self._leaves_open(documents):
-            summary.leave_open()
+            summary.leave_open(self._unresolved())
         elif layout == POLICIES and POLICIES not in self._folder.shown:
             summary.leave_open(_TASKS_ALONE)
         return summary
+
+    def _unresolved(self) -> str | None:
+        """Return which references were not looked up; warnings say it of single documents."""
+        kinds = sorted(self._folder.left_out)
+        if not kinds:
+            return None
+        what = " and ".join(f"{kind}s" for kind in kinds)
+        return f"references to {what} were not looked up; name their folders, too"
 
     def _note_beside(self) -> None:
         """Say which folders of a project are not checked."""
@@ -173,17 +189,21 @@ class _Check:
                 violation = ES007.violation(message, severity=Severity.INFO)
                 self._documents.note(violation, printable(path))
 
+    def _named(self) -> Iterator[str]:
+        """Yield what was named."""
+        return filter(None, (self._run.rows, self._run.aggregate, *self._run.beside))
+
     def _folders(self) -> Iterator[str]:
         """Yield the folders that were named."""
-        for path in (self._run.rows, self._run.aggregate, *self._run.beside):
-            if path and path != STDIN and not is_remote(path) and os.path.isdir(path):
+        for path in self._named():
+            if path != STDIN and not is_remote(path) and os.path.isdir(path):
                 yield path
 
     def _files(self) -> Iterator[File]:
         """Yield every file once."""
         seen: set[str] = set()
-        for path in (self._run.rows, self._run.aggregate, *self._run.beside):
-            for file in files_of(path, self._options.exclude) if path is not None else ():
+        for path in self._named():
+            for file in files_of(path, self._options.exclude):
                 is_local = file.path != STDIN and not is_remote(file.path)
                 true_path = os.path.realpath(file.path) if is_local else file.path
                 if true_path not in seen or file.leaves:
@@ -197,14 +217,30 @@ class _Check:
         unread = any(stems for kind, stems in self._folder.unread.items() if kind != REPORT)
         return (is_folder or self._run.aggregate is not None) and (beyond_reports or unread)
 
+    def _left_out(self, read_files: list[_Read]) -> frozenset[str]:
+        """Return the kinds that documents refer to, but that the call leaves out.
+
+        A folder named after a kind of document is a part of a configuration; what is in its other
+        parts is not known.
+        """
+        if not self._folder.followed or not all(map(kind_of_part, self._named())):
+            return frozenset()
+        kinds = {one.reading.kind for one in read_files}
+        return frozenset() if None in kinds else frozenset({TASK, METRIC} - kinds)
+
     def _leaves_open(self, documents: list[Document]) -> bool:
         """Return whether an enabled rule needs references that were not looked up."""
-        if self._folder.followed or not self._enabled & _REFERENCES:
+        if not self._enabled & _REFERENCES:
+            return False
+        left_out = self._folder.left_out
+        if self._folder.followed and not left_out:
             return False
         return any(
             document.value.get(member)
             for document in documents
             for member in REFERRING.get(document.kind, ())
+            # Tasks refer to metrics alone.
+            if document.kind != TASK or not self._folder.followed or METRIC in left_out
         )
 
     def _read(self, file: File) -> _Read | None:
@@ -290,7 +326,7 @@ class _Check:
             self._documents.note(violation, one.name, line)
         if one.document is None:
             return
-        violations = [*self._schema_violations(one.document)]
+        violations = [*self._schema_violations(one.document, one.reading)]
         subject = Subject(one.document, self._folder)
         for rule in _RULES:
             if rule.record is not None:
@@ -299,7 +335,7 @@ class _Check:
             if violation.pointer not in one.reading.replaced:
                 self._documents.note(violation, one.name, one.reading.line(violation.pointer))
 
-    def _schema_violations(self, document: Document) -> Iterator[Violation]:
+    def _schema_violations(self, document: Document, reading: Reading) -> Iterator[Violation]:
         """Yield the violations of the schema, except where another rule says more."""
         kind, value = document.kind, dict(document.value)
         shape = conformed(kind, value)
@@ -312,7 +348,8 @@ class _Check:
             place = true_pointer(kind, value, violation.pointer)
             is_measured = kind == REPORT and _MEASURED.fullmatch(place or "") is not None
             code = EVG401.code if is_measured else violation.code
-            yield violation._replace(pointer=place, code=code)
+            violation = violation._replace(pointer=place, code=code)  # noqa: PLW2901
+            yield with_spelling(violation, reading)
 
     def _without_repeats(self, violations: list[Violation]) -> Iterator[Violation]:
         """Report a path that leads out of the folder only as that, not also as an unknown id."""

@@ -24,11 +24,11 @@ from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
 from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.model.text import counted, with_article
-from evalstream.parsing.json import UTF8_MARK, fast, type_name
+from evalstream.parsing.json import UTF8_MARK, fast, shorten, type_name
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.peek import PEEK_BYTES
 from evalstream.parsing.strict_json import SyntaxIssue
-from evalstream.parsing.yaml import INVALID, NOWHERE, OLDER, Yaml, line_at, read_yaml
+from evalstream.parsing.yaml import INVALID, NOWHERE, OLDER, Yaml, line_at, read_yaml, spelling_at
 from evalstream.parsing.yaml_scalars import Mark, settle
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES109, explain, read_object
 
@@ -193,6 +193,20 @@ def unread(file: File, violations: list[PlacedFault]) -> Reading:
 def possible_kinds(reading: Reading) -> tuple[str, ...]:
     """Return the possible kinds of a document that was not read."""
     return KINDS if reading.kind is None else (reading.kind,)
+
+
+def with_spelling(violation: Violation, reading: Reading) -> Violation:
+    """Return the violation of a number that should be a string with how the number is written."""
+    if violation.keyword != "type" or violation.expected != _STRING or violation.pointer is None:
+        return violation
+    spelling = spelling_at(reading.mark, violation.pointer)
+    if spelling is None:
+        return violation
+    message = f"{violation.message}; YAML 1.2 reads {shorten(spelling)} as a number, so quote it"
+    return violation._replace(message=message)
+
+
+_STRING: Final = {"type": "string"}
 
 
 def in_one(reading: Reading) -> Iterator[PlacedFault]:

@@ -147,9 +147,17 @@ def likely_kind(keys: Set[str]) -> str | None:
 def recognised(file: Beginning) -> str | None:
     """Return the kind of a file of this format, or None if it may be another file."""
     if is_yaml_name(file.name):
-        return kind_of_members(yaml_members(file))
+        members = yaml_members(file)
+        return kind_of_members(members) or _kind_in_folder(file.name, members)
     is_ours = not file.name or file.name.lower().endswith(JSON_ENDING)
     return _kind_of_json(file.seen) if is_ours else None
+
+
+def _kind_in_folder(path: str, keys: Set[str]) -> str | None:
+    """Return the kind of a task without metrics, which only its folder and its members show."""
+    folder = os.path.basename(os.path.dirname(os.path.abspath(path)))
+    is_task = kind_of_folder((folder,)) == TASK and {"id", "name"} <= keys <= _MEMBERS[TASK]
+    return TASK if is_task else None
 
 
 def yaml_members(file: Beginning) -> frozenset[str]:

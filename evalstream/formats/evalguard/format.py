@@ -52,6 +52,11 @@ class EvalGuardFormat(FolderFormat):
 
         return (file.path for file in files_of(path))
 
+    def together(self, folders: Sequence[str], /) -> Iterator[Sequence[str]]:
+        from evalstream.formats.evalguard.named_folders import together
+
+        return together(folders)
+
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         from evalstream.formats.evalguard.checker import find
 

@@ -88,7 +88,8 @@ class Folder:
     the first. `unread` holds the stems of documents that could not be read, so that nothing is
     reported as missing that they may define, and `unread_layouts` the layouts that such documents
     show by their folders. `shown` has the documents that show a layout, by layout. Without
-    `followed` there is only one document, whose references cannot be looked up.
+    `followed` there is only one document, whose references cannot be looked up. `left_out` has the
+    kinds of document that the call does not name, so that no reference to them can be looked up.
     """
 
     followed: bool = True
@@ -96,6 +97,7 @@ class Folder:
         default_factory=lambda: {kind: {} for kind in KINDS}
     )
     unread: dict[str, set[str]] = field(default_factory=lambda: {kind: set() for kind in KINDS})
+    left_out: frozenset[str] = frozenset()
     shown: dict[str, list[Document]] = field(default_factory=dict)
     unread_layouts: set[str] = field(default_factory=set)
     _listed: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -145,7 +147,7 @@ class Folder:
 
     def knows(self, kind: str, name: str) -> bool:
         """Return whether an id belongs to a document, or may belong to one that was not read."""
-        return name in self.owners[kind] or name in self.unread[kind]
+        return kind in self.left_out or name in self.owners[kind] or name in self.unread[kind]
 
     def lists(self, task: str, metric: str) -> bool:
         """Return whether a task lists a metric; one that is unknown or lists none may have it."""
