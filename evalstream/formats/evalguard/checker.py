@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
@@ -58,6 +59,7 @@ from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import counted
+from evalstream.model.uninterrupted import without_collector
 from evalstream.rules.inputs import ES001, ES005, ES007
 
 _RULES: Final = (*documents.RULES, *scores.RULES)
@@ -73,6 +75,9 @@ _TASKS_ALONE: Final = (
 )
 _SCHEMA_SIGNS: Final = frozenset({"$schema", "openapi"})
 """Members of which a schema has one; a description of an API contains schemas."""
+
+_FOLDERS: Final = 1024
+"""How many folders are remembered with their true paths."""
 
 _NAMED: Final = 5
 """How many folders are named that were not checked."""
@@ -116,7 +121,9 @@ def check(
 
     `detect` recognises files of all formats, since a folder may hold others as well.
     """
-    return _Check(run, options, show, detect).summary(progress)
+    # Documents have no cycles, and the collector would look through all of them again and again.
+    with without_collector():
+        return _Check(run, options, show, detect).summary(progress)
 
 
 class _Check:
@@ -202,10 +209,15 @@ class _Check:
     def _files(self) -> Iterator[File]:
         """Yield every file once."""
         seen: set[str] = set()
+        real_folder = lru_cache(maxsize=_FOLDERS)(os.path.realpath)
         for path in self._named():
             for file in files_of(path, self._options.exclude):
-                is_local = file.path != STDIN and not is_remote(file.path)
-                true_path = os.path.realpath(file.path) if is_local else file.path
+                true_path = file.path
+                if file.is_found and not file.is_link:
+                    folder, name = os.path.split(file.path)
+                    true_path = f"{real_folder(folder)}/{name}"
+                elif file.path != STDIN and not is_remote(file.path):
+                    true_path = os.path.realpath(file.path)
                 if true_path not in seen or file.leaves:
                     seen.add(true_path)
                     yield file

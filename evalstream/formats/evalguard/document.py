@@ -28,8 +28,18 @@ from evalstream.parsing.json import UTF8_MARK, fast, shorten, type_name
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.peek import PEEK_BYTES
 from evalstream.parsing.strict_json import SyntaxIssue
-from evalstream.parsing.yaml import INVALID, NOWHERE, OLDER, Yaml, line_at, read_yaml, spelling_at
-from evalstream.parsing.yaml_scalars import Mark, settle
+from evalstream.parsing.yaml import (
+    INVALID,
+    NOWHERE,
+    OLDER,
+    Marks,
+    Yaml,
+    line_at,
+    marks_of,
+    read_yaml,
+    spelling_at,
+)
+from evalstream.parsing.yaml_scalars import settle
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES109, explain, read_object
 
 LARGEST_DOCUMENT: Final = 32 << 20
@@ -53,13 +63,13 @@ class Reading(NamedTuple):
 
     kind: str | None
     value: dict[str, Any] | None
-    mark: Mark
+    marks: Marks
     violations: list[PlacedFault]
     replaced: frozenset[str | None] = frozenset()
 
     def line(self, place: str | None) -> int | None:
         """Return the line of the node at a pointer."""
-        return line_at(self.mark, place)
+        return line_at(self.marks, place)
 
 
 def bytes_of(path: str, watch: Watch) -> bytes | None:
@@ -96,7 +106,7 @@ def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
     `detect` recognises files of all formats. Raw output of lm-evaluation-harness is a document,
     since EvalGuard keeps it as a report.
     """
-    if not file.is_found or is_yaml_name(file.path):
+    if not file.is_found or is_yaml_name(file.path) or file.is_schema:
         return False
     whole = Beginning(file.path, text[:PEEK_BYTES], lambda: text)
     kind = detect(whole)
@@ -120,40 +130,32 @@ def _is_sound_json(path: str, text: bytes) -> bool:
 
 def _read_json(file: File, text: bytes, max_depth: int) -> Reading:
     reading = read_object(text, max_depth, torn=False, noun="a document")
-    mark = _marks(text, max_depth) if reading.value is not None else NOWHERE
+    has_lines = reading.value is not None and len(text) <= LARGEST_PLACED
+    marks = marks_of(text, max_depth) if has_lines else NOWHERE
     violations: list[PlacedFault] = []
     for violation, line in reading.violations:
         if violation.code == ES109.code:
             violation = violation._replace(code=EVG101.code, keyword="type", pointer="")  # noqa: PLW2901
-        violations.append((violation, line or line_at(mark, violation.pointer)))
+        violations.append((violation, line or line_at(marks, violation.pointer)))
     kind = _kind(file, reading.value)
-    return Reading(kind, reading.value, mark, violations, reading.replaced)
-
-
-def _marks(text: bytes, max_depth: int) -> Mark:
-    """Return the positions in a JSON document, if it is valid YAML, too."""
-    if len(text) > LARGEST_PLACED:
-        return NOWHERE
-    try:
-        seen = read_yaml(text, max_depth)
-    except TooLarge:
-        return NOWHERE
-    return seen.mark if seen.readable else NOWHERE
+    return Reading(kind, reading.value, marks, violations, reading.replaced)
 
 
 def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
     seen = read_yaml(text, max_depth)
     violations = [(_violation(issue), issue.line) for issue in seen.issues]
     if not seen.readable:
-        return Reading(_kind(file, None), None, seen.mark, violations)
+        return Reading(_kind(file, None), None, seen.marks, violations)
     if not isinstance(seen.value, dict):
-        violations.append((_no_object(seen), seen.mark.line))
-        return Reading(_kind(file, None), None, seen.mark, violations)
+        violations.append((_no_object(seen), seen.marks.mark.line))
+        return Reading(_kind(file, None), None, seen.marks, violations)
     kind = _kind(file, seen.value)
-    value, issues = settle(seen.value, seen.mark)
+    if seen.is_plain:
+        return Reading(kind, seen.value, seen.marks, violations)
+    value, issues = settle(seen.value, seen.marks.mark)
     violations += [(_violation(issue), line) for issue, line in issues]
     replaced = frozenset(issue.pointer for issue, _ in issues)
-    return Reading(kind, value, seen.mark, violations, replaced)
+    return Reading(kind, value, seen.marks, violations, replaced)
 
 
 def _no_object(seen: Yaml) -> Violation:
@@ -199,7 +201,7 @@ def with_spelling(violation: Violation, reading: Reading) -> Violation:
     """Return the violation of a number that should be a string with how the number is written."""
     if violation.keyword != "type" or violation.expected != _STRING or violation.pointer is None:
         return violation
-    spelling = spelling_at(reading.mark, violation.pointer)
+    spelling = spelling_at(reading.marks, violation.pointer)
     if spelling is None:
         return violation
     message = f"{violation.message}; YAML 1.2 reads {shorten(spelling)} as a number, so quote it"

@@ -33,8 +33,9 @@ class File(NamedTuple):
     """A file to read: its path, and the folders between it and the named folder.
 
     `root` is the name of that folder, or the file's own name if the file was named. `leaves` says
-    that a link leads out of the folder; `incomplete_reason` says why the file could not be
-    examined. A file that `is_found` was not named, and may be of another format.
+    that a link leads out of the folder, `is_link` that it stays inside; `incomplete_reason` says
+    why the file could not be examined. A file that `is_found` was not named, and may be of another
+    format.
     """
 
     path: str
@@ -42,6 +43,7 @@ class File(NamedTuple):
     root: str
     leaves: bool = False
     is_found: bool = False
+    is_link: bool = False
     incomplete_reason: str | None = None
 
     @property
@@ -127,7 +129,7 @@ def _files_below(folder: str, exclude: Iterable[str]) -> Iterator[File]:
             if is_folder:
                 folders.append(path)
             elif is_link:
-                yield from _linked(inside, path, _file(place, name, parts, root))
+                yield from _linked(inside, path, _file(place, name, parts, root, is_link=True))
             elif is_document_name(name) and inside.has_file(path):
                 yield _file(place, name, parts, root)
         waiting.extend(reversed(folders))
@@ -149,8 +151,11 @@ def _linked(inside: FolderBoundary, path: str, file: File) -> Iterator[File]:
         yield file
 
 
-def _file(place: str, name: str, folders: tuple[str, ...], root: str) -> File:
-    return File(os.path.normpath(os.path.join(place, name)), folders, root, is_found=True)
+def _file(
+    place: str, name: str, folders: tuple[str, ...], root: str, *, is_link: bool = False
+) -> File:
+    path = f"{place}/{name}" if place not in ("", os.curdir) else name
+    return File(path, folders, root, is_found=True, is_link=is_link)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -22,7 +22,7 @@ from evalstream.formats.evalguard.documents import (
     TASK_DEFINITION,
     THRESHOLD,
 )
-from evalstream.parsing.json import pointer, text_or_none
+from evalstream.parsing.json import text_or_none
 
 REFERRING: Final = {
     TASK: ("metrics",),
@@ -103,6 +103,7 @@ class Folder:
     _listed: dict[str, frozenset[str]] = field(default_factory=dict)
     _ranges: dict[tuple[str, str], list[Ranges]] = field(default_factory=dict)
     _policies: list[Document] = field(default_factory=list)
+    _last: tuple[Document, list[TableRanges]] | None = None
 
     def add(self, document: Document) -> None:
         """Add a document."""
@@ -183,6 +184,17 @@ class Folder:
             self._ranges[task, metric] = [one for one in found if one.ranges]
         return self._ranges[task, metric]
 
+    def ranges_in(self, document: Document) -> list[TableRanges]:
+        """Return the ranges of each metric in a document, which several rules ask for in turn."""
+        if self._last is None or self._last[0] is not document:
+            found = [
+                TableRanges(table, metric, ranges_of(table, metric))
+                for table in tables_of(document)
+                for metric in table.metrics
+            ]
+            self._last = document, found
+        return self._last[1]
+
 
 class Subject(NamedTuple):
     """The subject of a rule: one document, among all documents."""
@@ -231,8 +243,18 @@ class Table(NamedTuple):
     metrics: Mapping[str, Any]
 
 
+class TableRanges(NamedTuple):
+    """The valid ranges of one metric in a table, in the order of their values."""
+
+    table: Table
+    metric: str
+    ranges: list[Range]
+
+
 def tables_of(document: Document) -> Iterator[Table]:
     """Yield the ranges in a threshold document or a policy, task by task."""
+    if document.kind not in (THRESHOLD, POLICY):
+        return
     thresholds = document.value.get("thresholds")
     if not isinstance(thresholds, dict):
         return
@@ -246,17 +268,19 @@ def tables_of(document: Document) -> Iterator[Table]:
 
 def ranges_of(table: Table, metric: str) -> list[Range]:
     """Return the valid ranges of a metric, in the order of their values."""
-    found = (_range(index, item) for index, item in enumerate(listed(table.metrics.get(metric))))
-    return sorted((one for one in found if one), key=lambda one: (one.low, one.high, one.number))
+    items = enumerate(listed(table.metrics.get(metric)))
+    found = [one for index, item in items if (one := _range(index, item)) is not None]
+    found.sort(key=lambda one: (one.low, one.high, one.number))
+    return found
 
 
-def raw_ranges(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every range that is an object, with its pointer."""
+def raw_ranges(document: Document) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield every range that is an object, with the path to it."""
     for table in tables_of(document):
         for metric, items in table.metrics.items():
             for index, item in enumerate(listed(items)):
                 if isinstance(item, dict):
-                    yield pointer((*table.path, metric, index)), item
+                    yield (*table.path, metric, index), item
 
 
 def is_legacy(item: Mapping[str, Any]) -> bool:
@@ -288,10 +312,9 @@ def _range(index: int, item: Any) -> Range | None:
     """Return a range with valid limits that is not empty, or None."""
     if not isinstance(item, dict):
         return None
-    bounds = [number_in(item[name]) for name in ("min", "max") if name in item]
-    if not bounds or None in bounds:
-        return None
     low, high = number_in(item.get("min")), number_in(item.get("max"))
+    if low is high is None or (low is None and "min" in item) or (high is None and "max" in item):
+        return None
     low = -math.inf if low is None else low
     high = math.inf if high is None else high
     impact = text_in(item, LEGACY_IMPACT if is_legacy(item) else "impact")

@@ -30,8 +30,9 @@ def _malformed(subject: views.Subject) -> Iterator[Violation]:
             yield from _identifier(place, name)
     if document.kind == documents.REPORT and is_of_harness(document):
         yield EVG101.violation(described(subject), pointer="", severity=Severity.INFO)
-    for place, item in views.raw_ranges(document):
+    for path, item in views.raw_ranges(document):
         if document.kind == documents.THRESHOLD and views.is_legacy(item):
+            place = pointer(path)
             message = f"{documents.LEGACY_IMPACT} in place of impact, as in early documents"
             yield EVG101.violation(
                 message,
@@ -73,16 +74,16 @@ def _identifier(place: str, name: str) -> Iterator[Violation]:
 
 
 def _empty_range(subject: views.Subject) -> Iterator[Violation]:
-    for place, item in views.raw_ranges(subject.document):
+    for path, item in views.raw_ranges(subject.document):
         if "min" not in item and "max" not in item:
             message = "the range has neither min nor max"
-            yield EVG102.violation(message, pointer=place, keyword="anyOf")
+            yield EVG102.violation(message, pointer=pointer(path), keyword="anyOf")
             continue
         low, high = views.number_in(item.get("min")), views.number_in(item.get("max"))
         if low is not None and high is not None and low >= high:
             word = "is" if low == high else "is above"
             message = f"min {word} max, so no value is in the range"
-            yield EVG102.violation(message, pointer=place, found=item)
+            yield EVG102.violation(message, pointer=pointer(path), found=item)
 
 
 def _paths_outside(subject: views.Subject) -> Iterator[Violation]:

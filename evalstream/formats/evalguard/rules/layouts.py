@@ -95,9 +95,11 @@ EVG208: Final = Rule(
     `schemas/v1/task.schema.yaml`.
 
     Bad:
-        schemas/1.0/task.schema.json
+        schemas/1.0/task.schema.yaml:
+          {"$schema": "http://json-schema.org/draft/2020-12/schema", "type": "object"}
 
     Good:
-        schemas/v1/task.schema.yaml
+        schemas/v1.0/task.schema.yaml:
+          {"$schema": "http://json-schema.org/draft/2020-12/schema", "type": "object"}
     """,
 )

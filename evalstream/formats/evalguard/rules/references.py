@@ -53,12 +53,15 @@ def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
         return
     for table in tables_of(document):
         for name in table.metrics:
-            place = pointer((*table.path, name))
+            severity = None
             if not folder.knows(METRIC, name):
-                yield EVG203.violation(f"no metric document has the id {name}", pointer=place)
+                message = f"no metric document has the id {name}"
             elif table.task is not None and not folder.lists(table.task, name):
-                message = f"the task does not list the metric {name}"
-                yield EVG203.violation(message, pointer=place, severity=Severity.WARNING)
+                message, severity = f"the task does not list the metric {name}", Severity.WARNING
+            else:
+                continue
+            place = pointer((*table.path, name))
+            yield EVG203.violation(message, pointer=place, severity=severity)
 
 
 def _several_thresholds(subject: Subject) -> Iterator[Violation]:

@@ -9,15 +9,7 @@ from typing import Final
 
 from evalstream.formats.evalguard import documents, report
 from evalstream.formats.evalguard.rules.harness_reports import is_known
-from evalstream.formats.evalguard.views import (
-    Range,
-    Ranges,
-    Subject,
-    Table,
-    number_in,
-    ranges_of,
-    tables_of,
-)
+from evalstream.formats.evalguard.views import Range, Ranges, Subject, number_in
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
@@ -25,7 +17,7 @@ from evalstream.rules.base import Rule
 
 def _overlap(subject: Subject) -> Iterator[Violation]:
     """Compare each range with the earlier one that reaches furthest."""
-    for table, metric, ranges in _ranges(subject):
+    for table, metric, ranges in subject.folder.ranges_in(subject.document):
         furthest: Range | None = None
         for one in ranges:
             if furthest is not None and one.low < furthest.high:
@@ -36,7 +28,7 @@ def _overlap(subject: Subject) -> Iterator[Violation]:
 
 
 def _gap(subject: Subject) -> Iterator[Violation]:
-    for table, metric, ranges in _ranges(subject):
+    for table, metric, ranges in subject.folder.ranges_in(subject.document):
         reached: Range | None = None
         for one in ranges:
             if reached is not None and one.low > reached.high:
@@ -49,7 +41,7 @@ def _gap(subject: Subject) -> Iterator[Violation]:
 
 def _direction(subject: Subject) -> Iterator[Violation]:
     """Compare each range with the next lower one; better values must not have a greater impact."""
-    for table, metric, ranges in _ranges(subject):
+    for table, metric, ranges in subject.folder.ranges_in(subject.document):
         direction = subject.folder.direction(metric)
         if direction is None:
             continue
@@ -72,7 +64,7 @@ def _direction(subject: Subject) -> Iterator[Violation]:
 
 def _percentages(subject: Subject) -> Iterator[Violation]:
     """Report what lies outside 0 to 100 for metrics whose values are percentages."""
-    for table, metric, ranges in _ranges(subject):
+    for table, metric, ranges in subject.folder.ranges_in(subject.document):
         if subject.folder.is_percentage(metric):
             for one in ranges:
                 yield from _limits(one, pointer((*table.path, metric, one.number)))
@@ -110,12 +102,6 @@ def _limits(one: Range, place: str) -> Iterator[Violation]:
 
 _ROUNDING: Final = 1e-9
 """What a value may lie outside by, since 100 times a fraction may round up."""
-
-
-def _ranges(subject: Subject) -> Iterator[tuple[Table, str, list[Range]]]:
-    for table in tables_of(subject.document):
-        for metric in table.metrics:
-            yield table, metric, ranges_of(table, metric)
 
 
 def _check_report(subject: Subject) -> Iterator[Violation]:
