@@ -48,6 +48,11 @@ LARGEST_DOCUMENT: Final = 32 << 20
 LARGEST_PLACED: Final = 1 << 20
 """The largest size of a JSON document in bytes whose findings get line numbers."""
 
+_START: Final = 64
+"""How many bytes are looked at first for what a document begins with."""
+
+_BRACKETS: Final = (b"{", b"[")
+
 DEEPEST: Final = 200
 """The deepest nesting that is read, whatever the options allow; usual documents have a dozen."""
 
@@ -92,9 +97,10 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
         violations.append((ES102.violation(BEGINS_WITH_MARK), 1))
-    if text.lstrip()[:1] in (b"{", b"[") or file.path.lower().endswith(JSON_ENDING):
+    is_named_json = file.path.lower().endswith(JSON_ENDING)
+    if is_named_json or text[:_START].lstrip()[:1] in _BRACKETS or text[:_START].isspace():
         refuse_many_values(text)
-    is_json = file.path.lower().endswith(JSON_ENDING) or _is_sound_json(file.path, text)
+    is_json = is_named_json or _is_sound_json(file.path, text)
     read_as = _read_json if is_json else _read_yaml
     reading = read_as(file, text, min(max_depth, DEEPEST))
     return reading._replace(violations=[*violations, *reading.violations])
@@ -120,7 +126,7 @@ def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
 
 def _is_sound_json(path: str, text: bytes) -> bool:
     """Return whether a text that may be YAML is valid JSON, some of which libyaml rejects."""
-    if is_yaml_name(path) and text.lstrip()[:1] not in (b"{", b"["):
+    if is_yaml_name(path) and text.lstrip()[:1] not in _BRACKETS:
         return False
     try:
         return isinstance(fast(text), dict)
@@ -182,9 +188,11 @@ def _violation(issue: SyntaxIssue) -> Violation:
 
 def _kind(file: File, value: dict[str, Any] | None) -> str | None:
     """Return the kind of a document: by its folder, else by its members."""
-    keys = frozenset(value or ())
     within = kind_of_folder(file.folders)
-    return within or kind_of_members(keys) or kind_of_folder((file.root,)) or likely_kind(keys)
+    if within is not None:
+        return within
+    keys = frozenset(value or ())
+    return kind_of_members(keys) or kind_of_folder((file.root,)) or likely_kind(keys)
 
 
 def unread(file: File, violations: list[PlacedFault]) -> Reading:

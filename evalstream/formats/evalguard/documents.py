@@ -51,7 +51,12 @@ LEGACY_IMPACT: Final = "label"
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_-]+")
 _MEMBER: Final = re.compile(r"""^(["']?)([A-Za-z_]+)\1[ \t]*:(?=[ \t\r\n]|$)""", re.MULTILINE)
 
-_PLURALS: Final = {kind: {kind, f"{kind}s"} for kind in KINDS} | {POLICY: {"policy", "policies"}}
+_KIND_OF_NAME: Final = {
+    **{kind: kind for kind in KINDS},
+    **{f"{kind}s": kind for kind in KINDS if kind != POLICY},
+    "policies": POLICY,
+}
+"""The kind of the documents in a folder, by its name."""
 
 _KINDS_BY_MEMBERS: Final = (
     (THRESHOLD, frozenset({"task", "thresholds"})),
@@ -119,11 +124,8 @@ def is_harness_output(keys: Set[str]) -> bool:
 
 def kind_of_folder(folders: Sequence[str]) -> str | None:
     """Return the kind of the documents in a folder, by the nearest known folder name."""
-    for name in reversed(folders):
-        for kind in KINDS:
-            if name.lower() in _PLURALS[kind]:
-                return kind
-    return None
+    names = (name.lower() for name in reversed(folders))
+    return next((_KIND_OF_NAME[name] for name in names if name in _KIND_OF_NAME), None)
 
 
 def kind_of_members(keys: Set[str]) -> str | None:
