@@ -254,9 +254,6 @@ class FolderFormat(Format, Protocol):
     kept_logs: ClassVar[Sequence[str]] = ()
     """The harnesses whose logs are documents of the format."""
 
-    kept_documents: ClassVar[Sequence[str]] = ()
-    """Documents of other formats that are its own in its folders, as `FORMAT KIND`."""
-
     def kind_of_folder(self, folders: Sequence[str]) -> str | None:
         """Return the kind of the documents in a folder, by the names of the folders above them."""
 

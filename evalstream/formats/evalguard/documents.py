@@ -90,9 +90,6 @@ _HINTS: Final = {
 }
 """Members that hardly any other kind of document has."""
 
-KEPT_DOCUMENT: Final = "lm_eval results"
-"""The format and the kind of documents of another format that are reports in a folder."""
-
 _HARNESS: Final = frozenset({"results", "configs", "versions", "n-shot"})
 """Members of the raw output of lm-evaluation-harness, which EvalGuard keeps as reports."""
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from evalstream.engine.harness_logs import LM_EVAL
 from evalstream.formats.base import Detector, FolderFormat, Place, RecordView, Show
 from evalstream.formats.evalguard import documents
-from evalstream.formats.evalguard.documents import KEPT_DOCUMENT, KINDS, REPORT, SCHEMAS
+from evalstream.formats.evalguard.documents import KINDS, REPORT, SCHEMAS
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.options import Options
@@ -31,7 +31,6 @@ class EvalGuardFormat(FolderFormat):
     places: ClassVar[Mapping[str, Place]] = dict.fromkeys(KINDS, "rows")
     options = frozenset()
     kept_logs = (LM_EVAL,)
-    kept_documents = (KEPT_DOCUMENT,)
 
     def rules(self) -> Iterable[Rule]:
         from evalstream.formats.evalguard.catalogue import RULES
