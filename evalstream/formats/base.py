@@ -260,6 +260,10 @@ class FolderFormat(Format, Protocol):
     def files(self, path: str) -> Iterator[str]:
         """Iterate over the files that a path stands for."""
 
+    def together(self, folders: Sequence[str], /) -> Iterator[Sequence[str]]:
+        """Group folders that were named in one call: those of a group are checked as one."""
+        return ((folder,) for folder in folders)
+
 
 AnyFormat = RowFormat | PairedFormat | FolderFormat
 """A format; `grouping` says how its files belong together."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from evalstream.engine.harness_logs import LM_EVAL
 from evalstream.formats.base import Detector, FolderFormat, Place, RecordView, Show
 from evalstream.formats.evalguard import documents
-from evalstream.formats.evalguard.documents import KINDS, REPORT
+from evalstream.formats.evalguard.documents import KINDS, REPORT, SCHEMAS
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.options import Options
@@ -18,7 +18,7 @@ from evalstream.rules.base import Rule
 
 
 class EvalGuardFormat(FolderFormat):
-    """Tasks, metrics, thresholds and reports in a folder."""
+    """Tasks, metrics, thresholds or policies, and reports in a folder."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class EvalGuardFormat(FolderFormat):
     title = documents.TITLE
     prefix = "EVG"
     noun = "document"
-    versions: Mapping[str, Sequence[str]] = {documents.VERSION: sorted(KINDS)}
+    versions: Mapping[str, Sequence[str]] = {documents.VERSION: sorted(SCHEMAS)}
     places: ClassVar[Mapping[str, Place]] = dict.fromkeys(KINDS, "rows")
     options = frozenset()
     kept_logs = (LM_EVAL,)
@@ -50,6 +50,11 @@ class EvalGuardFormat(FolderFormat):
         from evalstream.formats.evalguard.files import files_of
 
         return (file.path for file in files_of(path))
+
+    def together(self, folders: Sequence[str], /) -> Iterator[Sequence[str]]:
+        from evalstream.formats.evalguard.named_folders import together
+
+        return together(folders)
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         from evalstream.formats.evalguard.checker import find
