@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
+from evalstream.formats.lm_eval.non_finite import is_same, shown
 from evalstream.formats.lm_eval.recompute import is_near_to
 from evalstream.formats.lm_eval.views import STDERR, Claim, Results, number_of
 from evalstream.stats.agreement import as_float
@@ -134,6 +135,7 @@ def _differing(results: Results) -> Iterator[WrongFigure]:
     for group, figures in groups.items() if isinstance(groups, dict) else ():
         entry = results.entry(group)
         for key, value in figures.items() if isinstance(figures, dict) else ():
-            if "," in key and key in entry and entry[key] != value:
+            if "," in key and key in entry and not is_same(entry[key], value):
                 message = f"{key} of {group} is another figure than in results"
-                yield WrongFigure(message, ("groups", group, key), entry[key], value)
+                path = "groups", group, key
+                yield WrongFigure(message, path, shown(entry[key]), shown(value))

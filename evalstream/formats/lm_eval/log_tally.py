@@ -32,6 +32,11 @@ class Values:
         self.others = 0
         self.counts: Counter[float] = Counter()
 
+    @property
+    def rows(self) -> int:
+        """The number of rows that have the metric; the values are settled."""
+        return self.sums.joined + self.others
+
     def add(self, value: Any, times: int = 1) -> None:
         """Add the value of some rows; values that are not numbers are counted only."""
         if isinstance(value, (bool, int, float)):
@@ -158,6 +163,13 @@ class LogTotals:
     def samples(self) -> int:
         """The number of docs of the filter that has most."""
         return max((one.ids.count for one in self.filters.values()), default=0)
+
+    @property
+    def metric_counts(self) -> frozenset[int]:
+        """The numbers of rows that have a metric, of each metric of each filter."""
+        return frozenset(
+            values.rows for one in self.filters.values() for values in one.metrics.values()
+        )
 
     @property
     def is_scattered(self) -> bool:

@@ -28,6 +28,17 @@ class TaskFacts(NamedTuple):
             return None
         return self.task, self.results
 
+    @property
+    def sample_counts(self) -> frozenset[int]:
+        """The numbers of samples that `effective` of n-samples may be.
+
+        A task may leave out metrics of some docs: then newer releases count the rows that have the
+        fullest metric (`_compute_task_aggregations` in evaluator_utils.py of lm_eval), and older
+        ones the docs.
+        """
+        counts = self.totals.metric_counts
+        return frozenset({self.totals.samples, max(counts, default=self.totals.samples)})
+
     def values(self, claim: Claim) -> Values | None:
         """Return the values that a claim is about, None where no row has any."""
         rows = self.totals.filters.get(claim.filter)

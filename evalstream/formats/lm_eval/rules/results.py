@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.lm_eval.group_figures import wrong_group_figures
-from evalstream.formats.lm_eval.recompute import Outcome, Recomputed
+from evalstream.formats.lm_eval.non_finite import shown
+from evalstream.formats.lm_eval.recompute import NO_NUMBERS, Outcome, Recomputed
 from evalstream.formats.lm_eval.views import NO_STDERR, Results
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
@@ -111,7 +112,9 @@ def _wrong(rule: Rule, one: Recomputed, what: str) -> Violation:
         message = f"{claim.key} of {claim.task} is claimed, and the harness does not compute it"
     else:
         message = f"{claim.key} of {claim.task} is not {what} of the rows"
-    return rule.violation(message, pointer=claim.pointer, expected=one.value, found=claim.value)
+    return rule.violation(
+        message, pointer=claim.pointer, expected=one.value, found=shown(claim.value)
+    )
 
 
 def _open(claims: list[Recomputed]) -> Iterator[Violation]:
@@ -122,7 +125,8 @@ def _open(claims: list[Recomputed]) -> Iterator[Violation]:
         yield LME303.violation(
             f"{counted(times, 'claim')} of {first.claim.task} not recomputed: {reason}",
             pointer=first.claim.pointer,
-            found=first.claim.value,
+            found=shown(first.claim.value),
+            severity=Severity.WARNING if reason == NO_NUMBERS else None,
         )
 
 
@@ -240,7 +244,8 @@ LME303: Final = Rule(
     "a figure that the rows neither confirm nor refute",
     """
     What it finds: figures that are not means, such as f1, perplexity or a median, and figures over
-    values that are not numbers.
+    values that are not finite numbers. It is a warning where the figure is a mean and rows have texts
+    for it, as the harness writes some types of numpy.
 
     Why it matters: evalstream did not recompute them, and does not count them as confirmed.
 

@@ -61,6 +61,12 @@ def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
             expected={"minimum": 0, "maximum": MOST_DOC_ID},
             found=doc_id,
         )
+    digests = [name for name in HASHES if name in row]
+    if digests and len(digests) < len(HASHES):
+        missing = next(name for name in HASHES if name not in row)
+        yield LME101.violation(
+            f"a row with {digests[0]} needs the member {missing!r}", pointer="", keyword="required"
+        )
     yield from _metrics(row)
 
 

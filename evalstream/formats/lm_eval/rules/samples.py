@@ -74,11 +74,14 @@ def _uneven_violation(
 
 def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
     actual = facts.totals.task_hash()
-    if facts.known is None or actual is None:
+    if facts.known is None:
         return
     task, results = facts.known
     declared = results.task_hash(task)
-    if declared is None or declared == actual:
+    if declared is None or declared == actual or not facts.totals.rows:
+        return
+    if actual is None:
+        yield _undigested(task, declared, facts.totals.undigested)
         return
     if facts.totals.rerun() is not None:
         return  # the hash is of one run alone
@@ -90,18 +93,28 @@ def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
     )
 
 
+def _undigested(task: str, declared: object, rows: int) -> Violation:
+    return LME204.violation(
+        f"task_hashes has a hash for {task}, and {counted(rows, 'row')} of it lack valid digests",
+        pointer=pointer(("task_hashes", task)),
+        found=declared,
+        count=rows,
+    )
+
+
 def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
     totals = facts.totals
     if facts.known is None or totals.is_scattered or totals.repeats or totals.unkeyed:
         return
     task, results = facts.known
-    declared, found = results.samples(task), facts.totals.samples
+    declared, counts = results.samples(task), facts.totals.metric_counts
     effective, original = declared.get("effective"), declared.get("original")
-    if _is_count(effective) and effective != found:
-        yield _miscounted(("n-samples", task, "effective"), effective, found)
+    if _is_count(effective) and effective not in facts.sample_counts:
+        yield _miscounted(("n-samples", task, "effective"), effective, facts.totals.samples)
     length = results.entry(task).get("sample_len")
-    if _is_count(length) and length not in {found, effective}:
-        yield _miscounted(("results", task, "sample_len"), length, found)
+    if _is_count(length) and length not in (counts or facts.sample_counts):
+        fullest = max(counts, default=facts.totals.samples)
+        yield _unscored(("results", task, "sample_len"), length, fullest)
     if not (_is_count(effective) and _is_count(original)):
         return
     if original < effective:
@@ -111,8 +124,9 @@ def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
             expected={"minimum": effective},
             found=original,
         )
-    elif effective == found:
-        yield from _beyond(facts, task, original, is_all=effective == original)
+    elif effective in facts.sample_counts:
+        is_all = facts.totals.samples == original
+        yield from _beyond(facts, task, original, is_all=is_all)
 
 
 def _beyond(facts: TaskFacts, task: str, original: int, *, is_all: bool) -> Iterator[Violation]:
@@ -143,6 +157,15 @@ def _is_count(value: Any) -> TypeGuard[int]:
 def _miscounted(path: tuple[str, ...], declared: int, found: int) -> Violation:
     return LME207.violation(
         f"{path[-1]} is {declared:,}, and the rows have {counted(found, 'sample')}",
+        pointer=pointer(path),
+        expected=found,
+        found=declared,
+    )
+
+
+def _unscored(path: tuple[str, ...], declared: int, found: int) -> Violation:
+    return LME207.violation(
+        f"sample_len is {declared:,}, and the fullest metric is in {counted(found, 'row')}",
         pointer=pointer(path),
         expected=found,
         found=declared,
@@ -230,7 +253,7 @@ LME204: Final = Rule(
     "the hash of a task in task_hashes is not that of its rows",
     """
     What it finds: a declared hash that is not the SHA-256 of doc_hash, prompt_hash and target_hash of
-    all rows in their order.
+    all rows in their order, or rows without these digests beside a declared hash.
 
     Why it matters: rows were removed, added, moved or exchanged after the evaluation, or the results
     belong to another run. The hash does not cover responses and scores.
@@ -304,8 +327,8 @@ LME207: Final = Rule(
     Severity.ERROR,
     "n-samples or sample_len is not the number of samples in the rows, or a doc_id is beyond them",
     """
-    What it finds: `effective` of n-samples, or sample_len, that is not the number of distinct
-    doc_ids; a doc_id that is not below `original`; a gap in the doc_ids where all samples of the
+    What it finds: `effective` of n-samples that is not the number of distinct doc_ids; sample_len that
+    is not the number of rows with the fullest metric; a doc_id that is not below `original`; a gap in the doc_ids where all samples of the
     dataset were evaluated.
 
     Why it matters: samples are missing or were added, so that the figures are of another set.
