@@ -1,7 +1,7 @@
 """Numbers that are not finite, which the harness writes as Python spells them in JSON.
 
-`json.dumps` in `save_results_aggregated` and `save_results_samples` (loggers/evaluation_tracker.py of
-lm_eval) writes NaN, Infinity and -Infinity, which JSON does not allow.
+`save_results_aggregated` and `save_results_samples` (loggers/evaluation_tracker.py of lm_eval) call
+`json.dumps`, which writes NaN, Infinity and -Infinity. JSON does not allow them.
 """
 
 from __future__ import annotations

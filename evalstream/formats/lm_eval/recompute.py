@@ -51,8 +51,7 @@ def recomputed(facts: TaskFacts) -> Iterator[Recomputed]:
         aggregation = results.aggregation(task, claim.metric)
         values = facts.values(claim)
         if facts.totals.repeats or facts.totals.unkeyed:
-            reason = "repeated rows" if facts.totals.repeats else "rows without doc_id or filter"
-            yield Recomputed(claim, Outcome.OPEN, reason=reason)
+            yield Recomputed(claim, Outcome.OPEN, reason=_unusable(facts))
         elif values is None:
             yield _without_values(claim, facts)
         elif aggregation.name != MEAN:
@@ -63,6 +62,12 @@ def recomputed(facts: TaskFacts) -> Iterator[Recomputed]:
             found = _figure(claim, values.sums, results.setting("bootstrap_iters"))
             is_open = found.outcome is Outcome.WRONG and not aggregation.is_sure
             yield _unsure(found) if is_open and _has_other(facts) else found
+
+
+def _unusable(facts: TaskFacts) -> str:
+    if facts.is_several_filters:
+        return "rows of several filters that do not name them"
+    return "repeated rows" if facts.totals.repeats else "rows without doc_id or filter"
 
 
 def _figure(claim: Claim, sums: ScoreSums, iterations: object) -> Recomputed:

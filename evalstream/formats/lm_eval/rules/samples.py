@@ -7,17 +7,15 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeGuard
 
 from evalstream.formats.lm_eval.log_tally import FilterTotals
-from evalstream.formats.lm_eval.task_facts import TaskFacts
+from evalstream.formats.lm_eval.task_facts import NO_FILTER, TaskFacts
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
-NO_FILTER: Final = ""
-
 
 def _rerun(facts: TaskFacts) -> Iterator[Violation]:
-    rerun = facts.totals.rerun()
+    rerun = None if facts.is_several_filters else facts.totals.rerun()
     if rerun is not None:
         yield LME104.violation(
             f"the rows begin again on line {rerun.line:,}: {counted(rerun.rows, 'row')} follow, "
@@ -28,7 +26,7 @@ def _rerun(facts: TaskFacts) -> Iterator[Violation]:
 
 def _repeated(facts: TaskFacts) -> Iterator[Violation]:
     first = facts.totals.first_repeat()
-    if first is None or facts.totals.rerun() is not None:
+    if first is None or facts.is_several_filters or facts.totals.rerun() is not None:
         return
     name, doc_id, line = first
     of = f" and filter {name!r}" if name else ""
@@ -83,7 +81,7 @@ def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
     if actual is None:
         yield _undigested(task, declared, facts.totals.undigested)
         return
-    if facts.totals.rerun() is not None:
+    if facts.totals.rerun() is not None and not facts.is_several_filters:
         return  # the hash is of one run alone
     yield LME204.violation(
         f"task_hashes has another hash for {task} than that of the digests of its rows",
