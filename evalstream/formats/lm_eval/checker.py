@@ -225,6 +225,7 @@ class _SamplesCheck:
             for claim in claims:
                 documents.note_all(_violations(rule, claim), name)
         documents.note_all(_violations(about_results.LME303, claims), name)
+        documents.note_all(_violations(about_results.LME305, facts), name)
 
     def _describe(self, collector: LogCollector, facts: TaskFacts) -> None:
         from evalstream.formats.lm_eval.compared import described
@@ -263,6 +264,8 @@ def _checked(facts: TaskFacts, claims: list[Recomputed], rows: int) -> Iterator[
         if effective is not None and not totals.is_scattered:
             is_ok = effective in facts.sample_counts
             yield Checked("sample count ok" if is_ok else "sample count not ok", is_ok)
+        elif effective is None:
+            yield Checked("no sample count to verify", None)
     elif facts.results is not None:
         yield Checked("nothing of the results verified", None)
     hashed = f"doc, prompt and target hashes ok in {totals.hashed:,} of {counted(rows, 'row')}"

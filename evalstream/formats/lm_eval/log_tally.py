@@ -81,13 +81,15 @@ class RowsTally(DataClass):
     """What the rows of a block amount to.
 
     `digests` holds the three declared digests of each row, one after the other; `undigested` counts
-    rows without them. `hashed` counts rows whose digests are all right, `replaced` those that may
-    show digests in the place of images. `unkeyed` counts rows without a valid doc_id or filter.
+    rows without three valid ones, and `bare` those without any. `hashed` counts rows whose digests
+    are all right, `replaced` those that may show digests in the place of images. `unkeyed` counts
+    rows without a valid doc_id or filter.
     """
 
     rows: int = 0
     digests: bytes = b""
     undigested: int = 0
+    bare: int = 0
     hashed: int = 0
     replaced: int = 0
     unkeyed: int = 0
@@ -126,7 +128,7 @@ class LogTotals:
     """
 
     def __init__(self) -> None:
-        self.rows = self.undigested = self.hashed = self.replaced = self.unkeyed = 0
+        self.rows = self.undigested = self.bare = self.hashed = self.replaced = self.unkeyed = 0
         self.filters: dict[str, FilterTotals] = {}
         self._digest = sha256()
         self._first: tuple[str, int] | None = None
@@ -138,6 +140,7 @@ class LogTotals:
         before = self.rows
         self.rows += block.rows
         self.undigested += block.undigested
+        self.bare += block.bare
         self.hashed += block.hashed
         self.replaced += block.replaced
         self.unkeyed += block.unkeyed

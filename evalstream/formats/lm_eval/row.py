@@ -32,6 +32,8 @@ MEMBERS: Final = frozenset(
 )
 """The members that rows have beside their metrics."""
 
+DIGEST_SCHEMA: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+
 MOST_DOC_ID: Final = (1 << 63) - 1
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")

@@ -96,6 +96,7 @@ class SampleChecker:
         digests = [digest_of(row.get(name)) for name in HASHES]
         if None in digests:
             tally.undigested += 1
+            tally.bare += not any(name in row for name in HASHES)
         else:
             self._digests += b"".join(filter(None, digests))
             tally.hashed += is_right

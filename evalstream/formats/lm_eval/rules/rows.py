@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.row import (
+    DIGEST_SCHEMA,
     DOC,
     HASHES,
     MOST_DOC_ID,
@@ -22,8 +23,6 @@ from evalstream.formats.lm_eval.row import (
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import Rule
-
-_DIGEST_SCHEMA: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "doc_id": (int,),
@@ -128,7 +127,7 @@ def row_digests(row: Mapping[str, Any], *, certain: bool) -> tuple[list[Violatio
                 LME103.violation(
                     f"{name} is not a SHA-256 in hexadecimal digits",
                     pointer=pointer((name,)),
-                    expected=_DIGEST_SCHEMA,
+                    expected=DIGEST_SCHEMA,
                     found=declared,
                 )
             )

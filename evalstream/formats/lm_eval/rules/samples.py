@@ -76,10 +76,14 @@ def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
         return
     task, results = facts.known
     declared = results.task_hash(task)
-    if declared is None or declared == actual or not facts.totals.rows:
+    if declared == actual or not facts.totals.rows:
+        return
+    if declared is None:
+        yield _undeclared(task)
         return
     if actual is None:
-        yield _undigested(task, declared, facts.totals.undigested)
+        if facts.totals.bare:
+            yield _undigested(task, declared, facts.totals.bare)
         return
     if facts.totals.rerun() is not None and not facts.is_several_filters:
         return  # the hash is of one run alone
@@ -91,9 +95,17 @@ def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
     )
 
 
+def _undeclared(task: str) -> Violation:
+    return LME204.violation(
+        f"task_hashes has no hash for {task}, and its rows have digests",
+        pointer="/task_hashes",
+        severity=Severity.WARNING,
+    )
+
+
 def _undigested(task: str, declared: object, rows: int) -> Violation:
     return LME204.violation(
-        f"task_hashes has a hash for {task}, and {counted(rows, 'row')} of it lack valid digests",
+        f"task_hashes has a hash for {task}, and digests are missing in {counted(rows, 'row')}",
         pointer=pointer(("task_hashes", task)),
         found=declared,
         count=rows,
@@ -251,7 +263,9 @@ LME204: Final = Rule(
     "the hash of a task in task_hashes is not that of its rows",
     """
     What it finds: a declared hash that is not the SHA-256 of doc_hash, prompt_hash and target_hash of
-    all rows in their order, or rows without these digests beside a declared hash.
+    all rows in their order, and rows without these digests beside a declared hash. It is a warning
+    where the rows have digests and the results have no hash, as from a call of the harness from
+    Python that does not hand over the samples.
 
     Why it matters: rows were removed, added, moved or exchanged after the evaluation, or the results
     belong to another run. The hash does not cover responses and scores.
