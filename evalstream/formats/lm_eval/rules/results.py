@@ -179,7 +179,11 @@ def _unclaimed(facts: TaskFacts) -> Iterator[Violation]:
 def _groups(results: Results) -> Iterator[Violation]:
     for one in wrong_group_figures(results):
         yield LME304.violation(
-            one.message, pointer=pointer(one.path), expected=one.expected, found=one.found
+            one.message,
+            pointer=pointer(one.path),
+            expected=one.expected,
+            found=one.found,
+            severity=None if one.is_sure else Severity.WARNING,
         )
 
 
@@ -319,7 +323,8 @@ LME304: Final = Rule(
     """
     What it finds: a figure of a group that is neither the mean of its tasks weighted by their
     samples nor their plain mean, or whose error follows from neither; and a figure in `groups` that
-    is not the one in `results`.
+    is not the one in `results`. It is a warning where the results have no sample_len, so that the
+    weights are not certain.
 
     Why it matters: the figure of the group was changed after the evaluation.
 
