@@ -43,7 +43,9 @@ def rows(
 ) -> list[dict[str, Any]]:
     """Return the rows of a task whose metric `acc` has some values under each filter."""
     return [
-        row(place, filter_name=name, acc=one) for name in filters for place, one in enumerate(values)
+        row(place, filter_name=name, acc=value)
+        for name in filters
+        for place, value in enumerate(values)
     ]
 
 
