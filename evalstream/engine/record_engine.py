@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from evalstream.stats.sketch import RowFigures
 
 JSON_BLANK: Final = b" \t\r"
-UNCERTAIN: Final = frozenset({syntax.ES107.code, syntax.ES108.code})
-"""After one of these violations the values of a record are uncertain."""
 
 
 class RecordChecker(Protocol):
@@ -147,8 +145,15 @@ class RecordEngine:
 
 
 def is_certain(reading: syntax.ObjectReading) -> bool:
-    """Return whether the values of a record are those that were written."""
-    return UNCERTAIN.isdisjoint(violation.code for violation, _ in reading.violations)
+    """Return whether the values of a record are those that were written.
+
+    They are not after a repeated key, and where a number that is not finite was replaced.
+    """
+    return not any(
+        violation.code == syntax.ES107.code
+        or (violation.code == syntax.ES108.code and violation.pointer in reading.replaced)
+        for violation, _ in reading.violations
+    )
 
 
 class _Pass:

@@ -12,17 +12,18 @@ from evalstream.formats.lm_eval.catalogue import CATALOGUE
 from evalstream.formats.lm_eval.documents import samples_name
 from evalstream.formats.lm_eval.group_figures import open_group_claims
 from evalstream.formats.lm_eval.neighbours import tasks_beside
+from evalstream.formats.lm_eval.non_finite import as_written
 from evalstream.formats.lm_eval.recompute import Outcome, Recomputed, recomputed
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
 from evalstream.formats.lm_eval.rules import results as about_results
 from evalstream.formats.lm_eval.rules import samples as about_samples
 from evalstream.formats.lm_eval.rules.results import Siblings
 from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import Results
+from evalstream.formats.lm_eval.views import Results, number_of
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Finding, Severity, Violation
+from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Checked, Figures, ResultSummary, RunSummary
 from evalstream.model.run import STDIN, Run
@@ -30,7 +31,7 @@ from evalstream.model.text import counted
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.rules.base import FileFacts, Rule
 from evalstream.rules.inputs import ES002, ES006
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES112, read_document
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES112, read_document
 from evalstream.stats.agreement import as_float
 
 ABOUT_LINES: Final = (ES006, ES112)
@@ -76,12 +77,9 @@ def _results(documents: DocumentCheck) -> Results | None:
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
         documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
-    reading = read_document(text, documents.options, noun)
+    reading = as_written(read_document(text, documents.options, noun))
     for violation, line in reading.violations:
-        is_number = violation.code == ES108.code
-        documents.note(
-            violation._replace(severity=Severity.WARNING) if is_number else violation, name, line
-        )
+        documents.note(violation, name, line)
     if reading.value is None:
         documents.cannot(f"{name} could not be read as {noun}")
         return None
@@ -227,6 +225,7 @@ class _SamplesCheck:
             for claim in claims:
                 documents.note_all(_violations(rule, claim), name)
         documents.note_all(_violations(about_results.LME303, claims), name)
+        documents.note_all(_violations(about_results.LME305, facts), name)
 
     def _describe(self, collector: LogCollector, facts: TaskFacts) -> None:
         from evalstream.formats.lm_eval.compared import described
@@ -263,8 +262,10 @@ def _checked(facts: TaskFacts, claims: list[Recomputed], rows: int) -> Iterator[
             yield Checked("task hash ok" if is_ok else "task hash not ok", is_ok)
         effective = results.samples(task).get("effective")
         if effective is not None and not totals.is_scattered:
-            is_ok = effective == totals.samples
+            is_ok = effective in facts.sample_counts
             yield Checked("sample count ok" if is_ok else "sample count not ok", is_ok)
+        elif effective is None:
+            yield Checked("no sample count to verify", None)
     elif facts.results is not None:
         yield Checked("nothing of the results verified", None)
     hashed = f"doc, prompt and target hashes ok in {totals.hashed:,} of {counted(rows, 'row')}"
@@ -284,7 +285,7 @@ def _summaries(facts: TaskFacts, claims: list[Recomputed]) -> Iterator[ResultSum
             continue
         error = errors.get((claim.metric, claim.filter))
         values = facts.values(claim)
-        rows = 0 if values is None else values.sums.rows + values.sums.unscored + values.others
+        rows = 0 if values is None else values.rows
         own = None if one.outcome is Outcome.OPEN else _number(one.value)
         own_error = None if error is None or error.outcome is Outcome.OPEN else error.value
         both = [one, *([] if error is None else [error])]
@@ -306,6 +307,5 @@ def _summaries(facts: TaskFacts, claims: list[Recomputed]) -> Iterator[ResultSum
 
 def _number(value: object) -> float | None:
     """Return a figure as a float, None for one that is no finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return as_float(value)
+    exact = number_of(value)
+    return None if exact is None else as_float(exact)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
+from evalstream.formats.lm_eval.non_finite import is_same, shown
 from evalstream.formats.lm_eval.recompute import is_near_to
 from evalstream.formats.lm_eval.views import STDERR, Claim, Results, number_of
 from evalstream.stats.agreement import as_float
@@ -19,18 +20,24 @@ MOST_DEPTH: Final = 50
 
 
 class WrongFigure(NamedTuple):
-    """A figure of a group that does not follow from its tasks; None where no value is the one."""
+    """A figure of a group that does not follow from its tasks.
+
+    `is_sure` is False where the results do not say how much each task weighs. Releases without
+    sample_len weigh a task by the number of docs that have one of its metrics.
+    """
 
     message: str
     path: tuple[str, ...]
     expected: Any
     found: Any
+    is_sure: bool = True
 
 
 class _Member(NamedTuple):
     value: Fraction
     error: Fraction | None
     samples: int
+    is_sure: bool
 
 
 def wrong_group_figures(results: Results) -> Iterator[WrongFigure]:
@@ -86,7 +93,7 @@ def _figures(results: Results, names: Sequence[str], claim: Claim) -> list[_Memb
         if number is None or samples.__class__ is not int or samples < 1:
             return []
         square = None if error is None else Fraction(error)
-        found.append(_Member(Fraction(number), square, samples))
+        found.append(_Member(Fraction(number), square, samples, "sample_len" in entry))
     if claim.is_stderr and any(one.error is None for one in found):
         return []
     return found
@@ -106,7 +113,18 @@ def _wrong(claim: Claim, sets: list[list[_Member]]) -> Iterator[WrongFigure]:
         first = as_float(exact[0])
         expected = first**0.5 if claim.is_stderr and first is not None else first
         message = f"{claim.key} of the group {claim.task} does not follow from its tasks"
-        yield WrongFigure(message, ("results", claim.task, claim.key), expected, claim.value)
+        path = "results", claim.task, claim.key
+        is_sure = any(_is_sure(claim, some) for some in sets)
+        yield WrongFigure(message, path, expected, claim.value, is_sure)
+
+
+def _is_sure(claim: Claim, some: Sequence[_Member]) -> bool:
+    """Tell whether a wrong figure is wrong for any weights: a mean is among what it is of."""
+    claimed = number_of(claim.value)
+    if claimed is None or all(one.is_sure for one in some):
+        return True
+    values = [one.value for one in some]
+    return not claim.is_stderr and not min(values) <= claimed <= max(values)
 
 
 def _values(claim: Claim, some: Sequence[_Member]) -> Iterator[Fraction]:
@@ -134,6 +152,7 @@ def _differing(results: Results) -> Iterator[WrongFigure]:
     for group, figures in groups.items() if isinstance(groups, dict) else ():
         entry = results.entry(group)
         for key, value in figures.items() if isinstance(figures, dict) else ():
-            if "," in key and key in entry and entry[key] != value:
+            if "," in key and key in entry and not is_same(entry[key], value):
                 message = f"{key} of {group} is another figure than in results"
-                yield WrongFigure(message, ("groups", group, key), entry[key], value)
+                path = "groups", group, key
+                yield WrongFigure(message, path, shown(entry[key]), shown(value))

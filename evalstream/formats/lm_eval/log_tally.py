@@ -32,6 +32,11 @@ class Values:
         self.others = 0
         self.counts: Counter[float] = Counter()
 
+    @property
+    def rows(self) -> int:
+        """The number of rows that have the metric; the values are settled."""
+        return self.sums.joined + self.others
+
     def add(self, value: Any, times: int = 1) -> None:
         """Add the value of some rows; values that are not numbers are counted only."""
         if isinstance(value, (bool, int, float)):
@@ -76,13 +81,15 @@ class RowsTally(DataClass):
     """What the rows of a block amount to.
 
     `digests` holds the three declared digests of each row, one after the other; `undigested` counts
-    rows without them. `hashed` counts rows whose digests are all right, `replaced` those that may
-    show digests in the place of images. `unkeyed` counts rows without a valid doc_id or filter.
+    rows without three valid ones, and `bare` those without any. `hashed` counts rows whose digests
+    are all right, `replaced` those that may show digests in the place of images. `unkeyed` counts
+    rows without a valid doc_id or filter.
     """
 
     rows: int = 0
     digests: bytes = b""
     undigested: int = 0
+    bare: int = 0
     hashed: int = 0
     replaced: int = 0
     unkeyed: int = 0
@@ -121,7 +128,7 @@ class LogTotals:
     """
 
     def __init__(self) -> None:
-        self.rows = self.undigested = self.hashed = self.replaced = self.unkeyed = 0
+        self.rows = self.undigested = self.bare = self.hashed = self.replaced = self.unkeyed = 0
         self.filters: dict[str, FilterTotals] = {}
         self._digest = sha256()
         self._first: tuple[str, int] | None = None
@@ -133,6 +140,7 @@ class LogTotals:
         before = self.rows
         self.rows += block.rows
         self.undigested += block.undigested
+        self.bare += block.bare
         self.hashed += block.hashed
         self.replaced += block.replaced
         self.unkeyed += block.unkeyed
@@ -158,6 +166,13 @@ class LogTotals:
     def samples(self) -> int:
         """The number of docs of the filter that has most."""
         return max((one.ids.count for one in self.filters.values()), default=0)
+
+    @property
+    def metric_counts(self) -> frozenset[int]:
+        """The numbers of rows that have a metric, of each metric of each filter."""
+        return frozenset(
+            values.rows for one in self.filters.values() for values in one.metrics.values()
+        )
 
     @property
     def is_scattered(self) -> bool:

@@ -21,6 +21,10 @@ NOTHING: Final = Fraction(1, 10**12)
 """An error that is negligible for any metric."""
 
 
+NO_NUMBERS: Final = "values that are not numbers"
+"""Why a mean is open where rows have texts: the harness writes some types of numpy so."""
+
+
 class Outcome(Enum):
     """What became of a claim."""
 
@@ -47,20 +51,32 @@ def recomputed(facts: TaskFacts) -> Iterator[Recomputed]:
         aggregation = results.aggregation(task, claim.metric)
         values = facts.values(claim)
         if facts.totals.repeats or facts.totals.unkeyed:
-            reason = "repeated rows" if facts.totals.repeats else "rows without doc_id or filter"
-            yield Recomputed(claim, Outcome.OPEN, reason=reason)
+            yield Recomputed(claim, Outcome.OPEN, reason=_unusable(facts))
         elif values is None:
             yield _without_values(claim, facts)
         elif aggregation.name != MEAN:
             yield Recomputed(claim, Outcome.OPEN, reason=f"the aggregation {aggregation.name}")
-        elif values.others or values.sums.unscored or not values.sums.rows:
-            yield Recomputed(claim, Outcome.OPEN, reason="values that are not finite numbers")
+        elif values.others:
+            yield Recomputed(claim, Outcome.OPEN, reason=NO_NUMBERS)
         else:
-            iterations = results.setting("bootstrap_iters")
-            sums = values.sums
-            found = _stderr(claim, sums, iterations) if claim.is_stderr else _mean(claim, sums)
+            found = _figure(claim, values.sums, results.setting("bootstrap_iters"))
             is_open = found.outcome is Outcome.WRONG and not aggregation.is_sure
             yield _unsure(found) if is_open and _has_other(facts) else found
+
+
+def _unusable(facts: TaskFacts) -> str:
+    if facts.is_several_filters:
+        return "rows of several filters that do not name them"
+    return "repeated rows" if facts.totals.repeats else "rows without doc_id or filter"
+
+
+def _figure(claim: Claim, sums: ScoreSums, iterations: object) -> Recomputed:
+    """Compare a mean or its standard error; neither is finite where a value is not."""
+    if sums.unscored:
+        if number_of(claim.value) is None:
+            return Recomputed(claim, Outcome.OPEN, reason="values that are not finite")
+        return Recomputed(claim, Outcome.WRONG, None, "rows have values that are not finite")
+    return _stderr(claim, sums, iterations) if claim.is_stderr else _mean(claim, sums)
 
 
 def _has_other(facts: TaskFacts) -> bool:

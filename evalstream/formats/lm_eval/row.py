@@ -32,6 +32,8 @@ MEMBERS: Final = frozenset(
 )
 """The members that rows have beside their metrics."""
 
+DIGEST_SCHEMA: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+
 MOST_DOC_ID: Final = (1 << 63) - 1
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
@@ -81,12 +83,27 @@ def text_hash(text: str) -> str | None:
 def prompt_of(row: Mapping[str, Any]) -> str | None:
     """Return the prompt that is hashed: the first argument of the first request.
 
-    Releases before 0.4.3 wrote the arguments as lists.
+    Releases before 0.4.3 wrote the arguments as lists. A chat for an API is a list of one text,
+    which is hashed (`JsonChatStr` in models/api_models.py).
     """
     arguments = row.get("arguments")
     first = arguments.get("gen_args_0") if isinstance(arguments, dict) else _first(arguments)
     prompt = first.get("arg_0") if isinstance(first, dict) else _first(first)
+    if isinstance(prompt, list) and len(prompt) == 1:
+        prompt = prompt[0]
     return prompt if isinstance(prompt, str) else None
+
+
+def target_of(row: Mapping[str, Any]) -> str | None:
+    """Return the text of the target that is hashed, None for a value that is not such a text.
+
+    Rows of releases before 0.4.4, which have no filter, hold the target itself, and Python's
+    spelling of it is hashed.
+    """
+    target = row.get("target")
+    if isinstance(target, str):
+        return target
+    return None if "filter" in row or "target" not in row else str(target)
 
 
 def _first(values: Any) -> Any:
@@ -130,7 +147,7 @@ class RowKey(NamedTuple):
 
 
 def key_of(row: Mapping[str, Any]) -> RowKey:
-    """Return what a row is about. Releases before 0.4.3 wrote no filter."""
+    """Return what a row is about. Releases before 0.4.7 wrote no filter."""
     doc_id, name = row.get("doc_id"), row.get("filter", "")
     is_number = doc_id.__class__ is int and 0 <= doc_id <= MOST_DOC_ID
     return RowKey(doc_id if is_number else None, name if isinstance(name, str) else None)

@@ -11,11 +11,13 @@ from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import BlockResult
 from evalstream.formats.lm_eval.fast_path import FastPath, fast_path_for
 from evalstream.formats.lm_eval.log_tally import LogTotals, RowsTally
+from evalstream.formats.lm_eval.non_finite import as_written
 from evalstream.formats.lm_eval.row import HASHES, digest_of, key_of, metrics_of
 from evalstream.formats.lm_eval.rules.rows import row_digests, row_structure
 from evalstream.model.block import Lines
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.sample_record import GroupLabel, SampleRow
+from evalstream.rules.syntax import ObjectReading
 
 if TYPE_CHECKING:
     from evalstream.formats.lm_eval.compared import RowSamples
@@ -39,11 +41,20 @@ class LogEngine:
     def run(self, lines: Lines) -> BlockResult:
         """Check whole lines of an input."""
         record = SampleChecker(self.context, fast_path_for(self.context.options, lines))
-        result = RecordEngine(self.context, record).run(lines)
+        result = LogReader(self.context, record).run(lines)
         return result._replace(own=record.tally())
 
     def expect(self, size: int) -> None:
         """Do nothing: there is nothing to prepare for `size` more bytes."""
+
+
+class LogReader(RecordEngine):
+    """Reads rows with numbers that are not finite as the harness writes them."""
+
+    def read(self, line: bytes, offset: int, *, torn: bool) -> ObjectReading:
+        """Read a line that must hold a row."""
+        reading = super().read(line, offset, torn=torn)
+        return as_written(reading) if reading.violations else reading
 
 
 class SampleChecker:
@@ -85,6 +96,7 @@ class SampleChecker:
         digests = [digest_of(row.get(name)) for name in HASHES]
         if None in digests:
             tally.undigested += 1
+            tally.bare += not any(name in row for name in HASHES)
         else:
             self._digests += b"".join(filter(None, digests))
             tally.hashed += is_right

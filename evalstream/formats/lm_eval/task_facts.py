@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from evalstream.formats.lm_eval.log_tally import LogTotals, Values
 from evalstream.formats.lm_eval.views import Claim, Results
+
+NO_FILTER: Final = ""
+"""What stands for the filter of rows that do not name it."""
 
 
 class TaskFacts(NamedTuple):
@@ -28,12 +31,40 @@ class TaskFacts(NamedTuple):
             return None
         return self.task, self.results
 
+    @property
+    def sample_counts(self) -> frozenset[int]:
+        """The numbers of samples that `effective` of n-samples may be.
+
+        A task may leave out metrics of some docs: then newer releases count the rows that have the
+        fullest metric (`_compute_task_aggregations` in evaluator_utils.py of lm_eval), and older
+        ones the docs.
+        """
+        counts = self.totals.metric_counts
+        return frozenset({self.totals.samples, max(counts, default=self.totals.samples)})
+
     def values(self, claim: Claim) -> Values | None:
         """Return the values that a claim is about, None where no row has any."""
         rows = self.totals.filters.get(claim.filter)
-        if rows is None and claim.filter == "none":
-            rows = self.totals.filters.get("")  # releases before 0.4.3 wrote no filter
+        if rows is None and self.is_unfiltered and len(self._filters()) == 1:
+            rows = self.totals.filters[NO_FILTER]
         return None if rows is None else rows.metrics.get(claim.metric)
+
+    @property
+    def is_unfiltered(self) -> bool:
+        """Whether no row names its filter, as in releases before 0.4.7."""
+        return self.totals.filters.keys() == {NO_FILTER}
+
+    @property
+    def is_several_filters(self) -> bool:
+        """Whether rows repeat because they are of several filters, which they do not name."""
+        if not self.is_unfiltered or not self.totals.repeats:
+            return False
+        if self.known is None:
+            return self.totals.repeats % self.totals.distinct == 0
+        return self.totals.repeats == (len(self._filters()) - 1) * self.totals.distinct
+
+    def _filters(self) -> set[str]:
+        return {claim.filter for claim in self.claims()}
 
     def claims(self) -> Iterator[Claim]:
         """Iterate over the figures that the results claim of the task."""

@@ -7,10 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.lm_eval.group_figures import wrong_group_figures
-from evalstream.formats.lm_eval.recompute import Outcome, Recomputed
+from evalstream.formats.lm_eval.non_finite import shown
+from evalstream.formats.lm_eval.recompute import NO_NUMBERS, Outcome, Recomputed
+from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, digest_of
+from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import NO_STDERR, Results
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
+from evalstream.parsing import json
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import Rule
 
@@ -45,11 +49,39 @@ def _structure(document: Mapping[str, Any]) -> Iterator[Violation]:
         if name in document and not isinstance(document[name], dict):
             yield _not_an_object((name,), document[name])
     for name in ("results", "configs", "n-samples"):
-        held = document.get(name)
-        for task, value in held.items() if isinstance(held, dict) else ():
+        for task, value in _members(document, name):
             if not isinstance(value, dict):
                 yield _not_an_object((name, task), value)
+    for task, value in _members(document, "task_hashes"):
+        if digest_of(value) is None:
+            yield _malformed(("task_hashes", task), value, DIGEST_SCHEMA, "a SHA-256")
+    yield from _counts(document)
     yield from _figures(document)
+
+
+def _counts(document: Mapping[str, Any]) -> Iterator[Violation]:
+    """Report numbers of samples that are not integers."""
+    for task, counts in _members(document, "n-samples"):
+        for name in ("original", "effective"):
+            if isinstance(counts, dict) and counts.get(name).__class__ is not int:
+                path = "n-samples", task, name
+                yield _malformed(path, counts.get(name), {"type": "integer"}, "an integer")
+    for task, entry in _members(document, "results"):
+        length = json.member(entry, "sample_len")
+        if length is not None and length.__class__ is not int:
+            path = "results", task, "sample_len"
+            yield _malformed(path, length, {"type": "integer"}, "an integer")
+
+
+def _members(document: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
+    held = document.get(name)
+    return iter(held.items() if isinstance(held, dict) else ())
+
+
+def _malformed(path: tuple[str, ...], value: Any, expected: Any, noun: str) -> Violation:
+    return LME106.violation(
+        f"{path[-1]} must be {noun}", pointer=pointer(path), expected=expected, found=shown(value)
+    )
 
 
 def _not_an_object(path: tuple[str, ...], value: Any) -> Violation:
@@ -111,7 +143,9 @@ def _wrong(rule: Rule, one: Recomputed, what: str) -> Violation:
         message = f"{claim.key} of {claim.task} is claimed, and the harness does not compute it"
     else:
         message = f"{claim.key} of {claim.task} is not {what} of the rows"
-    return rule.violation(message, pointer=claim.pointer, expected=one.value, found=claim.value)
+    return rule.violation(
+        message, pointer=claim.pointer, expected=one.value, found=shown(claim.value)
+    )
 
 
 def _open(claims: list[Recomputed]) -> Iterator[Violation]:
@@ -122,14 +156,34 @@ def _open(claims: list[Recomputed]) -> Iterator[Violation]:
         yield LME303.violation(
             f"{counted(times, 'claim')} of {first.claim.task} not recomputed: {reason}",
             pointer=first.claim.pointer,
-            found=first.claim.value,
+            found=shown(first.claim.value),
+            severity=Severity.WARNING if reason == NO_NUMBERS else None,
         )
+
+
+def _unclaimed(facts: TaskFacts) -> Iterator[Violation]:
+    """Report metrics of the rows that the results have no figure of."""
+    if facts.known is None or facts.is_unfiltered:
+        return
+    task, results = facts.known
+    claimed = {(claim.metric, claim.filter) for claim in facts.claims() if not claim.is_stderr}
+    for name, rows in facts.totals.filters.items() if results.entry(task) else ():
+        for metric in rows.metrics:
+            if (metric, name) not in claimed:
+                yield LME305.violation(
+                    f"rows have {metric!r} under filter {name!r}, and {task} has no such figure",
+                    pointer=pointer(("results", task)),
+                )
 
 
 def _groups(results: Results) -> Iterator[Violation]:
     for one in wrong_group_figures(results):
         yield LME304.violation(
-            one.message, pointer=pointer(one.path), expected=one.expected, found=one.found
+            one.message,
+            pointer=pointer(one.path),
+            expected=one.expected,
+            found=one.found,
+            severity=None if one.is_sure else Severity.WARNING,
         )
 
 
@@ -140,7 +194,8 @@ LME106: Final = Rule(
     "a member of the results is missing or has another type than the harness writes",
     """
     What it finds: results without `results`, members that are not the objects that the harness
-    writes, and figures that are true or false.
+    writes, figures that are true or false, hashes of tasks that are not a SHA-256, and numbers of
+    samples that are not integers.
 
     Why it matters: such a document cannot be compared with samples.
 
@@ -240,7 +295,8 @@ LME303: Final = Rule(
     "a figure that the rows neither confirm nor refute",
     """
     What it finds: figures that are not means, such as f1, perplexity or a median, and figures over
-    values that are not numbers.
+    values that are not finite numbers. It is a warning where the figure is a mean and rows have texts
+    for it, as the harness writes some types of numpy.
 
     Why it matters: evalstream did not recompute them, and does not count them as confirmed.
 
@@ -267,7 +323,8 @@ LME304: Final = Rule(
     """
     What it finds: a figure of a group that is neither the mean of its tasks weighted by their
     samples nor their plain mean, or whose error follows from neither; and a figure in `groups` that
-    is not the one in `results`.
+    is not the one in `results`. It is a warning where the results have no sample_len, so that the
+    weights are not certain.
 
     Why it matters: the figure of the group was changed after the evaluation.
 
@@ -284,4 +341,28 @@ LME304: Final = Rule(
     record=_groups,
 )
 
-RULES: Final = (LME106, LME209, LME301, LME302, LME303, LME304)
+LME305: Final = Rule(
+    "LME305",
+    "unclaimed-metric",
+    Severity.WARNING,
+    "the results have no figure of a metric that the rows have",
+    """
+    What it finds: a metric of rows under a filter that the results of the task do not report.
+
+    Why it matters: the harness reports each metric of the rows. The figure was removed after the
+    evaluation, or the results are of another one.
+
+    How to fix: restore the results from their source.
+
+    Bad:
+        row 2:
+          {"metrics": ["exact_match", "brevity"], "brevity": 0.5}
+
+    Good:
+        row 2:
+          {"metrics": ["exact_match"]}
+    """,
+    record=_unclaimed,
+)
+
+RULES: Final = (LME106, LME209, LME301, LME302, LME303, LME304, LME305)

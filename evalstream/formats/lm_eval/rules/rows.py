@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.row import (
+    DIGEST_SCHEMA,
     DOC,
     HASHES,
     MOST_DOC_ID,
@@ -16,13 +17,12 @@ from evalstream.formats.lm_eval.row import (
     is_doc_hash,
     may_hold_image_digests,
     prompt_of,
+    target_of,
     text_hash,
 )
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import Rule
-
-_DIGEST_SCHEMA: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "doc_id": (int,),
@@ -36,7 +36,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 """The types of the members that rows have beside doc and the digests."""
 
 _OPTIONAL: Final = frozenset({"filter", "metrics", *HASHES})
-"""Members that rows of releases before 0.4.3 lack."""
+"""Members that rows of older releases lack: digests before 0.4.3, filter and metrics before 0.4.7."""
 
 _SCHEMA_NAMES: Final = {int: "integer", str: "string", dict: "object", list: "array"}
 
@@ -49,7 +49,7 @@ def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
                 yield LME101.violation(
                     f"a row needs the member {name!r}", pointer="", keyword="required"
                 )
-        elif type(row[name]) not in types:
+        elif type(row[name]) not in types and (name != "target" or "filter" in row):
             yield _wrong_type(name, types, row[name])
     if "doc" not in row:
         yield LME101.violation("a row needs the member 'doc'", pointer="", keyword="required")
@@ -60,6 +60,16 @@ def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
             pointer="/doc_id",
             expected={"minimum": 0, "maximum": MOST_DOC_ID},
             found=doc_id,
+        )
+    digests = [name for name in HASHES if name in row]
+    if digests and len(digests) < len(HASHES):
+        missing = next(name for name in HASHES if name not in row)
+        yield LME101.violation(
+            f"a row with {digests[0]} needs the member {missing!r}", pointer="", keyword="required"
+        )
+    if "metrics" in row and "filter" not in row:
+        yield LME101.violation(
+            "a row with metrics needs the member 'filter'", pointer="", keyword="required"
         )
     yield from _metrics(row)
 
@@ -117,7 +127,7 @@ def row_digests(row: Mapping[str, Any], *, certain: bool) -> tuple[list[Violatio
                 LME103.violation(
                     f"{name} is not a SHA-256 in hexadecimal digits",
                     pointer=pointer((name,)),
-                    expected=_DIGEST_SCHEMA,
+                    expected=DIGEST_SCHEMA,
                     found=declared,
                 )
             )
@@ -141,8 +151,8 @@ def _actual(row: Mapping[str, Any], name: str, declared: str) -> str | None:
         if "doc" not in row:
             return None
         return declared if is_doc_hash(declared, row["doc"]) else doc_hash(row["doc"])
-    shown = prompt_of(row) if name == PROMPT else row.get("target")
-    return text_hash(shown) if isinstance(shown, str) else None
+    shown = prompt_of(row) if name == PROMPT else target_of(row)
+    return None if shown is None else text_hash(shown)
 
 
 _SHOWN: Final = {DOC: "doc", PROMPT: "the first argument of the first request", TARGET: "target"}

@@ -7,17 +7,15 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeGuard
 
 from evalstream.formats.lm_eval.log_tally import FilterTotals
-from evalstream.formats.lm_eval.task_facts import TaskFacts
+from evalstream.formats.lm_eval.task_facts import NO_FILTER, TaskFacts
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
-NO_FILTER: Final = ""
-
 
 def _rerun(facts: TaskFacts) -> Iterator[Violation]:
-    rerun = facts.totals.rerun()
+    rerun = None if facts.is_several_filters else facts.totals.rerun()
     if rerun is not None:
         yield LME104.violation(
             f"the rows begin again on line {rerun.line:,}: {counted(rerun.rows, 'row')} follow, "
@@ -28,7 +26,7 @@ def _rerun(facts: TaskFacts) -> Iterator[Violation]:
 
 def _repeated(facts: TaskFacts) -> Iterator[Violation]:
     first = facts.totals.first_repeat()
-    if first is None or facts.totals.rerun() is not None:
+    if first is None or facts.is_several_filters or facts.totals.rerun() is not None:
         return
     name, doc_id, line = first
     of = f" and filter {name!r}" if name else ""
@@ -74,13 +72,20 @@ def _uneven_violation(
 
 def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
     actual = facts.totals.task_hash()
-    if facts.known is None or actual is None:
+    if facts.known is None:
         return
     task, results = facts.known
     declared = results.task_hash(task)
-    if declared is None or declared == actual:
+    if declared == actual or not facts.totals.rows:
         return
-    if facts.totals.rerun() is not None:
+    if declared is None:
+        yield _undeclared(task)
+        return
+    if actual is None:
+        if facts.totals.bare:
+            yield _undigested(task, declared, facts.totals.bare)
+        return
+    if facts.totals.rerun() is not None and not facts.is_several_filters:
         return  # the hash is of one run alone
     yield LME204.violation(
         f"task_hashes has another hash for {task} than that of the digests of its rows",
@@ -90,18 +95,36 @@ def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
     )
 
 
+def _undeclared(task: str) -> Violation:
+    return LME204.violation(
+        f"task_hashes has no hash for {task}, and its rows have digests",
+        pointer="/task_hashes",
+        severity=Severity.WARNING,
+    )
+
+
+def _undigested(task: str, declared: object, rows: int) -> Violation:
+    return LME204.violation(
+        f"task_hashes has a hash for {task}, and digests are missing in {counted(rows, 'row')}",
+        pointer=pointer(("task_hashes", task)),
+        found=declared,
+        count=rows,
+    )
+
+
 def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
     totals = facts.totals
     if facts.known is None or totals.is_scattered or totals.repeats or totals.unkeyed:
         return
     task, results = facts.known
-    declared, found = results.samples(task), facts.totals.samples
+    declared, counts = results.samples(task), facts.totals.metric_counts
     effective, original = declared.get("effective"), declared.get("original")
-    if _is_count(effective) and effective != found:
-        yield _miscounted(("n-samples", task, "effective"), effective, found)
+    if _is_count(effective) and effective not in facts.sample_counts:
+        yield _miscounted(("n-samples", task, "effective"), effective, facts.totals.samples)
     length = results.entry(task).get("sample_len")
-    if _is_count(length) and length not in {found, effective}:
-        yield _miscounted(("results", task, "sample_len"), length, found)
+    if _is_count(length) and length not in (counts or facts.sample_counts):
+        fullest = max(counts, default=facts.totals.samples)
+        yield _unscored(("results", task, "sample_len"), length, fullest)
     if not (_is_count(effective) and _is_count(original)):
         return
     if original < effective:
@@ -111,8 +134,9 @@ def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
             expected={"minimum": effective},
             found=original,
         )
-    elif effective == found:
-        yield from _beyond(facts, task, original, is_all=effective == original)
+    elif effective in facts.sample_counts:
+        is_all = facts.totals.samples == original
+        yield from _beyond(facts, task, original, is_all=is_all)
 
 
 def _beyond(facts: TaskFacts, task: str, original: int, *, is_all: bool) -> Iterator[Violation]:
@@ -143,6 +167,15 @@ def _is_count(value: Any) -> TypeGuard[int]:
 def _miscounted(path: tuple[str, ...], declared: int, found: int) -> Violation:
     return LME207.violation(
         f"{path[-1]} is {declared:,}, and the rows have {counted(found, 'sample')}",
+        pointer=pointer(path),
+        expected=found,
+        found=declared,
+    )
+
+
+def _unscored(path: tuple[str, ...], declared: int, found: int) -> Violation:
+    return LME207.violation(
+        f"sample_len is {declared:,}, and the fullest metric is in {counted(found, 'row')}",
         pointer=pointer(path),
         expected=found,
         found=declared,
@@ -230,7 +263,9 @@ LME204: Final = Rule(
     "the hash of a task in task_hashes is not that of its rows",
     """
     What it finds: a declared hash that is not the SHA-256 of doc_hash, prompt_hash and target_hash of
-    all rows in their order.
+    all rows in their order, and rows without these digests beside a declared hash. It is a warning
+    where the rows have digests and the results have no hash, as from a call of the harness from
+    Python that does not hand over the samples.
 
     Why it matters: rows were removed, added, moved or exchanged after the evaluation, or the results
     belong to another run. The hash does not cover responses and scores.
@@ -304,8 +339,8 @@ LME207: Final = Rule(
     Severity.ERROR,
     "n-samples or sample_len is not the number of samples in the rows, or a doc_id is beyond them",
     """
-    What it finds: `effective` of n-samples, or sample_len, that is not the number of distinct
-    doc_ids; a doc_id that is not below `original`; a gap in the doc_ids where all samples of the
+    What it finds: `effective` of n-samples that is not the number of distinct doc_ids; sample_len that
+    is not the number of rows with the fullest metric; a doc_id that is not below `original`; a gap in the doc_ids where all samples of the
     dataset were evaluated.
 
     Why it matters: samples are missing or were added, so that the figures are of another set.
