@@ -9,6 +9,7 @@ from evalstream.model.finding import Excerpt, Finding, KnownFinding, Severity
 from evalstream.model.report import (
     NOUN,
     VERDICTS,
+    Checked,
     Figures,
     ResultSummary,
     RunSummary,
@@ -83,6 +84,7 @@ def decode_run(encoded: dict[str, Any]) -> RunSummary:
         **{name: encoded.get(name, 0) for name in _LEFT_OUT},
         noun=encoded.get("noun", NOUN),
         remark=encoded.get("remark"),
+        checked=tuple(Checked(one["text"], one["ok"]) for one in encoded.get("checked", ())),
     )
 
 

@@ -39,8 +39,13 @@ class RecordChecker(Protocol):
     def noun(self) -> str:
         """The name of a record, with its article."""
 
-    def violations(self, record: Mapping[str, Any], *, certain: bool) -> Iterable[Violation]:
-        """Return the violations of a record; its values are reliable only if `certain`."""
+    def violations(
+        self, record: Mapping[str, Any], line: int, *, certain: bool
+    ) -> Iterable[Violation]:
+        """Return the violations of a record; its values are reliable only if `certain`.
+
+        `line` counts from 1 in the block.
+        """
 
     def sample(self, record: Mapping[str, Any]) -> Any:
         """Return the record's sample id, of any JSON type."""
@@ -121,14 +126,14 @@ class RecordEngine:
         return syntax.read_object(line, depth, torn=torn, noun=noun, offset=offset)
 
     def judged(
-        self, reading: syntax.ObjectReading
+        self, reading: syntax.ObjectReading, line: int
     ) -> tuple[dict[str, Any] | None, list[Violation]]:
         """Return the record of a line, or None, and all its violations."""
         violations = [violation for violation, _ in reading.violations]
         if reading.value is None:
             return None, violations
         try:
-            said = list(self.record.violations(reading.value, certain=is_certain(reading)))
+            said = list(self.record.violations(reading.value, line, certain=is_certain(reading)))
         except RecursionError:
             return None, [*violations, syntax.ES113.violation("nested too deep to be checked")]
         return reading.value, [*violations, *reading.concerned(said)]
@@ -193,7 +198,7 @@ class _Pass:
             self._noted.fates[number] = LineStatus.NOISE
             self._end(line, number, torn=torn)
             return
-        record, violations = self._engine.judged(reading)
+        record, violations = self._engine.judged(reading, number)
         if record is None:
             self._lose(number)
         else:

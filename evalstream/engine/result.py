@@ -79,7 +79,7 @@ class BlockResult(NamedTuple):
     from 1, the status of lines that are not accepted, if rows are split. `links` holds the words
     that link rows to those of other runs, if they are collected. `read` digests the bytes of a
     block that a worker read itself. `sketch` is what its lines amount to, and `samples` are its
-    rows for a comparison, if they are asked for.
+    rows for a comparison, if they are asked for. `own` is what a format adds up itself.
     """
 
     violations: list[LocatedViolation]
@@ -91,6 +91,7 @@ class BlockResult(NamedTuple):
     read: bytes = b""
     sketch: BlockSketch | None = None
     samples: BlockSamples | None = None
+    own: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle violations as plain tuples, which takes half the time."""

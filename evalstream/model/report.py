@@ -83,6 +83,17 @@ class Verified(NamedTuple):
         }
 
 
+class Checked(NamedTuple):
+    """A part of what was verified: `is_ok` is False where it contradicts, None where it is open."""
+
+    text: str
+    is_ok: bool | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the part as the output contract writes it."""
+        return {"text": self.text, "ok": self.is_ok}
+
+
 NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008"})
 """Codes that mean that something could not be checked; alone they lead to exit code 3."""
 
@@ -121,7 +132,8 @@ class RunSummary(DataClass):
     everything was read. `sketch` is there if it was asked for.
 
     `failing` holds the occurrences that fail the run, by code; without them the verdict is
-    `otherwise`, and `otherwise_reason` says what was not checked then. `known` and
+    `otherwise`, and `otherwise_reason` says what was not checked then. `checked` says what was
+    verified in the words of a format that has no sample_hash and no seal. `known` and
     `known_severities` count what a baseline knows; `counts`, `severities` and `failing` are
     without it. `fixable` counts by code the occurrences that `evalstream fix` mends.
     """
@@ -165,6 +177,7 @@ class RunSummary(DataClass):
     known: dict[str, int] = field(default_factory=dict)
     known_severities: dict[Severity, int] = field(default_factory=dict)
     fixable: dict[str, int] = field(default_factory=dict)
+    checked: tuple[Checked, ...] = ()
 
     def count(self, code: str, severity: Severity, times: int) -> None:
         """Count more occurrences of a code."""
@@ -228,6 +241,7 @@ class RunSummary(DataClass):
             "rows": self.rows,
             "verdict": self.verdict,
             **({} if self.verified is None else {"verified": self.verified.as_dict()}),
+            **({"checked": [one.as_dict() for one in self.checked]} if self.checked else {}),
             **({"selected": list(self.selected)} if self.selected else {}),
             **({"ignored": list(self.ignored)} if self.ignored else {}),
             "checksum": checksum,

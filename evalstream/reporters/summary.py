@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream._version import __version__
 from evalstream.model.finding import MORE, Finding, Severity
-from evalstream.model.report import VERDICTS, Report, RunSummary, Totals
+from evalstream.model.report import VERDICTS, Checked, Report, RunSummary, Totals
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import counted
 from evalstream.parsing.json import dumps
@@ -152,31 +152,26 @@ def rule_limits(run: RunSummary) -> str:
     return ", ".join(filter(None, [only, without]))
 
 
-class Part(NamedTuple):
-    """A part of what was verified: `is_ok` is False where it contradicts, None where it is open."""
-
-    text: str
-    is_ok: bool | None
-
-
-def verified(run: RunSummary) -> list[Part]:
+def verified(run: RunSummary) -> list[Checked]:
     """Say what was verified of a run, and what was not."""
-    said, parts = run.verified, list(_checksum(run))
+    said, parts = run.verified, [*_checksum(run), *run.checked]
     if said is None or not run.rows:
         return parts
     if said.row_count is not None:
-        parts.append(Part("row count ok" if said.row_count else "row count not ok", said.row_count))
+        parts.append(
+            Checked("row count ok" if said.row_count else "row count not ok", said.row_count)
+        )
     if said.hashes:
         recipe = f" ({run.recipe})" if run.recipe else ""
         of = f"{said.hashes:,} of {counted(said.rows, 'row')}"
         is_all = True if said.hashes == said.rows else None
-        parts.append(Part(f"sample_hash ok in {of}{recipe}", is_all))
+        parts.append(Checked(f"sample_hash ok in {of}{recipe}", is_all))
     else:
-        parts.append(Part("no sample_hash verified", None))
+        parts.append(Checked("no sample_hash verified", None))
     if said.claims:
         of = f"{said.claims_recomputed:,} of {counted(said.claims, 'claim')}"
         is_all = True if said.claims_recomputed == said.claims else None
-        parts.append(Part(f"{of} recomputed", is_all))
+        parts.append(Checked(f"{of} recomputed", is_all))
     return parts
 
 
@@ -241,21 +236,21 @@ def vanished_lines(report: Report) -> Iterator[str]:
         yield f"  … and {more:,} more (--format json lists all)"
 
 
-def _checksum(run: RunSummary) -> Iterator[Part]:
+def _checksum(run: RunSummary) -> Iterator[Checked]:
     """Say whether the checksum is that of the rows; nothing where no rows were read."""
     is_right = run.actual is not None and run.declared == run.actual
     if run.verified is not None and run.rows:
         if run.declared is None:
-            yield Part("no checksum to verify", None)
+            yield Checked("no checksum to verify", None)
             return
         if run.verified.checksum is None:
-            yield Part("checksum not verified", None)
+            yield Checked("checksum not verified", None)
             return
         is_right = run.verified.checksum
         if not is_right:
-            yield Part("checksum not ok", False)
+            yield Checked("checksum not ok", False)
     if is_right:
-        yield Part(f"checksum ok ({run.algorithm}{COVERED[run.covers]})", True)
+        yield Checked(f"checksum ok ({run.algorithm}{COVERED[run.covers]})", True)
 
 
 def has_right_checksum(run: RunSummary) -> bool:

@@ -46,7 +46,9 @@ class LogRecordChecker:
     noun: str = "a log record"
     compared: LogSamples | None = None
 
-    def violations(self, record: Mapping[str, Any], *, certain: bool) -> Iterator[Violation]:
+    def violations(
+        self, record: Mapping[str, Any], _line: int, *, certain: bool
+    ) -> Iterator[Violation]:
         """Return the violations of a record. Raises RecursionError if it is nested too deep."""
         seen = self.log.record(record, certain=certain)
         for rule in (HAR301, HAR302, HAR303):
