@@ -30,6 +30,9 @@ _LOCAL_SIGN: Final = b"PK\x03\x04"
 _ENCRYPTED: Final = 0x2041
 _DESCRIPTOR: Final = 0x8
 _UTF8: Final = 0x800
+_HEADER_FIELDS: Final = ("name", "method", "CRC-32", "packed size", "size")
+"""What the header of a member repeats of the directory; the last three may follow the bytes."""
+
 _DESCRIPTOR_SIZES: Final = (0, 12, 16, 20, 24)
 _FULL: Final = 0xFFFFFFFF
 _PAGE: Final = 500
@@ -134,10 +137,10 @@ class Archive:
         """Iterate over the members in the order of their bytes."""
         last, number = -1, -1
         while found := self._table.rows(
-            "SELECT * FROM member WHERE (offset, number) > (?, ?) ORDER BY offset, number "
-            f"LIMIT {_PAGE}",
+            "SELECT * FROM member WHERE (offset, number) > (?, ?) ORDER BY offset, number LIMIT ?",
             last,
             number,
+            _PAGE,
         ):
             for row in found:
                 member = _member(row)
@@ -232,8 +235,8 @@ class Archive:
         head = os.pread(self._descriptor, _LOCAL.size, member.offset)
         if len(head) < _LOCAL.size:
             return member.offset
-        *_, name, extra = _LOCAL.unpack(head)
-        return member.offset + _LOCAL.size + int(name) + int(extra)
+        sizes: tuple[int, int] = _LOCAL.unpack(head)[-2:]
+        return member.offset + _LOCAL.size + sum(sizes)
 
     def _checked_start(self, member: Member) -> int:
         """Return where the packed bytes begin. Raises Damaged where the local header differs."""
@@ -241,9 +244,7 @@ class Archive:
         if len(head) < _LOCAL.size or not head.startswith(_LOCAL_SIGN):
             raise Damaged(f"has no header at byte {member.offset:,}")
         _, _, flags, method, _, _, crc, packed, size, name_size, extra_size = _LOCAL.unpack(head)
-        rest = os.pread(
-            self._descriptor, name_size + extra_size, member.offset + _LOCAL.size
-        )
+        rest = os.pread(self._descriptor, name_size + extra_size, member.offset + _LOCAL.size)
         raw, extra = rest[:name_size], rest[name_size:]
         packed, size, _ = _wide(extra, size, packed, 0)
         encoding = "utf-8" if flags & _UTF8 else "cp437"
@@ -253,7 +254,7 @@ class Archive:
             told += [(crc, member.crc), (packed, member.packed), (size, member.size)]
         elif not member.flags & _DESCRIPTOR:
             raise Damaged("has a header that differs from the directory (flags)")
-        for what, (here, there) in zip(("name", "method", "CRC-32", "packed size", "size"), told):
+        for what, (here, there) in zip(_HEADER_FIELDS, told, strict=False):
             if here != there:
                 raise Damaged(f"has a header that differs from the directory ({what})")
         start = member.offset + _LOCAL.size + name_size + extra_size
@@ -272,8 +273,9 @@ def _wide(extra: bytes, size: int, packed: int, offset: int) -> tuple[int, int, 
     values = [size, packed, offset]
     place = 0
     while place + 4 <= len(extra):
-        kind, length = int.from_bytes(extra[place : place + 2], "little"), int.from_bytes(
-            extra[place + 2 : place + 4], "little"
+        kind, length = (
+            int.from_bytes(extra[place : place + 2], "little"),
+            int.from_bytes(extra[place + 2 : place + 4], "little"),
         )
         field = extra[place + 4 : place + 4 + length]
         if kind == 1:
@@ -288,6 +290,10 @@ def _wide(extra: bytes, size: int, packed: int, offset: int) -> tuple[int, int, 
 def _leads_out(name: str) -> bool:
     """Tell whether a name is not that of a file below the folder it is unpacked to."""
     parts = name.replace("\\", "/").split("/")
-    return not name or name.startswith(("/", "\\")) or ".." in parts or "\0" in name or (
-        len(name) > 1 and name[1] == ":"
+    return (
+        not name
+        or name.startswith(("/", "\\"))
+        or ".." in parts
+        or "\0" in name
+        or (len(name) > 1 and name[1] == ":")
     )

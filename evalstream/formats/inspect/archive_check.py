@@ -29,6 +29,9 @@ REDUCTIONS: Final = "reductions.json"
 _SAMPLE: Final = re.compile(r"samples/(.+)_epoch_([0-9]+)\.json", re.DOTALL)
 _JOURNAL: Final = re.compile(r"_journal/summaries/[0-9]+\.json")
 _OTHERS: Final = re.compile(r"_journal/(?:config_updates/)?[^/]*\.json|results\.json")
+_LIVE: Final = ("model_args", "task_args", "solver_args", "model_roles", "metadata")
+"""Members of `eval` whose values are written as they are at that moment."""
+
 _PARTED: Final = re.compile(r"samples/.+_epoch_[0-9]+/sample\.json", re.DOTALL)
 """A sample that is stored in parts, as the next layout of large samples has it."""
 
@@ -44,14 +47,12 @@ class ArchiveCheck:
         self._archive = Archive(descriptor, size, self._damage, self._danger)
         self.has_summaries = False
         self._lacks: MissingExtra | None = None
-        self._is_damaged = False
 
     def close(self) -> None:
         """Delete what is kept of the archive's directory."""
         self._archive.close()
 
     def _damage(self, message: str, member: str | None) -> None:
-        self._is_damaged = True
         place = None if member is None else pointer((member,))
         self._documents.note(INS101.violation(message, pointer=place))
 
@@ -71,13 +72,7 @@ class ArchiveCheck:
             self._log.header(told)
         if self._log.is_refused:
             return None
-        self._members()
-        if self._lacks is not None:
-            self._log.lose(str(self._lacks))
-            return None
-        if self._log.is_refused:
-            return None
-        return self._view(start, header)
+        return self._view(start, header) if self._members() else None
 
     def _note_repeated(self) -> None:
         for name, number, is_same in self._archive.repeated():
@@ -90,21 +85,28 @@ class ArchiveCheck:
                 )
             )
 
-    def _members(self) -> None:
-        """Unpack and check all members in the order of their bytes, and the samples among them."""
+    def _members(self) -> bool:
+        """Unpack and check all members in the order of their bytes, and the samples among them.
+
+        Tell whether the log can be checked as a whole.
+        """
         for member in self._archive.laid_out():
             STOPPING.check()
             if _PARTED.fullmatch(member.name):
                 self._log.refuse("this log stores samples in parts, a layout that is not known")
-                return
+                return False
             self._member(member)
             found = sum(self._documents.collector.counts.values())
             self._progress.advance(member.packed, self._log.count, found)
         if self._archive.unexplained:
             message = f"{counted(self._archive.unexplained, 'byte')} between members belong to none"
             self._documents.note(INS104.violation(message, severity=Severity.INFO))
+        if self._lacks is not None:
+            self._log.lose(str(self._lacks))
+        return self._lacks is None
 
     def _member(self, member: Member) -> None:
+        self._log.members += 1
         place, is_sample = pointer((member.name,)), _SAMPLE.fullmatch(member.name) is not None
         if not (is_sample or _is_known(member.name)):
             message = "a log has no member of this name"
@@ -146,6 +148,7 @@ class ArchiveCheck:
         except MissingExtra as error:
             self._lacks = self._lacks or error
             return None
+        self._log.sound_members += 1
         return b"".join(kept) if size <= most else size
 
     def _read(self, name: str) -> Any:
@@ -193,10 +196,18 @@ class ArchiveCheck:
             return
         for name in ("version", "eval", "plan"):
             if name in header and name in start and not same(header[name], start[name]):
-                path = _difference(header[name], start[name], (name,))
-                message = f"{START} has another value"
-                place = pointer((HEADER, *path))
-                self._documents.note(INS106.violation(message, pointer=place))
+                path, here, there = _difference(header[name], start[name], (name,))
+                # Arguments may be objects that the run itself changes.
+                is_live = path[1:2] and path[1] in _LIVE
+                self._documents.note(
+                    INS106.violation(
+                        f"{START} has another value",
+                        pointer=pointer((HEADER, *path)),
+                        expected=there,
+                        found=here,
+                        severity=Severity.WARNING if is_live else None,
+                    )
+                )
 
     def _summaries(self, *, is_finished: bool) -> None:
         """Compare the summaries with the samples: those at the end, or those of the journal."""
@@ -256,10 +267,10 @@ def _begun(header: dict[str, Any]) -> dict[str, Any]:
     return header if "status" in header else {**header, "status": "started"}
 
 
-def _difference(one: Any, other: Any, path: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the path of the first member of one value that differs in the other."""
+def _difference(one: Any, other: Any, path: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any, Any]:
+    """Return the path of the first member that two values do not share, and both its values."""
     if isinstance(one, dict) and isinstance(other, dict):
         for name in one:
             if name not in other or not same(one[name], other[name]):
                 return _difference(one[name], other.get(name), (*path, name))
-    return path
+    return path, one, other

@@ -7,13 +7,7 @@ from typing import Final
 from evalstream.formats.inspect.rules import archive, coverage, log, results, samples
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 
-_UNSORTED: Final = (
-    *archive.RULES,
-    *log.RULES,
-    *coverage.RULES,
-    *samples.RULES,
-    *results.RULES,
-)
+_UNSORTED: Final = (*archive.RULES, *log.RULES, *coverage.RULES, *samples.RULES, *results.RULES)
 
 RULES: Final = tuple(sorted(_UNSORTED, key=lambda rule: rule.code))
 """The rules of this format alone."""

@@ -8,14 +8,14 @@ from contextlib import closing
 from typing import Any
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.engine.row_pass import reason_of
+from evalstream.engine.row_pass import BREAKS, reason_of
 from evalstream.formats.base import other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
 from evalstream.formats.inspect.catalogue import CATALOGUE
 from evalstream.formats.inspect.documents import ENDING, NAME, SAMPLES, ZIP
 from evalstream.formats.inspect.log_check import LogCheck, SampleText
-from evalstream.formats.inspect.reading import UNREADABLE, begun, kept, pieces, stream_of
-from evalstream.formats.inspect.recomputed import Recomputation
+from evalstream.formats.inspect.reading import UNREADABLE, begun, kept, parsed, pieces, stream_of
+from evalstream.formats.inspect.recomputed import NAMED, Outcome, Recomputation
 from evalstream.formats.inspect.views import LogView, object_or_empty
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
@@ -23,9 +23,9 @@ from evalstream.model.block import ByteStream
 from evalstream.model.errors import BrokenCompression, CannotCheck, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
+from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
-from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.signals import Stopped
 from evalstream.model.text import counted
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.rules.base import Rule
@@ -118,9 +118,9 @@ class _Check:
 
     def _begin(self, members: ObjectSplitter) -> bool:
         """Read the part before the samples, as far as it can be read alone."""
-        text = members.envelope().text.rstrip(b"]") + b"]}"
-        from evalstream.formats.inspect.reading import parsed
-
+        envelope = members.envelope()
+        # The check of the whole envelope reports what is wrong with this part of it.
+        text = envelope.text[: envelope.cut] + b"]}"
         found = parsed(text, self._documents.options.max_depth, lambda _violation, _line: None)
         self._log.header(object_or_empty(found))
         return True
@@ -134,8 +134,6 @@ class _Check:
         log, issue = self._log, members.issue
         envelope = members.envelope()
         if issue is not None:
-            from evalstream.engine.row_pass import BREAKS
-
             message = f"{issue.message} (byte {issue.offset:,} of the file)"
             place = f"/{SAMPLES}/{log.count}"
             violation = BREAKS[issue.name].violation(message, pointer=place)
@@ -187,5 +185,17 @@ class _Check:
         version = None if self._version is None else str(self._version)
         summary = self._documents.closed(rows=self._log.count, version=version)
         if outcome is not None:
-            summary.results, summary.verified = outcome.results, outcome.verified
+            summary.results = outcome.results
+            summary.checked = (*self._log.verified(), *_figures(outcome))
         return summary
+
+
+def _figures(outcome: Outcome) -> Iterator[Checked]:
+    """Say how many figures of the results were recomputed."""
+    if outcome.figures:
+        text = f"{outcome.recomputed:,} of {counted(outcome.figures, 'figure')} recomputed"
+        names = ", ".join(map(printable, outcome.left_out[:NAMED]))
+        if names:
+            more = ", …" if len(outcome.left_out) > NAMED else ""
+            text = f"{text} (not {names}{more})"
+        yield Checked(text, True if outcome.recomputed == outcome.figures else None)

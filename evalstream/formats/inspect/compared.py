@@ -51,7 +51,9 @@ class LogSamples:
         value = sample.value
         row = record_sample(self._request, value.get("id"), _input(sample), line, offset)
         if self._request.cluster is not None:
-            row = row._replace(cluster=cluster_digest(resolve_pointer(value, self._request.cluster)))
+            row = row._replace(
+                cluster=cluster_digest(resolve_pointer(value, self._request.cluster))
+            )
         self._unidentified += not has_identity(row)
         failed = SampleFlag.FAILED if sample.failed else SampleFlag(0)
         for name, scored in _scores(sample):

@@ -48,7 +48,8 @@ class InspectFormat(PairedFormat):
     def pair(
         self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
     ) -> Iterator[Run | NoInput]:
-        # A log holds its results: each is a run of its own.
+        # A log holds its results: each is a run of its own, `named` or not.
+        del named
         return (Run(path, None, format=self.name) for _, path in documents())
 
     def check(

@@ -12,7 +12,7 @@ from evalstream.formats.inspect.reading import UNREADABLE, parsed
 from evalstream.formats.inspect.rules import coverage, log, results, samples
 from evalstream.formats.inspect.rules.coverage import INS206, usage_violations
 from evalstream.formats.inspect.rules.log import INS107
-from evalstream.formats.inspect.rules.samples import malformed
+from evalstream.formats.inspect.rules.samples import INS207, malformed
 from evalstream.formats.inspect.store import KnownSample, SampleFacts, SampleStore
 from evalstream.formats.inspect.views import (
     LogView,
@@ -25,6 +25,8 @@ from evalstream.formats.inspect.views import (
 )
 from evalstream.model.errors import MissingExtra
 from evalstream.model.finding import Violation
+from evalstream.model.report import Checked
+from evalstream.model.text import counted
 from evalstream.parsing.json import pointer, text_or_none
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
@@ -52,7 +54,8 @@ class SampleText(NamedTuple):
 class LogCheck:
     """Checks one log, part by part. The part without samples should come first.
 
-    `count` is the number of samples so far. `is_refused` says that the log is of a layout that is
+    `count` is the number of samples so far. `members` counts those of its archive, `sound_members`
+    those whose bytes are the declared ones. `is_refused` says that the log is of a layout that is
     not known, so that nothing else of it is checked.
     """
 
@@ -61,10 +64,12 @@ class LogCheck:
         self.count = 0
         self.is_refused = False
         self.samples_known = True
+        self.members = self.sound_members = 0
+        self._missing = ""
         self._depth = documents.options.max_depth
         self._digest = attachment_digest()
         self._library = self._loaded()
-        self._attachments = False
+        self._attachments = self._sound_attachments = self._loaded_samples = 0
         self._usage: dict[str, dict[str, int]] = {}
         self._keys: frozenset[str] = frozenset()
         self._samples: LogSamples | None = None
@@ -146,16 +151,25 @@ class LogCheck:
         for rule in samples.RULES:
             if rule.record is not None:
                 problems += rule.record(view)
-        if self._library is not None and not problems:
+        self._count_attachments(view, problems)
+        if self._library is not None:
             # Last, as the harness may change the value that it loads.
-            problems += self._refused(self._library, view)
+            refused = list(self._refused(self._library, view))
+            problems += refused
+            self._loaded_samples += not refused
         for violation in problems:
             self.documents.note(violation, line=one.line)
+
+    def _count_attachments(self, view: SampleView, problems: list[Violation]) -> None:
+        number = len(view.attachments)
+        self._attachments += number
+        if self._digest is not None:
+            wrong = sum(violation.code == INS207.code for violation in problems)
+            self._sound_attachments += number - wrong
 
     def _keep(self, view: SampleView, one: SampleText) -> None:
         value = view.value
         metadata = object_or_empty(value.get("metadata"))
-        self._attachments = self._attachments or bool(view.attachments)
         self.store.add(
             SampleFacts(
                 str(value["id"]),
@@ -192,7 +206,7 @@ class LogCheck:
         if not isinstance(value, dict) or not is_id(value.get("id")):
             self.documents.note(INS107.violation("a summary needs an id", pointer=place))
             return
-        epoch = value.get("epoch")
+        epoch: Any = value.get("epoch")
         known = self.store.find(str(value["id"]), epoch) if is_count(epoch) else None
         if known is None:
             if self.samples_known:
@@ -230,6 +244,20 @@ class LogCheck:
         if refusal is not None:
             message = f"inspect_ai cannot load the log: {refusal.message}"
             yield INS107.violation(message, pointer=view.base + refusal.place)
+
+    def verified(self) -> Iterator[Checked]:
+        """Say what was verified of the log's parts, and how much of it."""
+        for right, of, noun in (
+            (self.sound_members, self.members, "member"),
+            (self._sound_attachments, self._attachments, "attachment"),
+        ):
+            if of:
+                text = f"{right:,} of {counted(of, noun)} with the right digest"
+                yield Checked(text, right == of or None)
+        if self.count:
+            of_all = f"{self._loaded_samples:,} of {counted(self.count, 'sample')}"
+            text = f"{of_all} loaded by inspect_ai"
+            yield Checked(text, self._loaded_samples == self.count or None)
 
     def _close_gaps(self, view: LogView) -> None:
         """Note what was not checked."""

@@ -24,16 +24,9 @@ from evalstream.formats.inspect.rules.results import (
     comparable,
     not_recomputed,
 )
-from evalstream.formats.inspect.views import (
-    LogView,
-    is_count,
-    is_id,
-    list_or_empty,
-    objects,
-    same,
-)
+from evalstream.formats.inspect.views import LogView, is_count, is_id, list_or_empty, objects, same
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.report import Figures, ResultSummary, Verified
+from evalstream.model.report import Figures, ResultSummary
 from evalstream.model.text import counted
 from evalstream.parsing.json import text_or_none
 
@@ -41,14 +34,21 @@ NAMED: Final = 5
 """How many ids a message names."""
 
 _UNREAD: Final = "samples could not be read"
+_NO_SAMPLES: Final = "the log has no samples"
 
 
 class Outcome(NamedTuple):
-    """What was recomputed: violations, the results for the report, and how many figures."""
+    """What was recomputed: violations, the results for the report, and how many `figures` it has.
+
+    A figure is a metric, or the reduced score of a sample; `recomputed` counts those that were
+    compared, and `left_out` names the others.
+    """
 
     violations: list[Violation]
     results: list[ResultSummary]
-    verified: Verified
+    figures: int
+    recomputed: int
+    left_out: tuple[str, ...] = ()
 
 
 class Recomputation:
@@ -67,8 +67,8 @@ class Recomputation:
             violations += self._of_result(index, result, summaries)
         violations += self._reductions()
         violations += not_recomputed(self._log, self._reasons)
-        verified = Verified(claims=self._claims, claims_recomputed=self._done)
-        return Outcome(violations, summaries, verified)
+        names = tuple(dict.fromkeys(name for name, _ in sorted(self._reasons)))
+        return Outcome(violations, summaries, self._claims, self._done, names)
 
     def _give_up(self, name: str, reason: object) -> None:
         key = name, str(reason)
@@ -82,9 +82,7 @@ class Recomputation:
         self._claims += len(metrics)
         first: float | None = None
         try:
-            if not self._log.samples_known or not self._log.store.count:
-                raise CannotCompute(_UNREAD if self._log.store.count else "it has no samples")
-            column = column_of(self._log, result)
+            column = self._column(result)
         except (CannotCompute, OverflowError) as error:
             for metric in metrics:
                 self._give_up(metric.group or metric.name, error)
@@ -99,6 +97,13 @@ class Recomputation:
                 if not same(metric.value, value):
                     yield self._mismatch(index, metric, value)
         summaries.append(_summary(result, metrics, first, column, self._done - before))
+
+    def _column(self, result: Mapping[str, Any]) -> Column:
+        if not self._log.store.count:
+            raise CannotCompute(_NO_SAMPLES)
+        if not self._log.samples_known:
+            raise CannotCompute(_UNREAD)
+        return column_of(self._log, result)
 
     def _value(self, recomputer: Recomputer, metric: Metric) -> float | None:
         try:
@@ -119,9 +124,7 @@ class Recomputation:
             severity=None if is_sure else Severity.WARNING,
         )
 
-    def _counts(
-        self, index: int, result: Mapping[str, Any], column: Column
-    ) -> Iterator[Violation]:
+    def _counts(self, index: int, result: Mapping[str, Any], column: Column) -> Iterator[Violation]:
         for name, expected in (
             ("scored_samples", len(column.numbers)),
             ("unscored_samples", column.unscored),
@@ -193,11 +196,7 @@ def _fits(value: Any, expected: Any) -> bool:
 
 
 def _summary(
-    result: Mapping[str, Any],
-    metrics: list[Metric],
-    first: float | None,
-    column: Column,
-    done: int,
+    result: Mapping[str, Any], metrics: list[Metric], first: float | None, column: Column, done: int
 ) -> ResultSummary:
     """Return a result for the report: its first metric, claimed and recomputed."""
     names = [text_or_none(result.get(name)) for name in ("name", "reducer")]

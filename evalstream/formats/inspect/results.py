@@ -31,9 +31,7 @@ OURS: Final = "inspect_ai/"
 _UNREDUCED: Final = ("frequency",)
 """Metrics that take the scores of all epochs, whatever the reducer."""
 
-_GROUPED_PARAMETERS: Final = frozenset(
-    {"metric", "group_key", "all", "all_label", "name_template"}
-)
+_GROUPED_PARAMETERS: Final = frozenset({"metric", "group_key", "all", "all_label", "name_template"})
 
 
 class ReducedScore(NamedTuple):
@@ -44,9 +42,7 @@ class ReducedScore(NamedTuple):
     value: Any
 
 
-def reduced_scores(
-    store: SampleStore, scorer: str, reducer: str | None
-) -> Iterator[ReducedScore]:
+def reduced_scores(store: SampleStore, scorer: str, reducer: str | None) -> Iterator[ReducedScore]:
     """Iterate over the scores of a scorer, those of the epochs of each sample reduced to one.
 
     Raises CannotCompute.

@@ -10,6 +10,9 @@ from evalstream.io.spill_table import SpillTable, restored, stored
 
 _BATCH: Final = 500
 
+NAMED: Final = 5
+"""How many missing samples are named."""
+
 _TABLES: Final = """
     CREATE TABLE sample (
         number INTEGER PRIMARY KEY, id BLOB, epoch INTEGER, failed INTEGER, uuid BLOB,
@@ -118,18 +121,25 @@ class SampleStore:
 
     def missing(self, epochs: int) -> tuple[int, list[tuple[str, int]]]:
         """Return how many declared ids and epochs have no sample, and the first of them."""
-        number, first = 0, list[tuple[str, int]]()
-        for epoch in range(1, epochs + 1):
-            where = (
-                "FROM expected WHERE NOT EXISTS (SELECT 1 FROM sample "
-                "WHERE sample.id = expected.id AND sample.epoch = ?)"
+        ((ids,),) = self._table.rows("SELECT COUNT(DISTINCT id) FROM expected")
+        ((there,),) = self._table.rows(
+            "SELECT COUNT(*) FROM (SELECT DISTINCT id, epoch FROM sample "
+            "WHERE epoch BETWEEN 1 AND ? AND id IN (SELECT id FROM expected))",
+            epochs,
+        )
+        number = ids * epochs - there
+        first: list[tuple[str, int]] = []
+        # Among the first epochs, one more than there are samples, some sample is missing.
+        for epoch in range(1, min(epochs, self.count + 1) + 1 if number else 0):
+            found = self._table.rows(
+                "SELECT id FROM expected WHERE NOT EXISTS (SELECT 1 FROM sample WHERE "
+                "sample.id = expected.id AND sample.epoch = ?) ORDER BY number LIMIT 5",
+                epoch,
             )
-            ((count,),) = self._table.rows(f"SELECT COUNT(*) {where}", epoch)  # noqa: S608 - ours
-            number += count
-            if count and len(first) < 5:
-                found = self._table.rows(f"SELECT id {where} ORDER BY number LIMIT 5", epoch)  # noqa: S608
-                first += [(restored(id_), epoch) for (id_,) in found]
-        return number, first[:5]
+            first += [(restored(id_), epoch) for (id_,) in found]
+            if len(first) >= NAMED:
+                break
+        return number, first[:NAMED]
 
     def unknown(self, epochs: int) -> Iterator[tuple[str, int, str]]:
         """Iterate over the samples of ids or epochs that are not declared: id, epoch, place."""
@@ -139,13 +149,6 @@ class SampleStore:
             epochs,
         ):
             yield restored(id_), epoch, restored(place)
-
-    def distinct(self) -> int:
-        """Return the number of different ids and epochs."""
-        ((number,),) = self._table.rows(
-            "SELECT COUNT(*) FROM (SELECT DISTINCT id, epoch FROM sample)"
-        )
-        return int(number)
 
     def find(self, id_: str, epoch: int) -> KnownSample | None:
         """Return the last sample of an id and epoch, and note that a summary tells of it."""

@@ -21,7 +21,7 @@ _NEAR: Final = 1e-9
 class Numbered(NamedTuple):
     """An object in a list, with its index."""
 
-    index: int
+    place: int
     value: dict[str, Any]
 
 
@@ -174,8 +174,8 @@ class LogView:
     @cached_property
     def epochs(self) -> int:
         """The number of epochs, 1 where none is declared."""
-        number = self.config.get("epochs")
-        return number if is_count(number) and number else 1
+        number: Any = self.config.get("epochs")
+        return int(number) if is_count(number) and number else 1
 
     @cached_property
     def sample_ids(self) -> list[str] | None:

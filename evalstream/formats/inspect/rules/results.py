@@ -41,7 +41,7 @@ def _missing_metrics(log: LogView) -> Iterator[Violation]:
             short = full.removeprefix("inspect_ai/")
             if full and short not in told and short not in _OF_ANY_SHAPE:
                 message = f"the metric {short} of {name} is declared, but not in the results"
-                place = log.place_of_score(found[0].index, "metrics")
+                place = log.place_of_score(found[0].place, "metrics")
                 yield INS305.violation(message, pointer=place)
 
 

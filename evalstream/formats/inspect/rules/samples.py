@@ -121,9 +121,7 @@ def _edited(sample: SampleView) -> Iterator[Violation]:
         value = score.get("value")
         change = "" if same(value_of(first), value_of(score)) else ", and has another value"
         message = f"the score of {name} was edited ({len(history):,} entries of history){change}"
-        yield INS209.violation(
-            message, pointer=sample.at("scores", name, "value"), found=value
-        )
+        yield INS209.violation(message, pointer=sample.at("scores", name, "value"), found=value)
 
 
 INS205: Final = Rule(
