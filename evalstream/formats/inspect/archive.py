@@ -235,8 +235,8 @@ class Archive:
         head = os.pread(self._descriptor, _LOCAL.size, member.offset)
         if len(head) < _LOCAL.size:
             return member.offset
-        sizes: tuple[int, int] = _LOCAL.unpack(head)[-2:]
-        return member.offset + _LOCAL.size + sum(sizes)
+        name, extra = int(_LOCAL.unpack(head)[-2]), int(_LOCAL.unpack(head)[-1])
+        return member.offset + _LOCAL.size + name + extra
 
     def _checked_start(self, member: Member) -> int:
         """Return where the packed bytes begin. Raises Damaged where the local header differs."""
@@ -264,7 +264,7 @@ class Archive:
         return start
 
 
-def _member(row: tuple[int, bytes, int, int, int, int, int, int]) -> Member:
+def _member(row: tuple[Any, ...]) -> Member:
     return Member(row[0], restored(row[1]), *row[2:])
 
 

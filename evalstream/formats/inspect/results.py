@@ -105,7 +105,7 @@ def _view(log: LogView, result: Mapping[str, Any], scorer: str) -> Iterator[Redu
     """Iterate over the scores that a result covers: reduced ones, or those of all epochs."""
     reducer = text_or_none(result.get("reducer"))
     metrics = [object_or_empty(one) for one in object_or_empty(result.get("metrics")).values()]
-    kinds = {one.get("group") or one.get("name") for one in metrics}
+    kinds = {text_or_none(one.get("group")) or text_or_none(one.get("name")) for one in metrics}
     is_unreduced = bool(kinds) and kinds <= set(_UNREDUCED)
     if reducer is None and (log.config.get("epochs_reducer") == [] or is_unreduced):
         for scored in log.store.scored(scorer):

@@ -150,6 +150,15 @@ class SampleStore:
         ):
             yield restored(id_), epoch, restored(place)
 
+    def without_score(self, scorer: str) -> int:
+        """Return the number of samples without an error that a scorer gave no score."""
+        ((number,),) = self._table.rows(
+            "SELECT COUNT(*) FROM sample WHERE NOT failed AND NOT EXISTS (SELECT 1 FROM score "
+            "WHERE score.sample = sample.number AND score.scorer = ?)",
+            stored(scorer),
+        )
+        return int(number)
+
     def find(self, id_: str, epoch: int) -> KnownSample | None:
         """Return the last sample of an id and epoch, and note that a summary tells of it."""
         found = self._table.rows(

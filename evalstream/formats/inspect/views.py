@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 UNNAMED: Final = ""
 """The scorer of a sample's only score in logs of the first releases, which do not name it."""
 
+MOST_COUNT: Final = 10**15
+"""More than any count of samples, epochs or tokens."""
+
 _NEAR: Final = 1e-9
 
 
@@ -43,8 +46,8 @@ def list_or_empty(value: Any) -> list[Any]:
 
 
 def is_count(value: Any) -> bool:
-    """Tell whether a value is an integer of at least 0; true and false are not."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    """Tell whether a value is an integer from 0 to 10^15; true and false are not."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_COUNT
 
 
 def is_id(value: Any) -> bool:

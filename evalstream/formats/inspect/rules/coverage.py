@@ -67,10 +67,17 @@ def _count_violation(log: LogView, name: str, expected: int, message: str) -> Vi
     return INS204.violation(message, pointer=place, expected=expected, found=found)
 
 
-def _failed(log: LogView) -> Iterator[Violation]:
+def _unscored(log: LogView) -> Iterator[Violation]:
     if log.store.failed and log.is_finished:
         message = f"{counted(log.store.failed, 'sample')} ended with an error"
         yield INS211.violation(message, pointer=log.at("status"), found=log.status)
+    for scorer in log.store.scorers() if log.is_finished else ():
+        number = log.store.without_score(scorer)
+        if number:
+            message = (
+                f"{counted(number, 'sample')} without an error and without a score of {scorer}"
+            )
+            yield INS211.violation(message, pointer=log.at("status"), found=log.status)
 
 
 INS201: Final = Rule(
@@ -237,14 +244,15 @@ INS210: Final = Rule(
 
 INS211: Final = Rule(
     "INS211",
-    "failed-samples",
+    "unscored-samples",
     Severity.WARNING,
-    "samples of a finished log ended with an error",
+    "samples of a finished log ended with an error, or have no score",
     """
     What it finds: samples with an error in a log whose status is success. The run was allowed to go
-    on without them (fail_on_error).
+    on without them (fail_on_error). Also samples without an error that lack a score which other
+    samples have.
 
-    Why it matters: they have no score, so that the results leave them out.
+    Why it matters: the results leave out what has no score.
 
     How to fix: Run the failed samples again with `inspect eval-retry`, or say beside the results
     how many failed.
@@ -257,7 +265,7 @@ INS211: Final = Rule(
         log:
           {"samples": [{"id": 2}]}
     """,
-    record=_failed,
+    record=_unscored,
 )
 
 

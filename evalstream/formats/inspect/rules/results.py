@@ -8,7 +8,7 @@ from typing import Any, Final
 from evalstream.formats.inspect.views import LogView, list_or_empty
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
-from evalstream.parsing.json import member
+from evalstream.parsing.json import member, text_or_none
 from evalstream.rules.base import Rule
 
 
@@ -17,7 +17,8 @@ def _missing_results(log: LogView) -> Iterator[Violation]:
     if not log.is_finished or not log.samples_known:
         return
     scorers = log.store.scorers()
-    told = {one.value.get("scorer", one.value.get("name")) for one in log.results_scores}
+    results = [one.value for one in log.results_scores]
+    told = {text_or_none(one.get("scorer", one.get("name"))) for one in results}
     if scorers and not told:
         message = "the samples have scores, but the log has no results"
         place = log.at("results") if "results" in log.header else log.base
@@ -49,12 +50,11 @@ _OF_ANY_SHAPE: Final = ("frequency", "grouped")
 """Metrics that give one value for each category, and so none without categories."""
 
 
-def _told_in(results: Iterable[Any]) -> Iterator[Any]:
+def _told_in(results: Iterable[Any]) -> Iterator[str | None]:
     """Iterate over the names and groups of the metrics in some results."""
     for metrics in results:
         for one in metrics.values() if isinstance(metrics, dict) else ():
-            yield member(one, "name")
-            yield member(one, "group")
+            yield from (text_or_none(member(one, key)) for key in ("name", "group"))
 
 
 INS301: Final = Rule(

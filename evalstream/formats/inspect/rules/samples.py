@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstream.formats.inspect.views import (
+    UNNAMED,
     SampleView,
     is_count,
     is_id,
@@ -95,6 +96,11 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
         for _, event in sample.events("score")
         if isinstance(event.get("scorer"), str) and not event.get("intermediate")
     }
+    for name in finals:
+        if name not in sample.scores and UNNAMED not in sample.scores:
+            message = f"the events have a score of {name}, and the sample has none"
+            place = sample.at("scores") if "scores" in sample.value else sample.place
+            yield INS208.violation(message, pointer=place)
     for name, score in sample.scores.items():
         event, history = finals.get(name), list_or_empty(score.get("history"))
         if event is None:
@@ -185,7 +191,8 @@ INS208: Final = Rule(
     "a sample contradicts its own events",
     """
     What it finds: an id, an input or a target that differs from the one in the sample_init event,
-    and a score whose value, before any recorded edit, is not that of the last event of its scorer.
+    a score in the events that the sample lacks, and a score whose value, before any recorded edit,
+    is not that of the last event of its scorer.
     Inputs are compared if both are texts, scores if the event names its scorer.
 
     Why it matters: the events were recorded during the run. The sample was changed afterwards.
