@@ -11,7 +11,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.archive_end import ArchiveEnd, end_of
 from evalstream.formats.inspect.unpacking import METHODS, Damaged, unpacked
@@ -257,7 +257,7 @@ class Archive:
         for what, (here, there) in zip(_HEADER_FIELDS, told, strict=False):
             if here != there:
                 raise Damaged(f"has a header that differs from the directory ({what})")
-        start = member.offset + _LOCAL.size + name_size + extra_size
+        start: int = member.offset + _LOCAL.size + name_size + extra_size
         stop = self._end.directory if self._end is not None else self._size
         if start + member.packed > stop:
             raise Damaged("reaches beyond the members' part of the archive")
