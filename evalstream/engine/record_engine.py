@@ -39,6 +39,13 @@ class RecordChecker(Protocol):
     def noun(self) -> str:
         """The name of a record, with its article."""
 
+    def take(self, start: int, line: int) -> tuple[int, int]:
+        """Take sound records from the line that begins at `start`, whose number is `line`.
+
+        Returns the place behind them, and how many there are: 0 leaves the first one to the other
+        methods.
+        """
+
     def violations(
         self, record: Mapping[str, Any], line: int, *, certain: bool
     ) -> Iterable[Violation]:
@@ -180,7 +187,13 @@ class _Pass:
         if base + start == 0 and data.startswith(json.UTF8_MARK):
             start = len(json.UTF8_MARK)
             self._noted.add(1, 0, None, [syntax.ES102.violation(syntax.BEGINS_WITH_MARK)])
+        take = self._engine.record.take
         while start < len(data):
+            start, taken = take(start, self._tally.lines + 1)
+            if taken:
+                self._tally.lines += taken
+                self._tally.rows += taken
+                continue
             stop = data.find(b"\n", start)
             if stop < 0:
                 line, torn = last_line(data, start, tail, final=final)

@@ -9,6 +9,7 @@ from evalstream.engine.collector import Collector
 from evalstream.engine.context import CheckContext
 from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import BlockResult
+from evalstream.formats.lm_eval.fast_path import FastPath, fast_path_for
 from evalstream.formats.lm_eval.log_tally import LogTotals, RowsTally
 from evalstream.formats.lm_eval.row import HASHES, digest_of, key_of, metrics_of
 from evalstream.formats.lm_eval.rules.rows import row_digests, row_structure
@@ -37,7 +38,7 @@ class LogEngine:
 
     def run(self, lines: Lines) -> BlockResult:
         """Check whole lines of an input."""
-        record = SampleChecker(self.context)
+        record = SampleChecker(self.context, fast_path_for(self.context.options, lines))
         result = RecordEngine(self.context, record).run(lines)
         return result._replace(own=record.tally())
 
@@ -46,12 +47,12 @@ class LogEngine:
 
 
 class SampleChecker:
-    """Checks the rows of one block on the exact path, and tallies them."""
+    """Checks the rows of one block that the fast path leaves, and tallies all of them."""
 
     noun = "a row"
 
-    def __init__(self, context: LogContext) -> None:
-        self._context = context
+    def __init__(self, context: LogContext, fast_path: FastPath | None = None) -> None:
+        self._fast_path = fast_path
         self._tally, self._digests = RowsTally(), bytearray()
         self._compared = _compared(context)
 
@@ -62,6 +63,12 @@ class SampleChecker:
             for values in rows.metrics.values():
                 values.settle()
         return self._tally
+
+    def take(self, start: int, line: int) -> tuple[int, int]:
+        """Take rows on the fast path; see `RecordChecker`."""
+        if self._fast_path is None:
+            return start, 0
+        return self._fast_path.take(start, line, self._tally, self._digests)
 
     def violations(
         self, record: Mapping[str, Any], line: int, *, certain: bool

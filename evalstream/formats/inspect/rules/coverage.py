@@ -82,7 +82,7 @@ def _unscored(log: LogView) -> Iterator[Violation]:
 
 INS201: Final = Rule(
     "INS201",
-    "repeated-sample",
+    "sample-logged-twice",
     Severity.ERROR,
     "a sample was logged more than once for an epoch",
     """
@@ -168,7 +168,7 @@ INS203: Final = Rule(
 
 INS204: Final = Rule(
     "INS204",
-    "sample-count-mismatch",
+    "sample-total-mismatch",
     Severity.ERROR,
     "total_samples or completed_samples is not the number of samples",
     """

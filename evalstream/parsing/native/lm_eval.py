@@ -1,0 +1,167 @@
+"""The compiled scanner of lm-eval's samples, through ctypes: which rows are certainly sound."""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Iterator, Sequence
+from ctypes import POINTER, Structure, byref, c_char_p, c_uint64, c_void_p
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from evalstream.model.block import Bytes
+from evalstream.parsing.native.binding import Hasher, hasher, library
+
+DIGESTS_BYTES: Final = 96
+"""The size of the three digests of a row."""
+
+MOST_ROWS: Final = 4096
+MOST_VALUES: Final = 8 * MOST_ROWS
+MOST_TEXT_BYTES: Final = 1 << 22
+"""What one call of the scanner has room for; a row with a larger doc is left."""
+
+DEEPEST: Final = 100
+"""No row that is nested deeper is taken, so that a higher limit of the user changes nothing."""
+
+_MOST_NAMES: Final = 64
+_RUN_WORDS: Final = 6
+
+
+class SampleRun(NamedTuple):
+    """Rows on consecutive lines with one filter, the same metrics and consecutive doc_ids.
+
+    `filter` and `metrics` are numbers of the block; `value` is the place of the first value.
+    """
+
+    filter: int
+    metrics: int
+    doc_id: int
+    line: int
+    rows: int
+    value: int
+
+
+class _Name(Structure):
+    _fields_ = (("start", c_uint64), ("length", c_uint64))
+
+
+class _Scan(Structure):
+    _fields_ = (
+        ("bytes", c_char_p),
+        ("size", c_uint64),
+        ("longest", c_uint64),
+        ("deepest", c_uint64),
+        ("at", c_uint64),
+        ("line", c_uint64),
+        ("runs", c_void_p),
+        ("most_runs", c_uint64),
+        ("run_count", c_uint64),
+        ("digests", c_void_p),
+        ("most_rows", c_uint64),
+        ("row_count", c_uint64),
+        ("values", c_void_p),
+        ("most_values", c_uint64),
+        ("value_count", c_uint64),
+        ("texts", c_void_p),
+        ("most_bytes", c_uint64),
+        ("filters", _Name * _MOST_NAMES),
+        ("metrics", _Name * _MOST_NAMES),
+        ("metric_counts", c_uint64 * _MOST_NAMES),
+        ("filter_count", c_uint64),
+        ("metrics_count", c_uint64),
+    )
+
+
+class SampleScanner:
+    """Looks at the lines of blocks, one block after the other, for one thread at a time.
+
+    After `start`, each `take` replaces what the one before returned.
+    """
+
+    def __init__(self, loaded: ctypes.CDLL, sha256: Hasher) -> None:
+        self._library, self._hasher = loaded, sha256
+        self._runs = array("Q", bytes(8 * _RUN_WORDS * MOST_ROWS))
+        self._values = array("d", bytes(8 * MOST_VALUES))
+        self._digests = ctypes.create_string_buffer(DIGESTS_BYTES * MOST_ROWS)
+        self._texts = ctypes.create_string_buffer(MOST_TEXT_BYTES)
+        self._data: Bytes = b""
+        self._scan = _Scan()
+
+    def start(self, data: bytes, longest: int) -> None:
+        """Begin with a block of lines; those of more than `longest` bytes are left."""
+        self._data = data
+        self._scan = _Scan(
+            bytes=data,
+            size=len(data),
+            longest=longest,
+            deepest=DEEPEST,
+            runs=self._runs.buffer_info()[0],
+            most_runs=MOST_ROWS,
+            digests=ctypes.addressof(self._digests),
+            most_rows=MOST_ROWS,
+            values=self._values.buffer_info()[0],
+            most_values=MOST_VALUES,
+            texts=ctypes.addressof(self._texts),
+            most_bytes=MOST_TEXT_BYTES,
+        )
+
+    def take(self, start: int, line: int) -> int:
+        """Take rows from the line that begins at `start`, whose number is `line`.
+
+        Returns how many follow each other there; 0 means that the first one is left.
+        """
+        scan = self._scan
+        scan.at, scan.line = start, line
+        scan.run_count = scan.row_count = scan.value_count = 0
+        taken: int = self._library.scan_lm_rows(byref(scan), byref(self._hasher))
+        return taken
+
+    @property
+    def stop(self) -> int:
+        """The place behind the rows that were taken."""
+        return int(self._scan.at)
+
+    def digests(self) -> bytes:
+        """Return the three digests of each row that was taken."""
+        return ctypes.string_at(self._digests, DIGESTS_BYTES * self._scan.row_count)
+
+    def runs(self) -> Iterator[SampleRun]:
+        """Iterate over the runs of the rows that were taken."""
+        words = self._runs[: _RUN_WORDS * self._scan.run_count].tolist()
+        parts = (words[place::_RUN_WORDS] for place in range(_RUN_WORDS))
+        return map(SampleRun._make, zip(*parts, strict=True))
+
+    def values(self, start: int, stop: int) -> Sequence[float]:
+        """Return the values of metrics at some places, NaN for those that are no numbers."""
+        return self._values[start:stop]
+
+    @property
+    def value_count(self) -> int:
+        """The number of values of the rows that were taken."""
+        return int(self._scan.value_count)
+
+    def filter(self, number: int) -> bytes:
+        """Return the name of a filter as it is written, without quotes."""
+        return self._text(self._scan.filters[number])
+
+    def metrics(self, number: int) -> bytes:
+        """Return the names of metrics as they are written, without brackets."""
+        return self._text(self._scan.metrics[number])
+
+    def _text(self, name: _Name) -> bytes:
+        return bytes(self._data[name.start : name.start + name.length])
+
+
+@lru_cache(maxsize=1)
+def sample_scanner() -> SampleScanner | None:
+    """Return the scanner of this process, None where evalstream or OpenSSL lacks what it needs."""
+    loaded, sha256 = library(), hasher("sha256")
+    if loaded is None or sha256 is None:
+        return None
+    loaded.lm_scan_size.restype = c_uint64
+    loaded.lm_scan_size.argtypes = ()
+    loaded.scan_lm_rows.restype = c_uint64
+    loaded.scan_lm_rows.argtypes = POINTER(_Scan), POINTER(Hasher)
+    if loaded.lm_scan_size() != ctypes.sizeof(_Scan):
+        return None
+    return SampleScanner(loaded, sha256)

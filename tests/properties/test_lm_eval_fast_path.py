@@ -1,0 +1,181 @@
+"""The fast path of lm-eval's samples says what the exact path says, over any bytes."""
+
+import hashlib
+import json
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalstream.engine.result import BlockResult
+from evalstream.formats.lm_eval import fast_path
+from evalstream.formats.lm_eval.catalogue import CATALOGUE
+from evalstream.formats.lm_eval.log_tally import LogTotals
+from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
+from evalstream.model.block import Lines
+from evalstream.model.options import Options
+from evalstream.parsing.native.lm_eval import sample_scanner
+
+needs_scanner = pytest.mark.skipif(
+    sample_scanner() is None, reason="evalstream is installed without its scanner"
+)
+
+OPTIONS = Options()
+CONTEXT = LogContext(OPTIONS, CATALOGUE.selection(OPTIONS))
+
+TEXTS = st.text(max_size=12) | st.sampled_from(
+    ["\n", '"', "\\", "\t\b\f\r", "\x00\x1f\x7f", "é\u2028😀", "a/b", "\ud800", "0" * 64]
+)
+NUMBERS = (
+    st.integers(-5, 5)
+    | st.integers()
+    | st.floats()
+    | st.sampled_from([0.1, -0.0, 1e22, 1e-5, 0.0001, 123456789012345.6, 1e15, 1e16, 5e-324])
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+METRICS = st.dictionaries(
+    st.sampled_from(["acc", "acc_norm", "f1", "exact_match", "é", "a,b"]),
+    st.sampled_from([0.0, 1.0, True, False, 0, 1]) | NUMBERS | st.none() | st.just([1, 0]),
+    max_size=3,
+)
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a text, of one that has no UTF-8 as if it had."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> dict[str, Any]:
+    """Return a row as the harness writes it."""
+    doc, prompt, target = draw(VALUES), draw(TEXTS), draw(TEXTS)
+    metrics = draw(METRICS)
+    row = {
+        "doc_id": draw(st.integers(0, 6)),
+        "doc": doc,
+        "target": target,
+        "arguments": {"gen_args_0": {"arg_0": prompt, "arg_1": draw(VALUES)}},
+        "resps": [[draw(TEXTS)]],
+        "filtered_resps": [draw(TEXTS)],
+        "filter": draw(st.sampled_from(["none", "strict", "é", ""])),
+        "metrics": list(metrics),
+        "doc_hash": digest(json.dumps(doc, indent=2, ensure_ascii=False)),
+        "prompt_hash": digest(prompt),
+        "target_hash": digest(target),
+        **metrics,
+    }
+    if draw(st.integers(0, 9)) == 0:
+        changed = draw(st.sampled_from(sorted(row)))
+        row[changed] = draw(VALUES)
+    if draw(st.integers(0, 9)) == 0:
+        del row[draw(st.sampled_from(sorted(row)))]
+    return row
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> bytes:
+    """Return the bytes of a row, in the spelling of the harness or in another one, or changed."""
+    row = draw(rows())
+    spelling = draw(st.sampled_from([{"ensure_ascii": False}, {}, {"separators": (",", ":")}]))
+    text = json.dumps(row, **spelling).encode(errors="surrogatepass")
+    way = draw(st.integers(0, 9))
+    if way == 0 and text:
+        place = draw(st.integers(0, len(text) - 1))
+        text = text[:place] + draw(st.binary(max_size=2)) + text[place + 1 :]
+    if way == 1:
+        other = draw(st.sampled_from([b"1", b"{}", b' {"doc_id": 1}', b"\r", b" ", b"\\/"]))
+        text += other
+    if way == 2:
+        text = text.replace(b": ", draw(st.sampled_from([b":  ", b" : ", b":\t"])))
+    if way == 3:
+        text = text.replace(b"\\n", b"\\u000a").replace(b"/", b"\\/")
+    if way == 4:
+        text = text.replace(
+            b'"doc_id": ',
+            draw(st.sampled_from([b'"doc_id": 1, "doc_id": ', b'"doc_id": -', b'"doc_id": 0'])),
+        )
+    return text
+
+
+def checked(data: bytes, *, fast: bool) -> BlockResult:
+    """Check a block on both paths together, or on the exact path alone."""
+    engine = LogEngine(CONTEXT)
+    given_lines = Lines(data, 0, 0, b"", final=True)
+    if fast:
+        return engine.run(given_lines)
+    with patch.object(fast_path, "sample_scanner", lambda: None):
+        return engine.run(given_lines)
+
+
+def amounts(result: BlockResult) -> Any:
+    """Return all that the rows of a block amount to."""
+    totals = LogTotals()
+    totals.merge(result.own, 0)
+    filters = {
+        name: (
+            rows.rows,
+            rows.ids.count,
+            rows.ids.repeats,
+            rows.ids.first_repeat,
+            rows.ids.highest,
+            {
+                metric: (values.sums.rows, values.sums.total, values.sums.squares, values.others,
+                         values.sums.unscored)
+                for metric, values in rows.metrics.items()
+            },
+        )
+        for name, rows in totals.filters.items()
+    }  # fmt: skip
+    counts = totals.rows, totals.undigested, totals.hashed, totals.replaced, totals.unkeyed
+    return filters, counts, totals.task_hash(), totals.rerun(), totals.first_repeat()
+
+
+@needs_scanner
+@given(st.lists(lines(), max_size=6))
+def test_both_paths_say_the_same(block: list[bytes]) -> None:
+    data = b"".join(line.replace(b"\n", b"") + b"\n" for line in block)
+    with patch.object(fast_path, "WORTH_BYTES", 0):
+        fast, exact = checked(data, fast=True), checked(data, fast=False)
+    assert fast.violations == exact.violations
+    assert fast.counts == exact.counts
+    assert (fast.tally.lines, fast.tally.rows) == (exact.tally.lines, exact.tally.rows)
+    assert amounts(fast) == amounts(exact)
+
+
+@needs_scanner
+def test_ordinary_rows_are_taken() -> None:
+    doc = {"question": 'é "1"\n', "n": [1, 0.25, None, True, {}, []], "d": {"a": {"b": -7}}}
+    row = {
+        "doc_id": 3,
+        "doc": doc,
+        "target": "a\tb",
+        "arguments": {"gen_args_0": {"arg_0": "Q:\n1", "arg_1": " x"}},
+        "resps": [[["-0.5", "False"]]],
+        "filtered_resps": [["-0.5", "False"]],
+        "filter": "none",
+        "metrics": ["acc", "f1"],
+        "doc_hash": digest(json.dumps(doc, indent=2, ensure_ascii=False)),
+        "prompt_hash": digest("Q:\n1"),
+        "target_hash": digest("a\tb"),
+        "acc": 1.0,
+        "f1": [1, 0],
+    }
+    data = json.dumps(row, ensure_ascii=False).encode() + b"\n"
+    scanner = sample_scanner()
+    assert scanner is not None
+    scanner.start(data, 1 << 20)
+    assert scanner.take(0, 1) == 1
+    assert scanner.stop == len(data)
+    (run,) = scanner.runs()
+    assert (run.doc_id, run.line, run.rows) == (3, 1, 1)
+    assert scanner.filter(run.filter) == b"none"
+    assert scanner.metrics(run.metrics) == b'"acc", "f1"'
+    values = scanner.values(0, scanner.value_count)
+    assert values[0] == 1.0
+    assert values[1] != values[1]
