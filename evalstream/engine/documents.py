@@ -45,7 +45,7 @@ class DocumentCheck:
         self.run, self.options = run, options
         self.context = CheckContext(options, catalogue.selection(options))
         self.name = printable(run.rows or run.aggregate or run.inputs or "")
-        self.collector = Collector(self.context, self.name, show)
+        self.collector: Collector[Any] = Collector(self.context, self.name, show)
         self.incomplete_reason: str | None = None
         self.size = 0
         self.watch = Watch()

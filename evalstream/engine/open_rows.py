@@ -7,6 +7,7 @@ import stat
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from evalstream.parsing.array_splitter import ArrayError, Element
 
 Source = FileSource | StreamSource
+
+LayoutOf = Callable[[bytes, int, str | None], Layout]
+"""Recognises the layout of a file by its first bytes, its size in bytes and its path."""
 
 MAGIC_BYTES: Final = 6
 """How many bytes show a compression; the longest signature is that of xz."""
@@ -142,34 +146,39 @@ def open_rows(
     *,
     streamed: bool = False,
     of_aggregates: Collection[str] = (),
+    any_rows: bool = False,
 ) -> OpenRows:
     """Open the rows of a run and recognise their layout; reports call them `name`.
 
     All stored bytes pass `taps` as they are read. With `streamed` the bytes of rows pass through
     this process, even if workers could read them, and the bytes cut off long lines are kept on
-    disk. `of_aggregates` are members that show an aggregate. Raises OSError if the rows cannot be
+    disk. `of_aggregates` are members that show an aggregate. With `any_rows` logs of harnesses are
+    rows, too. Raises OSError if the rows cannot be
     opened, and MissingExtra if a required library is not installed.
     """
+    layout_of = partial(
+        layout.layout_of,
+        any_rows=any_rows or options.schema is not None,
+        of_aggregates=of_aggregates,
+    )
     if not (streamed or taps or _must_stream(path, options)):
-        opened = _ranged(path, options, of_aggregates)
+        opened = _ranged(path, layout_of)
         if opened is not None:
             return opened
     keep_rests = streamed or options.routing.rejected is not None or options.skip_noise
     reader = _reader(path, options)
     try:
-        return _streamed(reader, name, options, algorithms, taps, keep_rests, of_aggregates)
+        return _streamed(reader, name, options, algorithms, taps, keep_rests, layout_of)
     except BaseException:
         reader.close()
         raise
 
 
-def _ranged(path: str, options: Options, of_aggregates: Collection[str]) -> OpenRows | None:
+def _ranged(path: str, layout_of: LayoutOf) -> OpenRows | None:
     """Open a file that workers can read in ranges, or return None. Raises OSError."""
     source = FileSource(path)
     head = _head(source)
-    found = layout.layout_of(
-        head, source.size, path, any_rows=options.schema is not None, of_aggregates=of_aggregates
-    )
+    found = layout_of(head, source.size, path)
     if compression_of(head) is None and found.kind != layout.JSON_ARRAY:
         return OpenRows(source, head, found, origin=source)
     source.close()
@@ -215,7 +224,7 @@ def _streamed(
     algorithms: Sequence[str],
     taps: Sequence[Sink],
     keep_rests: bool,
-    of_aggregates: Collection[str],
+    layout_of: LayoutOf,
 ) -> OpenRows:
     origin = reader
     reader = StoppableReader(reader)
@@ -236,8 +245,7 @@ def _streamed(
     )
     head = _head(source)
     shown = None if name == STDIN else name
-    size, any_rows = source.size if source.ended else sys.maxsize, options.schema is not None
-    found = layout.layout_of(head, size, shown, any_rows=any_rows, of_aggregates=of_aggregates)
+    found = layout_of(head, source.size if source.ended else sys.maxsize, shown)
     if found.kind == layout.JSON_ARRAY:
         from evalstream.engine.array_rows import lines_of_array
 

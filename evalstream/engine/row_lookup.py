@@ -28,7 +28,7 @@ def find_rows(
     if path == STDIN:
         yield from (None for _ in places)
         return
-    opened = open_rows(path, path, options, ())
+    opened = open_rows(path, path, options, (), any_rows=True)
     try:
         if isinstance(opened.source, FileSource):
             yield from _seek(path, options.max_line_bytes, places)

@@ -42,7 +42,8 @@ class RowPass(DataClass):
     `digests` are those of the whole input, by what they cover (`stored`, `unpacked` or `rows`) and
     algorithm; empty if it was not read to its end. `violations` concern the whole file, `breaks` a
     place in it. `incomplete_reason` says why rows could not be checked, `lacks` that a library was
-    missing; `size` counts the unpacked bytes of the rows that were checked.
+    missing; `size` counts the unpacked bytes of the rows that were checked. With `any_rows` the log
+    of a harness holds rows, too.
     """
 
     name: str
@@ -59,6 +60,7 @@ class RowPass(DataClass):
     lacks: bool = False
     size: int = 0
     of_aggregates: Collection[str] = ()
+    any_rows: bool = False
 
     def open(self, path: str) -> bytes:
         """Open the rows and return their first bytes."""
@@ -71,6 +73,7 @@ class RowPass(DataClass):
                 self.algorithms,
                 taps,
                 of_aggregates=self.of_aggregates,
+                any_rows=self.any_rows,
             )
         except MissingExtra as error:
             self.lacks = True

@@ -17,7 +17,14 @@ from evalstream.model.run import MAIN_FORMAT
 from evalstream.rules.base import Rule
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 
-_PREFIXES: Final = {"eee": "ES", "infereval": "INF", "harpia": "HAR", "evalguard": "EVG"}
+_PREFIXES: Final = {
+    "eee": "ES",
+    "infereval": "INF",
+    "harpia": "HAR",
+    "evalguard": "EVG",
+    "lm_eval": "LME",
+    "inspect": "INS",
+}
 """The formats by the names of their folders, each with the letters that its codes begin with."""
 
 NAMES: Final = tuple(_PREFIXES)

@@ -1,0 +1,311 @@
+"""Check a samples file of lm-eval with its results, or the results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.routing import RowRouter
+from evalstream.engine.row_pass import RowPass
+from evalstream.formats.lm_eval.catalogue import CATALOGUE
+from evalstream.formats.lm_eval.documents import samples_name
+from evalstream.formats.lm_eval.group_figures import open_group_claims
+from evalstream.formats.lm_eval.neighbours import tasks_beside
+from evalstream.formats.lm_eval.recompute import Outcome, Recomputed, recomputed
+from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
+from evalstream.formats.lm_eval.rules import results as about_results
+from evalstream.formats.lm_eval.rules import samples as about_samples
+from evalstream.formats.lm_eval.rules.results import Siblings
+from evalstream.formats.lm_eval.task_facts import TaskFacts
+from evalstream.formats.lm_eval.views import Results
+from evalstream.io.names import printable
+from evalstream.io.progress import Progress
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import Finding, Severity, Violation
+from evalstream.model.options import Options, RowRouting
+from evalstream.model.report import Checked, Figures, ResultSummary, RunSummary
+from evalstream.model.run import STDIN, Run
+from evalstream.model.text import counted
+from evalstream.parsing.json import UTF8_MARK
+from evalstream.rules.base import FileFacts, Rule
+from evalstream.rules.inputs import ES002, ES006
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES112, read_document
+from evalstream.stats.agreement import as_float
+
+ABOUT_LINES: Final = (ES006, ES112)
+"""Rules that check the totals over the lines of any file."""
+
+DIGESTS: Final = ("sha256",)
+
+NO_SEAL: Final = "samples of lm-eval cannot be sealed: their results have no field for a seal"
+
+NO_SAMPLES: Final = "there are no samples to recompute the figures from"
+NO_RESULTS: Final = "there are no results to compare the rows with"
+
+
+def check(
+    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+) -> RunSummary:
+    """Check one run and pass its findings to `show`, in order.
+
+    Raises UsageError if the samples are to be sealed, or if rows are to be routed without samples,
+    and CannotWrite if rows cannot be written to their target.
+    """
+    if options.routing.seal_to is not None:
+        raise UsageError(NO_SEAL)
+    if run.rows is None and options.routing != RowRouting():
+        raise UsageError("rows can be routed only from samples, and no samples were given")
+    documents = DocumentCheck(run, options, show, CATALOGUE)
+    results = _results(documents)
+    if run.rows is None:
+        return _results_alone(documents, results)
+    return _SamplesCheck(documents, results, progress).run(run.rows, show)
+
+
+def _results(documents: DocumentCheck) -> Results | None:
+    """Read the results, if there are any, and note what is wrong with their structure.
+
+    The harness writes figures that are not finite as NaN and Infinity, which is a warning here.
+    """
+    path = _results_path(documents.run)
+    text = None if path is None else documents.bytes(path)
+    if text is None or path is None:
+        return None
+    name, noun = printable(path), "results of lm-eval"
+    if text.startswith(UTF8_MARK):
+        text = text[len(UTF8_MARK) :]
+        documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
+    reading = read_document(text, documents.options, noun)
+    for violation, line in reading.violations:
+        is_number = violation.code == ES108.code
+        documents.note(
+            violation._replace(severity=Severity.WARNING) if is_number else violation, name, line
+        )
+    if reading.value is None:
+        documents.cannot(f"{name} could not be read as {noun}")
+        return None
+    documents.note_all(reading.concerned(_violations(about_results.LME106, reading.value)), name)
+    return Results(reading.value)
+
+
+def _results_path(run: Run) -> str | None:
+    """Return the path of the results: they are an input of their own beside runs of samples."""
+    return run.aggregate if run.inputs is None else run.inputs
+
+
+def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSummary:
+    """Check the results without samples: their groups, and which samples are beside them."""
+    path = _results_path(documents.run)
+    if results is None or path is None:
+        return documents.closed()
+    name, tasks = printable(path), tasks_beside(path)
+    documents.note_all(_violations(about_results.LME304, results), name)
+    documents.note_all(_violations(about_results.LME209, Siblings(results, tasks)), name)
+    of_groups, compared = open_group_claims(results)
+    logged = frozenset(results.logged)
+    unlogged = [task for task in results.tasks if task not in logged]
+    figures = sum(1 for task in unlogged for _ in results.claims(task))
+    summary = documents.closed(version=_version(results))
+    summary.checked = tuple(_checked_alone(of_groups, compared, logged, tasks))
+    if figures > of_groups or (logged and not tasks):
+        reason = "the figures of its tasks were not recomputed: there are no samples of them"
+        summary.leave_open(reason if figures > of_groups else None)
+        if summary.verdict == "incomplete" and summary.incomplete_reason is None:
+            summary.remark = NO_SAMPLES
+    return summary
+
+
+def _checked_alone(
+    of_groups: int, compared: int, logged: frozenset[str], beside: frozenset[str] | None
+) -> Iterator[Checked]:
+    """Say what was verified of results without the samples."""
+    if of_groups:
+        text = f"{compared:,} of {counted(of_groups, 'claim')} of groups recomputed"
+        yield Checked(text, True if compared == of_groups else None)
+    if logged and beside is not None:
+        text = f"samples of {len(logged & beside):,} of {counted(len(logged), 'task')} found"
+        yield Checked(text, logged <= beside)
+
+
+class _SamplesCheck:
+    """The check of one samples file within a document check."""
+
+    def __init__(
+        self, documents: DocumentCheck, results: Results | None, progress: Progress
+    ) -> None:
+        self._documents, self._results, self._progress = documents, results, progress
+        self._options = documents.options
+
+    def run(self, path: str, show: Callable[[Finding], None]) -> RunSummary:
+        """Check the rows, and then what they amount to."""
+        documents, outlets = self._documents, RowRouter(self._options, DIGESTS)
+        context = LogContext(self._options, documents.context.selection)
+        documents.collector.close()
+        collector = LogCollector(context, documents.name, show)
+        documents.collector = collector
+        rows = RowPass(
+            documents.name, self._options, DIGESTS, outlets, self._progress, any_rows=True
+        )
+        try:
+            outlets.open()
+            rows.open(path)
+            rows.run(collector)
+            self._note_rows(rows)
+            outlets.finish()
+        except BaseException as error:
+            outlets.drop(error)
+            raise
+        finally:
+            rows.close()
+        return self._judged(rows, collector)
+
+    def _note_rows(self, rows: RowPass) -> None:
+        documents, tally = self._documents, self._documents.collector.tally
+        documents.size += rows.size
+        documents.cannot(rows.incomplete_reason)
+        for placed in rows.breaks:
+            documents.note(placed.violation, line=placed.line)
+        documents.note_all(rows.violations)
+        changed = rows.opened.changed() if rows.opened is not None else None
+        if changed is not None:
+            documents.note_change(changed)
+        facts = FileFacts(documents.name, tally, layout=rows.layout)
+        for rule in ABOUT_LINES:
+            documents.note_all(() if rule.run is None else rule.run(facts))
+
+    def _judged(self, rows: RowPass, collector: LogCollector) -> RunSummary:
+        documents, tally, totals = self._documents, collector.tally, collector.totals
+        is_whole = rows.incomplete_reason is None and not tally.unread
+        facts = TaskFacts(totals, self._task(collector), self._results, is_whole)
+        claims = list(recomputed(facts))
+        self._note_facts(facts, claims)
+        if collector.samples is not None:
+            self._describe(collector, facts)
+        if totals.is_scattered:
+            documents.cannot("the doc_ids are too scattered to be compared with each other")
+        if not tally.rows and rows.incomplete_reason is None:
+            documents.cannot("the samples file has no rows")
+        summary = documents.closed(rows=tally.rows, version=_version(self._results))
+        summary.checked = tuple(_checked(facts, claims, tally.rows))
+        summary.results = list(_summaries(facts, claims))
+        if rows.lacks and set(summary.counts) <= {ES002.code}:
+            summary.judge({}, "incomplete")
+        if self._results is None and documents.run.aggregate is None:
+            summary.leave_open()
+            if summary.verdict == "incomplete" and summary.incomplete_reason is None:
+                summary.remark = NO_RESULTS
+        if totals.replaced:
+            summary.leave_open(
+                f"{counted(totals.replaced, 'doc_hash')} cannot be verified: "
+                "docs show digests in the place of images"
+            )
+        return summary
+
+    def _task(self, collector: LogCollector) -> str | None:
+        """Return the task of the rows: by the name of the file, else by their hash."""
+        path, results = self._documents.run.rows, self._results
+        named = None if path in (None, STDIN) else samples_name(path or "")
+        if named is not None:
+            return named.task
+        if results is None:
+            return None
+        actual = collector.totals.task_hash()
+        by_hash = [task for task in results.logged if results.task_hash(task) == actual]
+        logged = list(results.logged)
+        found = by_hash if len(by_hash) == 1 else logged
+        return found[0] if len(found) == 1 else None
+
+    def _note_facts(self, facts: TaskFacts, claims: list[Recomputed]) -> None:
+        documents, about = self._documents, self._documents.run.aggregate
+        name = None if about is None else printable(about)
+        for rule in (*about_samples.ABOUT_ROWS, *about_samples.ABOUT_RESULTS):
+            for violation in _violations(rule, facts):
+                is_in_results = violation.pointer is not None or rule is about_samples.LME208
+                documents.note(violation, name if is_in_results else None)
+        for rule in (about_results.LME301, about_results.LME302):
+            for claim in claims:
+                documents.note_all(_violations(rule, claim), name)
+        documents.note_all(_violations(about_results.LME303, claims), name)
+
+    def _describe(self, collector: LogCollector, facts: TaskFacts) -> None:
+        from evalstream.formats.lm_eval.compared import described
+
+        if collector.samples is not None:
+            described(collector.samples, facts)
+
+
+def _violations(rule: Rule, seen: object) -> Iterator[Violation]:
+    """Return the violations of a rule in what it is given."""
+    yield from () if rule.record is None else rule.record(seen)
+
+
+def _version(results: Results | None) -> str | None:
+    """Return the release of the harness that wrote the results, None if they do not say it."""
+    found = None if results is None else results.document.get("lm_eval_version")
+    return found if isinstance(found, str) else None
+
+
+def _checked(facts: TaskFacts, claims: list[Recomputed], rows: int) -> Iterator[Checked]:
+    """Say what was verified: the task's hash, the digests of the rows, the number of samples."""
+    totals = facts.totals
+    if not rows:
+        return
+    if facts.known is not None:
+        task, results = facts.known
+        declared, actual = results.task_hash(task), totals.task_hash()
+        if declared is None:
+            yield Checked("no task hash to verify", None)
+        elif actual is None:
+            yield Checked("task hash not verified", None)
+        else:
+            is_ok = declared == actual
+            yield Checked("task hash ok" if is_ok else "task hash not ok", is_ok)
+        effective = results.samples(task).get("effective")
+        if effective is not None and not totals.is_scattered:
+            is_ok = effective == totals.samples
+            yield Checked("sample count ok" if is_ok else "sample count not ok", is_ok)
+    elif facts.results is not None:
+        yield Checked("nothing of the results verified", None)
+    hashed = f"doc, prompt and target hashes ok in {totals.hashed:,} of {counted(rows, 'row')}"
+    yield Checked(hashed, True if totals.hashed == rows else None)
+    if claims:
+        closed = sum(one.outcome is not Outcome.OPEN for one in claims)
+        text = f"{closed:,} of {counted(len(claims), 'claim')} recomputed"
+        yield Checked(text, True if closed == len(claims) else None)
+
+
+def _summaries(facts: TaskFacts, claims: list[Recomputed]) -> Iterator[ResultSummary]:
+    """Yield each metric that the results claim, with what its rows amount to."""
+    errors = {(one.claim.metric, one.claim.filter): one for one in claims if one.claim.is_stderr}
+    for one in claims:
+        claim = one.claim
+        if claim.is_stderr:
+            continue
+        error = errors.get((claim.metric, claim.filter))
+        values = facts.values(claim)
+        rows = 0 if values is None else values.sums.rows + values.sums.unscored + values.others
+        own = None if one.outcome is Outcome.OPEN else _number(one.value)
+        own_error = None if error is None or error.outcome is Outcome.OPEN else error.value
+        both = [one, *([] if error is None else [error])]
+        yield ResultSummary(
+            claim.key,
+            None,
+            rows,
+            Figures(
+                _number(claim.value),
+                None,
+                None if error is None else _number(error.claim.value),
+                None,
+            ),
+            None if own is None else Figures(own, None, _number(own_error), rows),
+            len(both),
+            sum(each.outcome is not Outcome.OPEN for each in both),
+        )
+
+
+def _number(value: object) -> float | None:
+    """Return a figure as a float, None for one that is no finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return as_float(value)

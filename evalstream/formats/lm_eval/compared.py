@@ -1,0 +1,162 @@
+"""What samples of lm-eval give to a comparison: rows as samples, metrics, answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
+from typing import Any
+
+from evalstream.engine.row_lookup import find_rows
+from evalstream.formats.lm_eval.row import doc_text, metrics_of, prompt_of
+from evalstream.formats.lm_eval.task_facts import TaskFacts
+from evalstream.formats.lm_eval.views import Results
+from evalstream.model.comparison import Answered, MetricName, RunDescription
+from evalstream.model.options import Options
+from evalstream.model.run import STDIN, Run
+from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest, SampleRow
+from evalstream.parsing import json
+from evalstream.parsing.json import resolve_pointer
+from evalstream.parsing.setting_texts import setting_text, settings_in
+from evalstream.stats.record_samples import record_sample
+from evalstream.stats.run_samples import RunSamples
+from evalstream.stats.sample_digests import (
+    InputDigests,
+    cluster_digest,
+    digest_of,
+    sample_text,
+    text_digest,
+)
+
+_SETTINGS = ("model_args", "gen_kwargs", "batch_size", "limit", "fewshot_seed")
+"""Members of the call's configuration that may explain a difference."""
+
+_TASK_SETTINGS = ("num_fewshot", "generation_kwargs", "doc_to_text", "description")
+"""Members of a task's configuration that may explain a difference."""
+
+
+class RowSamples:
+    """Turns rows into samples, one for each metric of a row."""
+
+    def __init__(self, request: SampleRequest) -> None:
+        self._request = request
+
+    def samples(
+        self, row: Mapping[str, Any], line: int, offset: int, *, certain: bool
+    ) -> Iterator[tuple[GroupLabel, SampleRow]]:
+        """Yield a sample for each metric of a row; values that are not `certain` are not known."""
+        shown = digests(row) if certain else None
+        sample = record_sample(self._request, row.get("doc_id"), shown, line, offset)
+        sample = sample._replace(
+            prompt=text_digest(prompt_of(row)), cluster=_cluster(row, self._request)
+        )
+        name = row.get("filter", "")
+        for metric, value in metrics_of(row):
+            label = GroupLabel(None, name if isinstance(name, str) else "", metric)
+            yield label, _scored(sample, value) if certain else sample
+
+
+def digests(row: Mapping[str, Any]) -> InputDigests | None:
+    """Return the digests of the input of a row: its doc and its target; None without them.
+
+    The prompt is none of it, so that runs with other prompts over the same docs meet.
+    """
+    target = row.get("target")
+    if "doc" not in row or not isinstance(target, str):
+        return None
+    try:
+        return InputDigests(doc_text(row["doc"]).decode(), [target], ())
+    except UnicodeEncodeError:
+        return None
+
+
+def described(samples: RunSamples, facts: TaskFacts) -> None:
+    """Describe the run whose samples these are."""
+    results = facts.results
+    task = facts.task or ""
+    metrics = [_metric(label, task, results) for label in samples.labels]
+    generation = _settings(task, results)
+    samples.description = RunDescription(
+        None if results is None else results.model,
+        task or None,
+        metrics,
+        [generation for _ in metrics],
+        _harness(results),
+    )
+
+
+def _metric(label: GroupLabel, task: str, results: Results | None) -> MetricName:
+    metric = label.result or ""
+    named = f"{metric},{label.name}" if label.name else metric
+    higher = None
+    if results is not None:
+        of_task = json.member(results.document.get("higher_is_better"), task)
+        higher = json.member(of_task, metric)
+    return MetricName(task, named, higher is False)
+
+
+def _settings(task: str, results: Results | None) -> dict[str, str]:
+    """Return the settings of the task under which the model answered, as texts by name."""
+    if results is None:
+        return {}
+    config = results.config(task)
+    found: dict[str, str] = {}
+    for name in _TASK_SETTINGS:
+        found |= settings_in(name, config[name]) if name in config else {}
+    return found
+
+
+def _harness(results: Results | None) -> dict[str, str]:
+    if results is None:
+        return {}
+    found: dict[str, str] = {}
+    release = results.document.get("lm_eval_version")
+    if release is not None:
+        found["harness"] = f"lm_eval {setting_text(release)}"
+    for name in _SETTINGS:
+        value = results.setting(name)
+        if value is not None:
+            found[name] = setting_text(value)
+    return found
+
+
+def answers(
+    run: Run, options: Options, places: Iterable[tuple[int, int]]
+) -> Iterator[Answered | None]:
+    """Iterate over the responses in rows at some places, in their order."""
+    for line in find_rows(run.rows or STDIN, options, places):
+        row = None if line is None else _parsed(line)
+        if row is None:
+            yield None
+            continue
+        sample = sample_text(row.get("doc_id"))
+        said = row.get("filtered_resps")
+        only = said[0] if isinstance(said, list) and len(said) == 1 else said
+        yield Answered(row.get("doc_id"), only, digest_of(sample) if sample else UNKNOWN)
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.fast(line.removeprefix(json.UTF8_MARK))
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _scored(sample: SampleRow, value: Any) -> SampleRow:
+    """Return a sample with a score; 1 and 0 also say whether the answer is right."""
+    if not isinstance(value, (bool, int, float)):
+        return sample
+    try:
+        number = float(value)
+    except OverflowError:
+        return sample
+    if not isfinite(number):
+        return sample
+    flags = {1.0: SampleFlag.RIGHT, 0.0: SampleFlag.WRONG}.get(number, SampleFlag(0))
+    return sample._replace(score=number, flags=int(flags))
+
+
+def _cluster(row: Mapping[str, Any], request: SampleRequest) -> int:
+    if request.cluster is None:
+        return UNKNOWN
+    return cluster_digest(resolve_pointer(row, request.cluster))

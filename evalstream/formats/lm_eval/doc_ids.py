@@ -1,0 +1,113 @@
+"""The doc_ids of the rows of one filter: a set in little memory, and the first that repeats."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+CHUNK: Final = 4096
+"""Number of ids that one number of the set holds, a bit each."""
+
+MOST_CHUNKS: Final = 200_000
+"""Above it the ids are too scattered to be compared: about 120 MB."""
+
+
+class IdRun(NamedTuple):
+    """Rows whose doc_ids follow each other, at the same distance of lines."""
+
+    first: int
+    rows: int
+    line: int
+    step: int
+
+
+class IdRuns:
+    """The doc_ids of rows in order, packed into runs."""
+
+    def __init__(self) -> None:
+        self.runs: list[IdRun] = []
+
+    def add(self, doc_id: int, line: int) -> None:
+        """Add a row that comes after the rows so far."""
+        if self.runs:
+            first, rows, start, step = self.runs[-1]
+            if doc_id == first + rows and (rows == 1 or line == start + step * rows):
+                step = line - start if rows == 1 else step
+                self.runs[-1] = IdRun(first, rows + 1, start, step)
+                return
+        self.runs.append(IdRun(doc_id, 1, line, 1))
+
+    def extend(self, run: IdRun) -> None:
+        """Add a run of rows that come after the rows so far."""
+        self.runs.append(run)
+
+
+class Repeated(NamedTuple):
+    """The first row whose doc_id an earlier row of its filter has."""
+
+    line: int
+    doc_id: int
+
+
+class DocIds:
+    """The doc_ids of one filter over a whole file.
+
+    `count` counts distinct ids, `repeats` the rows beyond them, and `first_repeat` is the first
+    such row. `is_scattered` says that there are ids in too many places to be compared: then the
+    other figures are of some rows only.
+    """
+
+    def __init__(self) -> None:
+        self.count = self.repeats = 0
+        self.first_repeat: Repeated | None = None
+        self.highest = -1
+        self.is_scattered = False
+        self._chunks: dict[int, int] = {}
+
+    def add(self, run: IdRun, shift: int) -> None:
+        """Add the rows of a run, whose lines start `shift` lines into the file."""
+        self.highest = max(self.highest, run.first + run.rows - 1)
+        at, left = run.first, run.rows
+        while left and not self.is_scattered:
+            chunk, place = divmod(at, CHUNK)
+            taken = min(left, CHUNK - place)
+            mask = ((1 << taken) - 1) << place
+            before = self._chunks.get(chunk, 0)
+            if both := before & mask:
+                self._repeat(both, chunk, run, shift)
+            self._chunks[chunk] = before | mask
+            self.count += taken - both.bit_count()
+            at, left = at + taken, left - taken
+            self.is_scattered = len(self._chunks) > MOST_CHUNKS
+
+    def is_same(self, other: DocIds) -> bool:
+        """Tell whether another filter has the same ids."""
+        return self._chunks == other._chunks
+
+    def missing_in(self, other: DocIds) -> int | None:
+        """Return the lowest id that another filter lacks, None if it has all."""
+        for chunk in sorted(self._chunks):
+            lacking = self._chunks[chunk] & ~other._chunks.get(chunk, 0)
+            if lacking:
+                return chunk * CHUNK + _lowest(lacking)
+        return None
+
+    def first_gap(self) -> int:
+        """Return the lowest id that no row has."""
+        chunk = 0
+        while self._chunks.get(chunk, 0) == _FULL:
+            chunk += 1
+        return chunk * CHUNK + _lowest(~self._chunks.get(chunk, 0))
+
+    def _repeat(self, both: int, chunk: int, run: IdRun, shift: int) -> None:
+        self.repeats += both.bit_count()
+        if self.first_repeat is None:
+            doc_id = chunk * CHUNK + _lowest(both)
+            line = shift + run.line + run.step * (doc_id - run.first)
+            self.first_repeat = Repeated(line, doc_id)
+
+
+_FULL: Final = (1 << CHUNK) - 1
+
+
+def _lowest(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1

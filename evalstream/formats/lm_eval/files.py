@@ -1,0 +1,113 @@
+"""Find the files of lm-eval, and pair samples with their results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+from evalstream.formats.base import other_formats
+from evalstream.formats.lm_eval.documents import (
+    NAME,
+    RESULTS,
+    SAMPLES,
+    recognised,
+    results_time,
+    samples_name,
+)
+from evalstream.formats.lm_eval.neighbours import results_beside, samples_beside
+from evalstream.io.beginning import beginning_of
+from evalstream.io.file_names import is_json_name
+from evalstream.io.names import printable
+from evalstream.io.remote import is_remote
+from evalstream.model.errors import UsageError
+from evalstream.model.run import STDIN, NoInput, Run
+
+
+def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+    """Find the runs of an input, with the results that were named with it.
+
+    Raises UsageError if the documents do not belong together.
+    """
+    if inputs is not None:
+        raise UsageError("lm-eval has no document for --inputs-file")
+    if path != STDIN and os.path.isdir(path):
+        raise UsageError("--aggregate needs exactly one samples file, not a folder")
+    kind = kind_of_file(path)
+    if kind is None:
+        reason = f"not samples or results of lm-eval; {other_formats()}"
+        yield NoInput(path, f"this is {reason}", format=NAME)
+    elif kind == SAMPLES:
+        yield Run(path, results_beside(path) if aggregate is None else aggregate, format=NAME)
+    elif aggregate is not None:
+        raise UsageError(f"{printable(path)} holds results, and --aggregate names others")
+    else:
+        yield from of_results(path)
+
+
+def kind_of_file(path: str) -> str | None:
+    """Return the kind of a file; the name decides for one that cannot be parsed."""
+    if path == STDIN or is_remote(path) or not os.path.isfile(path):
+        return RESULTS if is_json_name(path) else SAMPLES
+    kind = recognised(beginning_of(path))
+    if kind is not None:
+        return kind
+    if samples_name(path) is not None:
+        return SAMPLES
+    return RESULTS if results_time(path) is not None else None
+
+
+def of_results(path: str) -> Iterator[Run]:
+    """Iterate over the runs of some results: themselves, and each samples file beside them."""
+    beside = list(samples_beside(path))
+    for samples in beside:
+        yield Run(samples, path, format=NAME)
+    yield alone(path, has_samples=bool(beside))
+
+
+def alone(path: str, *, has_samples: bool) -> Run:
+    """Return the run of results alone; beside runs of samples they are in another role."""
+    if has_samples:
+        return Run(None, None, format=NAME, inputs=path)
+    return Run(None, path, format=NAME)
+
+
+def paired(
+    documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
+) -> Iterator[Run | NoInput]:
+    """Pair samples with the results of their call, by folder and by the time in their names.
+
+    One samples file and one document of results that were `named` in one call are a pair whatever
+    their names. Samples without results, and results, are runs of their own.
+    """
+    given = list(documents())
+    samples = [path for kind, path in given if kind == SAMPLES]
+    results = [path for kind, path in given if kind == RESULTS]
+    if named and len(samples) == len(results) == 1:
+        yield Run(samples[0], results[0], format=NAME)
+        return
+    known = {_key(path, results_time(path)): path for path in results}
+    used: set[str | None] = set()
+    for path in samples:
+        found = known.get(_key_of_samples(path)) or _beside(path, known)
+        used.add(found)
+        yield Run(path, found, format=NAME)
+    taken = {os.path.abspath(path) for path in samples if not is_remote(path)}
+    for path in results:
+        others = samples_beside(path) if named else ()
+        more = [one for one in others if os.path.abspath(one) not in taken]
+        yield from (Run(one, path, format=NAME) for one in more)
+        yield alone(path, has_samples=bool(more) or path in used)
+
+
+def _key(path: str, time: str | None) -> tuple[str, str | None]:
+    return os.path.dirname(path), time
+
+
+def _key_of_samples(path: str) -> tuple[str, str | None]:
+    name = samples_name(path)
+    return _key(path, None if name is None else name.time)
+
+
+def _beside(path: str, known: dict[tuple[str, str | None], str]) -> str | None:
+    """Return the results beside samples that were named alone."""
+    return results_beside(path) if not known else None

@@ -1,0 +1,88 @@
+"""The format lm_eval, as the `Format` protocol requires it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from evalstream.formats.base import Detector, PairedFormat, Place, RecordView, Show
+from evalstream.formats.lm_eval import documents
+from evalstream.formats.lm_eval.documents import RESULTS, SAMPLES
+from evalstream.io.beginning import Beginning
+from evalstream.io.progress import Progress
+from evalstream.model.comparison import Answered
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import NoInput, Run
+from evalstream.rules.base import Rule
+
+
+class LmEvalFormat(PairedFormat):
+    """Samples of the lm-evaluation-harness, and its results."""
+
+    __slots__ = ()
+
+    name = documents.NAME
+    label = "lm-evaluation-harness"
+    title = "lm-evaluation-harness: the samples of a task, and the results of a call"
+    prefix = "LME"
+    noun = "row"
+    versions: Mapping[str, Sequence[str]] = {}
+    places: ClassVar[Mapping[str, Place]] = {SAMPLES: "rows", RESULTS: "aggregate"}
+    options = frozenset({"routing", "skip_noise"})
+
+    def rules(self) -> Iterable[Rule]:
+        from evalstream.formats.lm_eval.catalogue import RULES
+
+        return RULES
+
+    def recognised(self, file: Beginning) -> str | None:
+        return documents.recognised(file)
+
+    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+        from evalstream.formats.lm_eval.files import runs_of
+
+        return runs_of(path, aggregate, inputs)
+
+    def pair(
+        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
+    ) -> Iterator[Run | NoInput]:
+        from evalstream.formats.lm_eval.files import paired
+
+        return paired(documents, named=named)
+
+    def check(
+        self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
+    ) -> RunSummary:
+        from evalstream.formats.lm_eval.checker import check
+
+        return check(run, options, show, progress)
+
+    def answers(
+        self, run: Run, options: Options, places: Iterable[tuple[int, int]], /
+    ) -> Iterator[Answered | None]:
+        from evalstream.formats.lm_eval.compared import answers
+
+        return answers(run, options, places)
+
+    def records(self, document: Any) -> Iterator[Any]:
+        rows = document if isinstance(document, list) else [document]
+        return (row for row in rows if documents.is_samples(row))
+
+    def record_view(self, record: Any, _version: str) -> RecordView:
+        from evalstream.formats.lm_eval.compared import digests
+        from evalstream.formats.lm_eval.row import metrics_of, prompt_of
+
+        shown = digests(record)
+        identity = None if shown is None else (shown.high << 64 | shown.low).to_bytes(16, "big")
+        return RecordView(
+            ids={name: record[name] for name in ("doc_id", "filter") if name in record},
+            input=prompt_of(record),
+            input_identity=identity,
+            hash=record.get("doc_hash"),
+            scores=dict(metrics_of(record)),
+            output=record.get("filtered_resps"),
+        )
+
+
+FORMAT: Final[PairedFormat] = LmEvalFormat()

@@ -1,0 +1,240 @@
+"""What the rows of a samples file amount to: their digests, ids and metrics by filter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+from evalstream.formats.lm_eval.doc_ids import DocIds, IdRuns
+from evalstream.model.data_class import DataClass, field
+from evalstream.stats.score_sums import ScoreSums
+
+DIGEST_BYTES: Final = 32
+DIGESTS_BYTES: Final = 3 * DIGEST_BYTES
+"""The size of the three digests of a row."""
+
+MOST_FILTERS: Final = 1000
+MOST_METRICS: Final = 1000
+"""Numbers of filters, and of metrics of a filter, above which no more are added up."""
+
+MOST_VALUES: Final = 2000
+"""Number of distinct values of a metric in a block above which they are summed up at once."""
+
+
+class Values:
+    """The values of one metric in the rows of one filter."""
+
+    __slots__ = ("counts", "others", "sums")
+
+    def __init__(self) -> None:
+        self.sums = ScoreSums(subtasks=None)
+        self.others = 0
+        self.counts: Counter[float] = Counter()
+
+    def add(self, value: Any, times: int = 1) -> None:
+        """Add the value of some rows; values that are not numbers are counted only."""
+        if isinstance(value, (bool, int, float)):
+            self.counts[value] += times
+            if len(self.counts) > MOST_VALUES:
+                self.settle()
+        else:
+            self.others += times
+
+    def settle(self) -> Values:
+        """Sum up the counted values."""
+        for value, times in self.counts.items():
+            self.sums.add(None, value, None, failed=False, times=times)
+        self.counts.clear()
+        return self
+
+    def merge(self, later: Values) -> None:
+        """Add the values of other rows; both are settled."""
+        self.sums.merge(later.sums)
+        self.others += later.others
+
+
+class FilterRows:
+    """The rows of one filter in a block."""
+
+    __slots__ = ("ids", "metrics", "rows")
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.ids = IdRuns()
+        self.metrics: dict[str, Values] = {}
+
+    def values(self, metric: str) -> Values | None:
+        """Return the values of a metric, None where there are too many metrics."""
+        found = self.metrics.get(metric)
+        if found is None and len(self.metrics) < MOST_METRICS:
+            found = self.metrics[metric] = Values()
+        return found
+
+
+class RowsTally(DataClass):
+    """What the rows of a block amount to.
+
+    `digests` holds the three declared digests of each row, one after the other; `undigested` counts
+    rows without them. `hashed` counts rows whose digests are all right, `replaced` those that may
+    show digests in the place of images. `unkeyed` counts rows without a valid doc_id or filter.
+    """
+
+    rows: int = 0
+    digests: bytes = b""
+    undigested: int = 0
+    hashed: int = 0
+    replaced: int = 0
+    unkeyed: int = 0
+    lines: int = 0
+    filters: dict[str, FilterRows] = field(default_factory=dict)
+
+    def filter(self, name: str) -> FilterRows | None:
+        """Return the rows of a filter, None where there are too many filters."""
+        found = self.filters.get(name)
+        if found is None and len(self.filters) < MOST_FILTERS:
+            found = self.filters[name] = FilterRows()
+        return found
+
+
+class FilterTotals:
+    """The rows of one filter in a whole file."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.ids = DocIds()
+        self.metrics: dict[str, Values] = {}
+
+
+class Rerun(NamedTuple):
+    """Rows that begin again on a line: `rows` follow there, and `repeats` of them are repeats."""
+
+    line: int
+    rows: int
+    repeats: int
+
+
+class LogTotals:
+    """What the rows of a whole file amount to, block by block in their order.
+
+    `task_hash` is None where rows lack digests.
+    """
+
+    def __init__(self) -> None:
+        self.rows = self.undigested = self.hashed = self.replaced = self.unkeyed = 0
+        self.filters: dict[str, FilterTotals] = {}
+        self._digest = sha256()
+        self._first: tuple[str, int] | None = None
+        self._rows_before: tuple[int, int] | None = None
+
+    def merge(self, block: RowsTally, shift: int) -> None:
+        """Add the rows of the next block, which starts `shift` lines into the file."""
+        had_repeats = self.repeats
+        before = self.rows
+        self.rows += block.rows
+        self.undigested += block.undigested
+        self.hashed += block.hashed
+        self.replaced += block.replaced
+        self.unkeyed += block.unkeyed
+        self._digest.update(_as_hex(block.digests))
+        for name, rows in block.filters.items():
+            self._merge_filter(name, rows, shift)
+        if self.repeats and not had_repeats:
+            line = self._first_repeat_line()
+            earlier = (_rows_before(rows, line - shift) for rows in block.filters.values())
+            self._rows_before = line, before + sum(earlier)
+
+    @property
+    def repeats(self) -> int:
+        """The number of rows whose filter and doc_id an earlier row has."""
+        return sum(one.ids.repeats for one in self.filters.values())
+
+    @property
+    def distinct(self) -> int:
+        """The number of distinct filters and doc_ids."""
+        return sum(one.ids.count for one in self.filters.values())
+
+    @property
+    def samples(self) -> int:
+        """The number of docs of the filter that has most."""
+        return max((one.ids.count for one in self.filters.values()), default=0)
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether there are ids in too many places to be compared."""
+        return any(one.ids.is_scattered for one in self.filters.values())
+
+    def task_hash(self) -> str | None:
+        """Return the SHA-256 of all digests of all rows in order, as the results declare it.
+
+        Source: `save_results_aggregated` in loggers/evaluation_tracker.py of lm_eval.
+        """
+        return None if self.undigested or not self.rows else self._digest.hexdigest()
+
+    def rerun(self) -> Rerun | None:
+        """Return where the rows begin again, None where repeats are of another kind.
+
+        A run that appends to the file of an earlier one begins with the same filter and doc, and
+        its rows are all there are, or all repeat earlier ones.
+        """
+        if self._rows_before is None or self._first is None:
+            return None
+        line, before = self._rows_before
+        name, doc_id = self._first
+        start = self.filters[name].ids.first_repeat
+        rows = self.rows - before
+        if start is None or (start.line, start.doc_id) != (line, doc_id):
+            return None
+        return Rerun(line, rows, self.repeats) if rows in (self.distinct, self.repeats) else None
+
+    def first_repeat(self) -> tuple[str, int, int] | None:
+        """Return filter, doc_id and line of the first row that repeats an earlier one."""
+        found = [
+            (one.ids.first_repeat.line, name, one.ids.first_repeat.doc_id)
+            for name, one in self.filters.items()
+            if one.ids.first_repeat is not None
+        ]
+        if not found:
+            return None
+        line, name, doc_id = min(found)
+        return name, doc_id, line
+
+    def _first_repeat_line(self) -> int:
+        found = self.first_repeat()
+        return 0 if found is None else found[2]
+
+    def _merge_filter(self, name: str, rows: FilterRows, shift: int) -> None:
+        total = self.filters.get(name)
+        if total is None:
+            if len(self.filters) >= MOST_FILTERS:
+                self.unkeyed += rows.rows
+                return
+            total = self.filters[name] = FilterTotals()
+        if self._first is None and rows.ids.runs:
+            self._first = _first_key(name, rows)
+        total.rows += rows.rows
+        for run in rows.ids.runs:
+            total.ids.add(run, shift)
+        for metric, values in rows.metrics.items():
+            known = total.metrics.get(metric)
+            if known is not None:
+                known.merge(values)
+            elif len(total.metrics) < MOST_METRICS:
+                total.metrics[metric] = values
+
+
+def _first_key(name: str, rows: FilterRows) -> tuple[str, int]:
+    return name, rows.ids.runs[0].first
+
+
+def _rows_before(rows: FilterRows, line: int) -> int:
+    """Return how many rows of a block come before a line of the block."""
+    before = 0
+    for run in rows.ids.runs:
+        if run.line < line:
+            before += min(run.rows, -(-(line - run.line) // max(run.step, 1)))
+    return before
+
+
+def _as_hex(digests: bytes) -> bytes:
+    return digests.hex().encode()

@@ -1,0 +1,135 @@
+"""Check blocks of samples: each row by itself, and what the rows amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from evalstream.engine.collector import Collector
+from evalstream.engine.context import CheckContext
+from evalstream.engine.record_engine import RecordEngine
+from evalstream.engine.result import BlockResult
+from evalstream.formats.lm_eval.log_tally import LogTotals, RowsTally
+from evalstream.formats.lm_eval.row import HASHES, digest_of, key_of, metrics_of
+from evalstream.formats.lm_eval.rules.rows import row_digests, row_structure
+from evalstream.model.block import Lines
+from evalstream.model.finding import Finding, Violation
+from evalstream.model.sample_record import GroupLabel, SampleRow
+
+if TYPE_CHECKING:
+    from evalstream.formats.lm_eval.compared import RowSamples
+    from evalstream.stats.sketch import RowFigures
+
+
+class LogContext(CheckContext, frozen=True):
+    """The context of samples: rows need nothing to be checked beside themselves."""
+
+    def checker(self) -> LogEngine:
+        """Return the checker of the blocks of samples."""
+        return LogEngine(self)
+
+
+class LogEngine:
+    """A pure function of (bytes, context): it keeps nothing between blocks."""
+
+    def __init__(self, context: LogContext) -> None:
+        self.context = context
+
+    def run(self, lines: Lines) -> BlockResult:
+        """Check whole lines of an input."""
+        record = SampleChecker(self.context)
+        result = RecordEngine(self.context, record).run(lines)
+        return result._replace(own=record.tally())
+
+    def expect(self, size: int) -> None:
+        """Do nothing: there is nothing to prepare for `size` more bytes."""
+
+
+class SampleChecker:
+    """Checks the rows of one block on the exact path, and tallies them."""
+
+    noun = "a row"
+
+    def __init__(self, context: LogContext) -> None:
+        self._context = context
+        self._tally, self._digests = RowsTally(), bytearray()
+        self._compared = _compared(context)
+
+    def tally(self) -> RowsTally:
+        """Return what the rows so far amount to."""
+        self._tally.digests = bytes(self._digests)
+        for rows in self._tally.filters.values():
+            for values in rows.metrics.values():
+                values.settle()
+        return self._tally
+
+    def violations(
+        self, record: Mapping[str, Any], line: int, *, certain: bool
+    ) -> Iterator[Violation]:
+        """Return the violations of a row, and add it to the tally."""
+        found, replaced = row_digests(record, certain=certain)
+        self._count(record, line, is_right=not found and certain, replaced=replaced)
+        yield from row_structure(record)
+        yield from found
+
+    def _count(self, row: Mapping[str, Any], line: int, *, is_right: bool, replaced: bool) -> None:
+        tally = self._tally
+        tally.rows += 1
+        digests = [digest_of(row.get(name)) for name in HASHES]
+        if None in digests:
+            tally.undigested += 1
+        else:
+            self._digests += b"".join(filter(None, digests))
+            tally.hashed += is_right
+        tally.replaced += replaced
+        key = key_of(row)
+        rows = None if key.filter is None else tally.filter(key.filter)
+        if rows is None or key.doc_id is None:
+            tally.unkeyed += 1
+            return
+        rows.rows += 1
+        rows.ids.add(key.doc_id, line)
+        for name, value in metrics_of(row):
+            values = rows.values(name)
+            if values is not None:
+                values.add(value)
+
+    def sample(self, record: Mapping[str, Any]) -> Any:
+        """Return the row's doc_id."""
+        return record.get("doc_id")
+
+    def figures(self, record: Mapping[str, Any]) -> RowFigures:
+        """Return the first metric of a row as its score, if it is a number."""
+        for _, value in metrics_of(record):
+            return (value if isinstance(value, (int, float)) else None,)
+        return (None,)
+
+    def samples(
+        self, record: Mapping[str, Any], line: int, offset: int, *, certain: bool
+    ) -> Iterable[tuple[GroupLabel, SampleRow]]:
+        """Return a sample for each metric of a row, if they are collected."""
+        if self._compared is None:
+            return ()
+        return self._compared.samples(record, line, offset, certain=certain)
+
+
+def _compared(context: LogContext) -> RowSamples | None:
+    """Return what collects the samples of rows, None unless that is asked for."""
+    if context.options.samples is None:
+        return None
+    from evalstream.formats.lm_eval.compared import RowSamples
+
+    return RowSamples(context.options.samples)
+
+
+class LogCollector(Collector[LogContext]):
+    """Collects the results of samples, with what their rows amount to."""
+
+    def __init__(self, context: LogContext, file: str, show: Any) -> None:
+        super().__init__(context, file, show)
+        self.totals = LogTotals()
+
+    def add(self, result: BlockResult, places: bytes | None = None) -> list[Finding]:
+        """Add the next block, and return the findings about single rows of the block."""
+        self.totals.merge(result.own, self.tally.lines)
+        return super().add(result, places)

@@ -1,0 +1,318 @@
+"""Rules about single rows of lm-eval's samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evalstream.formats.lm_eval.row import (
+    DOC,
+    HASHES,
+    MOST_DOC_ID,
+    PROMPT,
+    TARGET,
+    digest_of,
+    doc_hash,
+    is_doc_hash,
+    may_hold_image_digests,
+    prompt_of,
+    text_hash,
+)
+from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import pointer, type_name
+from evalstream.rules.base import Rule
+
+_DIGEST_SCHEMA: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "doc_id": (int,),
+    "target": (str,),
+    "arguments": (dict, list),
+    "resps": (list,),
+    "filtered_resps": (list,),
+    "filter": (str,),
+    "metrics": (list,),
+}
+"""The types of the members that rows have beside doc and the digests."""
+
+_OPTIONAL: Final = frozenset({"filter", "metrics", *HASHES})
+"""Members that rows of releases before 0.4.3 lack."""
+
+_SCHEMA_NAMES: Final = {int: "integer", str: "string", dict: "object", list: "array"}
+
+
+def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
+    """Return the violations of the structure of a row."""
+    for name, types in _TYPES.items():
+        if name not in row:
+            if name not in _OPTIONAL:
+                yield LME101.violation(
+                    f"a row needs the member {name!r}", pointer="", keyword="required"
+                )
+        elif type(row[name]) not in types:
+            yield _wrong_type(name, types, row[name])
+    if "doc" not in row:
+        yield LME101.violation("a row needs the member 'doc'", pointer="", keyword="required")
+    doc_id = row.get("doc_id")
+    if doc_id.__class__ is int and not 0 <= doc_id <= MOST_DOC_ID:
+        yield LME101.violation(
+            "doc_id is not the number of a sample",
+            pointer="/doc_id",
+            expected={"minimum": 0, "maximum": MOST_DOC_ID},
+            found=doc_id,
+        )
+    yield from _metrics(row)
+
+
+def _wrong_type(name: str, types: tuple[type, ...], value: Any) -> Violation:
+    names = [_SCHEMA_NAMES[one] for one in types]
+    return LME101.violation(
+        f"{name} must be {' or '.join(names)}, not {type_name(value)}",
+        pointer=pointer((name,)),
+        keyword="type",
+        expected={"type": names[0] if len(names) == 1 else names},
+        found=value,
+    )
+
+
+def _metrics(row: Mapping[str, Any]) -> Iterator[Violation]:
+    listed = row.get("metrics")
+    if not isinstance(listed, list):
+        return
+    seen = set()
+    for place, name in enumerate(listed):
+        at = pointer(("metrics", place))
+        if not isinstance(name, str):
+            yield LME102.violation(
+                f"metrics must hold names, not {type_name(name)}",
+                pointer=at,
+                expected={"type": "string"},
+                found=name,
+            )
+        elif name not in row:
+            yield LME102.violation(
+                f"metrics lists {name!r}, and the row has no member of this name",
+                pointer=at,
+                found=name,
+            )
+        elif name in seen:
+            yield LME102.violation(f"metrics lists {name!r} twice", pointer=at, found=name)
+        else:
+            seen.add(name)
+
+
+def row_digests(row: Mapping[str, Any], *, certain: bool) -> tuple[list[Violation], bool]:
+    """Return the violations of the digests of a row, and whether a doc may show image digests.
+
+    If the values are not `certain`, a digest that differs says nothing.
+    """
+    found: list[Violation] = []
+    replaced = False
+    for name, rule in ((DOC, LME201), (PROMPT, LME202), (TARGET, LME203)):
+        declared = row.get(name)
+        if declared is None and name not in row:
+            continue
+        if not isinstance(declared, str) or digest_of(declared) is None:
+            found.append(
+                LME103.violation(
+                    f"{name} is not a SHA-256 in hexadecimal digits",
+                    pointer=pointer((name,)),
+                    expected=_DIGEST_SCHEMA,
+                    found=declared,
+                )
+            )
+            continue
+        actual = _actual(row, name, declared)
+        if actual == declared or not certain:
+            continue
+        if name == DOC and may_hold_image_digests(row.get("doc")):
+            replaced = True
+            found.append(_replaced(declared))
+        elif actual is not None:
+            found.append(_mismatch(rule, name, actual, declared))
+        else:
+            found.append(_without_text(rule, name, declared))
+    return found, replaced
+
+
+def _actual(row: Mapping[str, Any], name: str, declared: str) -> str | None:
+    """Return the digest of what a row shows, None where it shows no such text."""
+    if name == DOC:
+        if "doc" not in row:
+            return None
+        return declared if is_doc_hash(declared, row["doc"]) else doc_hash(row["doc"])
+    shown = prompt_of(row) if name == PROMPT else row.get("target")
+    return text_hash(shown) if isinstance(shown, str) else None
+
+
+_SHOWN: Final = {DOC: "doc", PROMPT: "the first argument of the first request", TARGET: "target"}
+
+
+def _mismatch(rule: Rule, name: str, actual: str, declared: str) -> Violation:
+    return rule.violation(
+        f"{name} is not the SHA-256 of {_SHOWN[name]}",
+        pointer=pointer((name,)),
+        expected=actual,
+        found=declared,
+    )
+
+
+def _without_text(rule: Rule, name: str, declared: str) -> Violation:
+    return rule.violation(
+        f"{name} cannot be that of {_SHOWN[name]}, which is missing or no text",
+        pointer=pointer((name,)),
+        found=declared,
+    )
+
+
+def _replaced(declared: str) -> Violation:
+    return LME201.violation(
+        "doc_hash is not the SHA-256 of doc, which may show digests in the place of images",
+        pointer=pointer((DOC,)),
+        found=declared,
+        severity=Severity.WARNING,
+    )
+
+
+LME101: Final = Rule(
+    "LME101",
+    "malformed-row",
+    Severity.ERROR,
+    "a member of a row is missing, or has another type than the harness writes",
+    """
+    What it finds: a row without doc_id, doc, target, arguments, resps or filtered_resps, or with a
+    member of another type. doc_id is an integer from 0 on.
+
+    Why it matters: the harness writes every row with these members. A row without them was written
+    by another program or was changed, and what it says cannot be compared with the results.
+
+    How to fix: write the log again with `--log_samples`, or restore the file from its source.
+
+    Bad:
+        row 2:
+          {"doc_id": "1"}
+
+    Good:
+        row 2:
+          {"doc_id": 1}
+    """,
+)
+
+LME102: Final = Rule(
+    "LME102",
+    "missing-metric",
+    Severity.ERROR,
+    "metrics lists a name that is no member of the row, that is no text, or that comes twice",
+    """
+    What it finds: an entry of `metrics` without a member of this name in the row.
+
+    Why it matters: the figures of the results are computed from these members. A row that lost one
+    no longer counts.
+
+    How to fix: restore the row from its source.
+
+    Bad:
+        row 2:
+          {"metrics": ["acc", "acc_norm"]}
+
+    Good:
+        row 2:
+          {"metrics": ["acc"]}
+    """,
+)
+
+LME103: Final = Rule(
+    "LME103",
+    "malformed-digest",
+    Severity.ERROR,
+    "doc_hash, prompt_hash or target_hash is not a SHA-256",
+    """
+    What it finds: a digest that is not a text of 64 hexadecimal digits in lower case.
+
+    Why it matters: such a digest proves nothing, and task_hashes cannot be recomputed from it.
+
+    How to fix: restore the row from its source.
+
+    Bad:
+        row 2:
+          {"target_hash": "6b86"}
+
+    Good:
+        row 2:
+          {"target_hash": "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"}
+    """,
+)
+
+LME201: Final = Rule(
+    "LME201",
+    "doc-hash-mismatch",
+    Severity.ERROR,
+    "doc_hash is not the SHA-256 of the doc that the row shows",
+    """
+    What it finds: a doc_hash that is not the SHA-256 of `json.dumps(doc, indent=2,
+    ensure_ascii=False)`, which is what the harness hashes. It is a warning where the doc may show
+    digests in the place of images, as with LMEVAL_HASHMM.
+
+    Why it matters: the doc is the question as the dataset has it. It or its digest was changed after
+    the evaluation.
+
+    How to fix: restore the row from its source. Do not compute the digest again: that hides the
+    change.
+
+    Bad:
+        row 2:
+          {"doc": {"question": "2 + 2?", "answer": "1"}}
+
+    Good:
+        row 2:
+          {"doc": {"question": "1 + 0?", "answer": "1"}}
+    """,
+)
+
+LME202: Final = Rule(
+    "LME202",
+    "prompt-hash-mismatch",
+    Severity.ERROR,
+    "prompt_hash is not the SHA-256 of the prompt that the row shows",
+    """
+    What it finds: a prompt_hash that is not the SHA-256 of the first argument of the first request.
+    The harness hashes no other request.
+
+    Why it matters: the prompt or its digest was changed after the evaluation.
+
+    How to fix: restore the row from its source.
+
+    Bad:
+        row 2:
+          {"prompt_hash": "0000000000000000000000000000000000000000000000000000000000000000"}
+
+    Good:
+        row 2:
+          {"prompt_hash": "2a86d6c4b93ddd3d99fd7ddfc5cfee54e2c47b0b43b7ecd4d8c2d25ee1a4cf81"}
+    """,
+)
+
+LME203: Final = Rule(
+    "LME203",
+    "target-hash-mismatch",
+    Severity.ERROR,
+    "target_hash is not the SHA-256 of the target that the row shows",
+    """
+    What it finds: a target_hash that is not the SHA-256 of the text `target`.
+
+    Why it matters: the target is what the answer was compared with. It or its digest was changed
+    after the evaluation.
+
+    How to fix: restore the row from its source.
+
+    Bad:
+        row 2:
+          {"target": "2"}
+
+    Good:
+        row 2:
+          {"target": "1"}
+    """,
+)
+
+RULES: Final = (LME101, LME102, LME103, LME201, LME202, LME203)
