@@ -15,7 +15,13 @@ from evalstream.discovery.named_files import NamedDocument
 from evalstream.discovery.pairing import FileTree, FoundRuns
 from evalstream.discovery.remote import Prefix
 from evalstream.discovery.remote_object import found_at, stands_for_prefix
-from evalstream.discovery.search_folder import TOO_LARGE_REASON, identified, log_found, runs_in
+from evalstream.discovery.search_folder import (
+    TOO_LARGE_REASON,
+    identified,
+    log_found,
+    peeked_log,
+    runs_in,
+)
 from evalstream.discovery.unrecognised import GONE, NOT_OURS
 from evalstream.discovery.walk import real_path
 from evalstream.formats.base import Place
@@ -169,7 +175,7 @@ class Search:
             json = self._near.look(path) if file_names.is_json_name(path) else peek.peek_data(path)
             look = json or peek.AggregatePeek(peek.BROKEN)
         if look.kind == peek.LOG:
-            return log_found(path, look)._replace(row_records=(self._identity(path),))
+            return log_found(path, peeked_log(look))._replace(row_records=(self._identity(path),))
         if look.kind == peek.DOCUMENT and self._knows(look):
             return _document_at(path, look, self._identity(path))
         return self._of_look(path, look)
@@ -212,7 +218,7 @@ class Search:
         if isinstance(found, Run):
             yield identified(found)._replace(is_named=True)
         elif found.kind == peek.LOG:
-            yield log_found(url, found)
+            yield log_found(url, peeked_log(found))
         elif found.kind == peek.DOCUMENT and self._knows(found):
             yield _document_at(url, found, url)._replace(is_named=True)
         else:

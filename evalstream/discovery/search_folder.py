@@ -14,7 +14,7 @@ from evalstream.discovery.file_table import FileTable, KnownFile
 from evalstream.discovery.pairing import FileTree, FoundRuns, Pairing
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.walk import real_path
-from evalstream.engine.harness_logs import Log
+from evalstream.engine.harness_logs import LOGS_OF_FORMATS, Log
 from evalstream.formats.base import FolderFormat
 from evalstream.formats.registry import FORMATS, MAIN, folder_format, paired_format
 from evalstream.io.file_names import is_json_name, is_rows_name, is_yaml_name, without_packing
@@ -50,10 +50,14 @@ def runs_in(
             yield FoundRuns(left)
 
 
-def log_found(path: str, look: peek.AggregatePeek) -> FoundRuns:
+def peeked_log(look: peek.AggregatePeek) -> Log:
+    """Return the log that a peek recognised."""
+    return Log(*(look.detail or "").split(": ", 1))
+
+
+def log_found(path: str, log: Log) -> FoundRuns:
     """Return the message about a harness's log."""
-    reason = Log(*(look.detail or "").split(": ", 1)).described(path)
-    return FoundRuns(ForeignLog(path, reason))
+    return FoundRuns(ForeignLog(path, log.described(path)))
 
 
 def identified(run: Run | NoInput) -> FoundRuns:
@@ -110,7 +114,9 @@ class _Search:
         """Collect the documents of other formats; they decide the kind of other files."""
         for file in self._tree.of_kind(peek.DOCUMENT):
             look = file.look
-            if look is not None and self._is_document(look) and self._pairing.speaks(file):
+            if look is None or not self._is_document(look) or not self._pairing.speaks(file):
+                continue
+            if self._whole is None or not self._is_kept(self._whole, file, look):
                 self._gather_one(file, look.detail or "")
 
     def _gather_one(self, file: KnownFile, detail: str) -> None:
@@ -126,6 +132,9 @@ class _Search:
         else:
             self._gathered.add(detail, self._place.path_of(file.path))
 
+    def _is_kept(self, whole: FolderFormat, file: KnownFile, look: peek.AggregatePeek) -> bool:
+        return is_json_name(file.path) and _is_kept(whole, look)
+
     def _is_document(self, look: peek.AggregatePeek) -> bool:
         return look.kind == peek.DOCUMENT and _format_of(look) in self._formats
 
@@ -136,8 +145,9 @@ class _Search:
             return None
         if self._whole is not None and self._is_within(self._whole, file, look):
             return None
-        is_log = look.kind == peek.LOG and not (self.any_rows and is_rows_name(file.path))
-        found = self._log(file, look) if is_log else self._of_main(file, look)
+        log = self._log_in(look)
+        is_log = log is not None and not (self.any_rows and is_rows_name(file.path))
+        found = self._log(file, log) if log and is_log else self._of_main(file, look)
         if found is None:
             self.left.add(self._kind_left(file, look), file.path)
         return found
@@ -155,8 +165,14 @@ class _Search:
             return FoundRuns(NoInput(self._place.path_of(file.path), TOO_LARGE_REASON))
         return None
 
-    def _log(self, file: KnownFile, look: peek.AggregatePeek) -> FoundRuns:
-        one = log_found(self._place.path_of(file.path), look)
+    def _log_in(self, look: peek.AggregatePeek) -> Log | None:
+        """Return the log that a file is for those who did not ask for its own format."""
+        if look.kind == peek.DOCUMENT and MAIN in self._formats:
+            return LOGS_OF_FORMATS.get(look.detail or "")
+        return peeked_log(look) if look.kind == peek.LOG else None
+
+    def _log(self, file: KnownFile, log: Log) -> FoundRuns:
+        one = log_found(self._place.path_of(file.path), log)
         return one._replace(row_records=(self._place.identity(file.true_path),))
 
     def _is_within(self, whole: FolderFormat, file: KnownFile, look: peek.AggregatePeek) -> bool:
@@ -166,9 +182,9 @@ class _Search:
         if not is_json_name(file.path):
             return False
         if look.kind == peek.DOCUMENT:
-            return _format_of(look) == whole.name
+            return _format_of(look) == whole.name or _is_kept(whole, look)
         if look.kind == peek.LOG:
-            return (look.detail or "").startswith(tuple(whole.kept_logs))
+            return peeked_log(look).harness in whole.kept_logs
         folders = [os.path.basename(self._place.root), *file.path.split("/")[:-1]]
         is_open = (
             look.kind in (peek.OTHER, peek.LIKE_AGGREGATE, peek.BROKEN) and look.detail != MAIN
@@ -199,6 +215,12 @@ class _Search:
         """Tell whether the folder has documents of a format that writes a log of events."""
         writers = (name for name, one in FORMATS.items() if one.event_members)
         return any(map(self._gathered.has, writers))
+
+
+def _is_kept(whole: FolderFormat, look: peek.AggregatePeek) -> bool:
+    """Tell whether a document is a log of a harness that a format of folders keeps as its own."""
+    log = LOGS_OF_FORMATS.get(look.detail or "")
+    return log is not None and log.harness in whole.kept_logs
 
 
 def _format_of(look: peek.AggregatePeek) -> str:

@@ -53,7 +53,9 @@ class Log(NamedTuple):
         command = self._command(path)
         if command is None:
             return f"{text}; no converter is known"
-        return f"{text}; convert it with: {command}"
+        own = FORMATS_OF_LOGS.get(self.harness)
+        way = "" if own is None else f"check it as it is with --input-format {own}, or "
+        return f"{text}; {way}convert it with: {command}"
 
     def _command(self, path: str | None) -> str | None:
         source = _SOURCES.get(self.harness)
@@ -68,6 +70,10 @@ class Log(NamedTuple):
         more = " --include_samples" if self.harness == LM_EVAL else ""
         named = unnamed if place is None else shlex.quote(place)
         return _FILE.format(source=source, place=named, more=more)
+
+
+FORMATS_OF_LOGS: Final = {INSPECT: "inspect", LM_EVAL: "lm_eval"}
+"""The formats of logs that can be checked as they are, by harness."""
 
 
 def log_of(file: Beginning) -> Log | None:
@@ -91,6 +97,16 @@ def _is_details(name: str) -> bool:
 
 
 _SAMPLES: Final = "a file of samples"
+_RESULTS: Final = "a file of results"
+_LOG: Final = "a log"
+
+LOGS_OF_FORMATS: Final = {
+    "inspect log": Log(INSPECT, _LOG),
+    "lm_eval samples": Log(LM_EVAL, _SAMPLES),
+    "lm_eval results": Log(LM_EVAL, _RESULTS),
+}
+"""What documents of formats are for those who want them converted."""
+
 _ONE: Final = (OBJECT,)
 _ROWS: Final = (OBJECT, LINES)
 _LIST: Final = (ARRAY,)

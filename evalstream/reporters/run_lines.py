@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from evalstream.model.finding import Severity
 from evalstream.model.report import Report, RunSummary, Totals
+from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import counted
 from evalstream.reporters.lines import LineWriter, Span, clauses, named
 from evalstream.reporters.summary import (
@@ -88,7 +89,9 @@ def _write_passed(lines: LineWriter, runs: Iterable[RunSummary]) -> None:
             )
         ),
     )
-    lines.write(*clauses(", ".join(sums.said())), indent=2)
+    said = sums.said()
+    if said:
+        lines.write(*clauses(", ".join(said)), indent=2)
 
 
 def _write_run(lines: LineWriter, run: RunSummary, *, is_one_of_few: bool) -> None:
@@ -158,7 +161,9 @@ class Sums:
 
     def add(self, run: RunSummary) -> None:
         """Add one run."""
-        self.runs += not run.is_note
+        # Documents without rows, and logs of harnesses, have no place for a checksum.
+        has_place = run.format == MAIN_FORMAT or run.declared is not None
+        self.runs += has_place and not run.is_note
         self.checksums += has_right_checksum(run)
         if run.verified is not None:
             self.hashable += run.verified.rows
@@ -169,6 +174,8 @@ class Sums:
 
     def said(self) -> list[str]:
         """Say what was verified, and of how much."""
+        if not self.runs:
+            return []
         of_runs = f"of {counted(self.runs, 'run')}"
         said = [
             f"checksum ok in {self.checksums:,} {of_runs}",
@@ -186,4 +193,6 @@ def _write_sums(lines: LineWriter, runs: Iterable[RunSummary]) -> None:
     sums = Sums()
     for run in runs:
         sums.add(run)
-    lines.write(*clauses(", ".join(sums.said())), indent=2)
+    said = sums.said()
+    if said:
+        lines.write(*clauses(", ".join(said)), indent=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from evalstream.engine.harness_logs import FOREIGN, LM_EVAL
+from evalstream.engine.harness_logs import FOREIGN, LM_EVAL, LOGS_OF_FORMATS
 from evalstream.formats.base import Detector
 from evalstream.formats.evalguard.documents import (
     JSON_ENDING,
@@ -102,7 +102,9 @@ def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
     whole = Beginning(file.path, text[:PEEK_BYTES], lambda: text)
     kind = detect(whole)
     if kind is not None:
+        log = LOGS_OF_FORMATS.get(f"{kind.format} {kind.document}")
         is_kept = kind.format == FOREIGN and kind.document.startswith(LM_EVAL)
+        is_kept = is_kept or (log is not None and log.harness == LM_EVAL)
         return kind.format != NAME and not is_kept
     found = whole.document
     return _kind(file, found if isinstance(found, dict) else None) is None

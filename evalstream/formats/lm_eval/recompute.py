@@ -46,7 +46,10 @@ def recomputed(facts: TaskFacts) -> Iterator[Recomputed]:
     for claim in facts.claims():
         aggregation = results.aggregation(task, claim.metric)
         values = facts.values(claim)
-        if values is None:
+        if facts.totals.repeats or facts.totals.unkeyed:
+            reason = "repeated rows" if facts.totals.repeats else "rows without doc_id or filter"
+            yield Recomputed(claim, Outcome.OPEN, reason=reason)
+        elif values is None:
             yield _without_values(claim, facts)
         elif aggregation.name != MEAN:
             yield Recomputed(claim, Outcome.OPEN, reason=f"the aggregation {aggregation.name}")

@@ -111,7 +111,7 @@ def test_a_log_is_one_finding_with_the_way_to_convert_it(
     Path(name).write_bytes(data)
     for path in (name, "."):
         for settings in ({}, {"strict": True}):
-            report = evalstream.check(path, jobs=1, **settings)
+            report = evalstream.check(path, jobs=1, input_format="eee", **settings)
             assert (report.exit_code, report.counts) == (3, {"ES008": 1})
             assert not report.passed
         (finding,) = report
@@ -130,7 +130,7 @@ def test_a_log_on_standard_input_is_recognised(
 ) -> None:
     if name.endswith((".parquet", ".gz")):
         pytest.skip("what it is shows in its name")
-    code, text = piped(data)
+    code, text = piped(data, "--input-format", "eee")
     assert code == 3
     assert f" of {harness}, " in text
     assert "ES008 foreign-format: 1" in text
@@ -154,7 +154,7 @@ def test_logs_do_not_keep_a_folder_from_being_checked() -> None:
         (place / name).write_bytes(data)
     (Path("run.jsonl")).write_bytes((EXAMPLES / "run.jsonl").read_bytes())
     (Path("aggregate.json")).write_bytes((EXAMPLES / "aggregate.json").read_bytes())
-    report = evalstream.check(".", jobs=1)
+    report = evalstream.check(".", jobs=1, input_format="eee")
     assert (report.exit_code, report.counts) == (3, {"ES008": len(LOGS)})
     assert {run.file for run in report.runs if run.verdict == "passed"} == {"run.jsonl"}
 

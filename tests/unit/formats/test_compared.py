@@ -74,6 +74,7 @@ def test_every_format_says_whether_it_has_scores_of_samples(name: str) -> None:
         "infereval": EXAMPLES / "infereval",
         "harpia": EXAMPLES / "harpia",
         "evalguard": EXAMPLES / "evalguard",
+        "lm_eval": next((EXAMPLES / "tutorial" / "log").rglob("samples_*.jsonl")),
     }.get(name)
     assert path is not None, f"{name} has no example here"
     found = collected(path)

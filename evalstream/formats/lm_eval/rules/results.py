@@ -148,11 +148,11 @@ LME106: Final = Rule(
 
     Bad:
         results:
-          {"configs": []}
+          {"versions": []}
 
     Good:
         results:
-          {"configs": {}}
+          {"versions": {}}
     """,
     record=_structure,
 )
@@ -172,11 +172,13 @@ LME209: Final = Rule(
 
     Bad:
         results:
-          {"task_hashes": {"sums": "TASKHASH", "lost": "TASKHASH"}}
+          {"task_hashes": {
+            "lost": "0000000000000000000000000000000000000000000000000000000000000000"}}
 
     Good:
         results:
-          {"task_hashes": {"sums": "TASKHASH"}}
+          {"task_hashes": {
+            "word_sums": "84d6a19cf9eebd32931324c371897598bdbe297a274422d231574f02c6042207"}}
     """,
     record=_missing_samples,
 )
@@ -197,11 +199,11 @@ LME301: Final = Rule(
 
     Bad:
         results:
-          {"results": {"sums": {"acc,none": 0.9}}}
+          {"results": {"word_sums": {"exact_match,none": 0.9}}}
 
     Good:
         results:
-          {"results": {"sums": {"acc,none": 0.5}}}
+          {"results": {"word_sums": {"exact_match,none": 0.75}}}
     """,
     record=_metrics,
 )
@@ -222,18 +224,18 @@ LME302: Final = Rule(
 
     Bad:
         results:
-          {"results": {"sums": {"acc_stderr,none": 0.01}}}
+          {"results": {"word_sums": {"exact_match_stderr,none": 0.01}}}
 
     Good:
         results:
-          {"results": {"sums": {"acc_stderr,none": 0.5}}}
+          {"results": {"word_sums": {"exact_match_stderr,none": 0.25}}}
     """,
     record=_errors,
 )
 
 LME303: Final = Rule(
     "LME303",
-    "claim-not-recomputed",
+    "figure-not-recomputed",
     Severity.INFO,
     "a figure that the rows neither confirm nor refute",
     """
@@ -246,11 +248,13 @@ LME303: Final = Rule(
 
     Bad:
         results:
-          {"configs": {"sums": {"metric_list": [{"metric": "acc", "aggregation": "median"}]}}}
+          {"configs": {"word_sums": {"metric_list": [
+            {"metric": "exact_match", "aggregation": "median"}]}}}
 
     Good:
         results:
-          {"configs": {"sums": {"metric_list": [{"metric": "acc", "aggregation": "mean"}]}}}
+          {"configs": {"word_sums": {"metric_list": [
+            {"metric": "exact_match", "aggregation": "mean"}]}}}
     """,
     record=_open,
 )
@@ -271,11 +275,11 @@ LME304: Final = Rule(
 
     Bad:
         results:
-          {"results": {"arithmetic": {"acc,none": 0.9}}}
+          {"results": {"arithmetic": {"exact_match,none": 0.9}}}
 
     Good:
         results:
-          {"results": {"arithmetic": {"acc,none": 0.5}}}
+          {"results": {"arithmetic": {"exact_match,none": 0.75}}}
     """,
     record=_groups,
 )

@@ -213,11 +213,11 @@ LME102: Final = Rule(
 
     Bad:
         row 2:
-          {"metrics": ["acc", "acc_norm"]}
+          {"metrics": ["exact_match", "acc_norm"]}
 
     Good:
         row 2:
-          {"metrics": ["acc"]}
+          {"metrics": ["exact_match"]}
     """,
 )
 
@@ -235,11 +235,11 @@ LME103: Final = Rule(
 
     Bad:
         row 2:
-          {"target_hash": "6b86"}
+          {"target_hash": "8117"}
 
     Good:
         row 2:
-          {"target_hash": "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"}
+          {"target_hash": "811786ad1ae74adfdd20dd0372abaaebc6246e343aebd01da0bfc4c02bf0106c"}
     """,
 )
 
@@ -261,11 +261,11 @@ LME201: Final = Rule(
 
     Bad:
         row 2:
-          {"doc": {"question": "2 + 2?", "answer": "1"}}
+          {"doc": {"answer": "40"}}
 
     Good:
         row 2:
-          {"doc": {"question": "1 + 0?", "answer": "1"}}
+          {"doc": {"answer": "45"}}
     """,
 )
 
@@ -283,12 +283,13 @@ LME202: Final = Rule(
     How to fix: restore the row from its source.
 
     Bad:
-        row 2:
-          {"prompt_hash": "0000000000000000000000000000000000000000000000000000000000000000"}
+        row 3:
+          {"arguments": {"gen_args_0": {"arg_0": "How many stamps are left?"}},
+           "prompt_hash": "8eebb288610e4a5ceec411c10567a49dcaf387e6a30e79f32a5ff97e8a634741"}
 
     Good:
-        row 2:
-          {"prompt_hash": "2a86d6c4b93ddd3d99fd7ddfc5cfee54e2c47b0b43b7ecd4d8c2d25ee1a4cf81"}
+        row 3:
+          {"prompt_hash": "8eebb288610e4a5ceec411c10567a49dcaf387e6a30e79f32a5ff97e8a634741"}
     """,
 )
 
@@ -307,11 +308,11 @@ LME203: Final = Rule(
 
     Bad:
         row 2:
-          {"target": "2"}
+          {"target": "40"}
 
     Good:
         row 2:
-          {"target": "1"}
+          {"target": "45"}
     """,
 )
 

@@ -91,7 +91,8 @@ def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
 
 
 def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
-    if facts.known is None or facts.totals.is_scattered:
+    totals = facts.totals
+    if facts.known is None or totals.is_scattered or totals.repeats or totals.unkeyed:
         return
     task, results = facts.known
     declared, found = results.samples(task), facts.totals.samples
@@ -117,6 +118,8 @@ def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
 def _beyond(facts: TaskFacts, task: str, original: int, *, is_all: bool) -> Iterator[Violation]:
     """Report doc_ids beyond the dataset, and gaps where all of the dataset was evaluated."""
     for name, rows in facts.totals.filters.items():
+        if rows.ids.count < facts.totals.samples:
+            continue  # it lacks samples that another filter has
         of = f" of filter {name!r}" if name else ""
         if rows.ids.highest >= original:
             yield LME207.violation(
@@ -186,12 +189,12 @@ LME104: Final = Rule(
     the finding names.
 
     Bad:
-        row 3:
+        row 5:
           {"doc_id": 0}
 
     Good:
-        row 3:
-          {"doc_id": 2}
+        row 4:
+          {"doc_id": 3}
     """,
     record=_rerun,
 )
@@ -211,11 +214,11 @@ LME105: Final = Rule(
 
     Bad:
         results:
-          {"configs": {"sums": {"filter_list": [{"name": "none"}, {"name": "none"}]}}}
+          {"configs": {"word_sums": {"filter_list": [{"name": "none"}, {"name": "none"}]}}}
 
     Good:
         results:
-          {"configs": {"sums": {"filter_list": [{"name": "none"}]}}}
+          {"configs": {"word_sums": {"filter_list": [{"name": "none"}]}}}
     """,
     record=_filters,
 )
@@ -236,18 +239,20 @@ LME204: Final = Rule(
 
     Bad:
         results:
-          {"task_hashes": {"sums": "0000000000000000000000000000000000000000000000000000000000000000"}}
+          {"task_hashes": {
+            "word_sums": "0000000000000000000000000000000000000000000000000000000000000000"}}
 
     Good:
         results:
-          {"task_hashes": {"sums": "TASKHASH"}}
+          {"task_hashes": {
+            "word_sums": "84d6a19cf9eebd32931324c371897598bdbe297a274422d231574f02c6042207"}}
     """,
     record=_task_hash,
 )
 
 LME205: Final = Rule(
     "LME205",
-    "repeated-sample",
+    "repeated-doc",
     Severity.ERROR,
     "two rows of one filter have the same doc_id",
     """
@@ -283,19 +288,19 @@ LME206: Final = Rule(
     How to fix: restore the file from its source.
 
     Bad:
-        row 3:
-          {"filter": "strict"}
+        row 7:
+          {"doc_id": 2, "filter": "strict"}
 
     Good:
-        row 3:
-          {"filter": "none"}
+        row 8:
+          {"doc_id": 3, "filter": "strict"}
     """,
     record=_uneven,
 )
 
 LME207: Final = Rule(
     "LME207",
-    "sample-count-mismatch",
+    "doc-count-mismatch",
     Severity.ERROR,
     "n-samples or sample_len is not the number of samples in the rows, or a doc_id is beyond them",
     """
@@ -309,11 +314,11 @@ LME207: Final = Rule(
 
     Bad:
         results:
-          {"n-samples": {"sums": {"original": 4, "effective": 4}}}
+          {"n-samples": {"word_sums": {"original": 5, "effective": 5}}}
 
     Good:
         results:
-          {"n-samples": {"sums": {"original": 4, "effective": 3}}}
+          {"n-samples": {"word_sums": {"original": 4, "effective": 4}}}
     """,
     record=_sample_count,
 )
@@ -337,7 +342,7 @@ LME208: Final = Rule(
 
     Good:
         results:
-          {"results": {"sums": {}}}
+          {"results": {"word_sums": {}}}
     """,
     record=_unknown_task,
 )
