@@ -273,4 +273,8 @@ def _difference(one: Any, other: Any, path: tuple[Any, ...]) -> tuple[tuple[Any,
         for name in one:
             if name not in other or not same(one[name], other[name]):
                 return _difference(one[name], other.get(name), (*path, name))
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        pairs = enumerate(zip(one, other, strict=True))
+        index, (here, there) = next(pair for pair in pairs if not same(*pair[1]))
+        return _difference(here, there, (*path, index))
     return path, one, other

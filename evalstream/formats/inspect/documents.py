@@ -37,7 +37,7 @@ def recognised(file: Beginning) -> str | None:
 
     A file named `.eval` counts as a log whatever it holds: the harness reads it by that name.
     """
-    if file.name.lower().endswith(ENDING) and file.head:
+    if file.name.lower().endswith(ENDING):
         return LOG
     if file.head.startswith(ZIP):
         return LOG if _FIRST_MEMBER.match(file.head) else None

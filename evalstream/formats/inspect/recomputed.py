@@ -70,9 +70,9 @@ class Recomputation:
         names = tuple(dict.fromkeys(name for name, _ in sorted(self._reasons)))
         return Outcome(violations, summaries, self._claims, self._done, names)
 
-    def _give_up(self, name: str, reason: object) -> None:
+    def _give_up(self, name: str, reason: object, figures: int = 1) -> None:
         key = name, str(reason)
-        self._reasons[key] = self._reasons.get(key, 0) + 1
+        self._reasons[key] = self._reasons.get(key, 0) + figures
 
     def _of_result(
         self, index: int, result: Mapping[str, Any], summaries: list[ResultSummary]
@@ -143,13 +143,13 @@ class Recomputation:
             found = list_or_empty(reduction.get("samples"))
             self._claims += len(found)
             if not self._log.samples_known:
-                self._give_up(f"the reductions by {name}", _UNREAD)
+                self._give_up(f"the reductions by {name}", _UNREAD, len(found))
                 continue
             try:
                 scores = reduced_scores(self._log.store, scorer, name)
                 yield from self._reduction(found, scores, place)
             except CannotCompute as error:
-                self._give_up(f"the reductions by {name}", error)
+                self._give_up(f"the reductions by {name}", error, len(found))
 
     def _reduction(
         self, found: list[Any], scores: Iterator[ReducedScore], place: str

@@ -169,7 +169,7 @@ class LogView:
     @property
     def is_finished(self) -> bool:
         """Whether the run finished successfully."""
-        return self.status == "success"
+        return bool(self.status == "success")
 
     @cached_property
     def epochs(self) -> int:

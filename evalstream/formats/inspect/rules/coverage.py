@@ -87,11 +87,11 @@ INS201: Final = Rule(
 
     Bad:
         log:
-          {"samples": [{"id": 1, "epoch": 1}, {"id": 1, "epoch": 1}]}
+          {"samples": [{"id": 2, "epoch": 2}, {"id": 2, "epoch": 2}]}
 
     Good:
         log:
-          {"samples": [{"id": 1, "epoch": 1}, {"id": 1, "epoch": 2}]}
+          {"samples": [{"id": 2, "epoch": 1}, {"id": 2, "epoch": 2}]}
     """,
     record=_repeated,
 )
@@ -251,11 +251,11 @@ INS211: Final = Rule(
 
     Bad:
         log:
-          {"samples": [{"id": 1, "error": {"message": "timed out"}}]}
+          {"samples": [{"id": 2, "error": {"message": "timed out"}}]}
 
     Good:
         log:
-          {"samples": [{"id": 1}]}
+          {"samples": [{"id": 2}]}
     """,
     record=_failed,
 )

@@ -75,11 +75,11 @@ INS301: Final = Rule(
 
     Bad:
         log:
-          {"reductions": [{"scorer": "match", "samples": [{"sample_id": 1, "value": 0.75}]}]}
+          {"reductions": [{"scorer": "match", "samples": [{"sample_id": 2, "value": 0.75}]}]}
 
     Good:
         log:
-          {"reductions": [{"scorer": "match", "samples": [{"sample_id": 1, "value": 0.5}]}]}
+          {"reductions": [{"scorer": "match", "samples": [{"sample_id": 2, "value": 0.5}]}]}
     """,
 )
 

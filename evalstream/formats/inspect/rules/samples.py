@@ -166,7 +166,7 @@ INS207: Final = Rule(
         log:
           {
             "samples": [{
-              "attachments": {"f1f8c8e0aa3be1a9d61c5d1c4b0b6c0e": "Another text"}
+              "attachments": {"cadf2023ef80bd10e65bebdca87434ab": "Another text"}
             }]
           }
 
