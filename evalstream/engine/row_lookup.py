@@ -47,7 +47,7 @@ def every_row(path: str, options: Options) -> Iterator[tuple[int, int, bytes]]:
     `max_line_bytes` raise CannotCheck, as do files that hold no rows; files that cannot be read
     raise OSError.
     """
-    opened = open_rows(path, path, options, ())
+    opened = open_rows(path, path, options, (), any_rows=True)
     try:
         if opened.layout.kind not in (layout.JSONL, layout.JSON_ARRAY):
             raise CannotCheck(f"{path}: the file does not hold rows")

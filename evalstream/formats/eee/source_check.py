@@ -53,7 +53,8 @@ class SourceCheck:
         self._rows, self._aggregate, self._options = rows, aggregate, options
         self._store = SourceStore()
         self._log: SourceLog | None = None
-        self._bits: dict[str | None, int] = {None: _NO_RESULT}
+        self._bits: dict[tuple[str | None, int], int] = {(None, 0): _NO_RESULT}
+        self._times: Counter[str] = Counter()
         self._scorers: dict[str, str] = {}
         self._left: Counter[str] = Counter()
         self._by_result = False
@@ -127,6 +128,7 @@ class SourceCheck:
     def _compare(self) -> None:
         log = self._log = source_of(self._options.source or "", self._options, self._wanted())
         self._scorers = {one.id: one.scorer for one in log.results or ()}
+        self._times = Counter(one.id for one in log.results or ())
         for sample in log.samples():
             STOPPING.check()
             self._store.add(sample, self._due(sample, log))
@@ -153,8 +155,15 @@ class SourceCheck:
                 due |= self._bit(one.id)
         return due or _NO_RESULT
 
-    def _bit(self, result: str | None) -> int:
-        return self._bits.setdefault(result, 1 << len(self._bits))
+    def _bit(self, result: str | None, time: int = 0) -> int:
+        """Return the bit of a result; each of several results of one id has its own."""
+        return self._bits.setdefault((result, time), 1 << len(self._bits))
+
+    def _free_bit(self, result: str | None, sample: Known) -> int | None:
+        """Return the bit of a result that no row of a sample has taken, or None."""
+        times = 1 if result is None else max(1, self._times[result])
+        bits = (self._bit(result, time) for time in range(times))
+        return next((bit for bit in bits if not sample.seen & bit), None)
 
     def _compare_rows(self, log: SourceLog, path: str) -> None:
         for line, offset, text in every_row(path, self._options):
@@ -192,7 +201,7 @@ class SourceCheck:
         self._foreign += outcome.is_foreign
         self._own += bool(outcome.state & State.OWN_DIFFERS)
         self._reduced += bool(outcome.state & State.REDUCED_DIFFERS)
-        self._store.mark(found, self._bit(named), outcome.state)
+        self._store.mark(found, self._free_bit(named, found) or 0, outcome.state)
         for violation, condition in outcome.violations:
             self._store.differ(Difference(line, offset, identity, violation, condition))
 
@@ -215,16 +224,15 @@ class SourceCheck:
             message = "the log has no such result for this sample"
             place = {"pointer": "/evaluation_result_id", "found": result}
             return Unmatched(ES651.violation(message, **place))
-        bit = self._bit(result)
         for one in found:
-            if not one.seen & bit:
+            if self._free_bit(result, one) is not None:
                 return one
         times = "once" if len(found) == 1 else f"{len(found):,} times"
         message = f"an earlier row has this sample, which the log has {times}"
         return Unmatched(ES651.violation(message, pointer="/sample_id", found=identity))
 
     def _missing(self, log: SourceLog) -> Iterator[Violation]:
-        names = {bit: result for result, bit in self._bits.items()}
+        names = {bit: result for (result, _), bit in self._bits.items()}
         for identity, part, place, lacks in self._store.missing(by_result=self._by_result):
             about = f"sample {printable(identity)}, {log.part_name} {printable(part)} ({place})"
             if not lacks:

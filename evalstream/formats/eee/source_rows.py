@@ -40,7 +40,7 @@ def compared(row: Mapping[str, Any], sample: Known, score: SourceScore) -> Compa
     is_open = not sample.input.digests
     state = (State.DIFFERS if violations else 0) | (State.OPEN if is_open else 0)
     graded = [(one, 0) for one in violations]
-    scored = _scored(row, sample, score)
+    scored = _scored(row, score)
     graded += scored.violations
     return Compared(graded, state | scored.state, scored.is_foreign)
 
@@ -107,12 +107,12 @@ def _messages(messages: list[Any], sample: Known, name: str) -> Iterator[Violati
         yield ES653.violation(text_said, pointer=f"/{name}")
 
 
-def _scored(row: Mapping[str, Any], sample: Known, score: SourceScore) -> Compared:
+def _scored(row: Mapping[str, Any], score: SourceScore) -> Compared:
     given = member(row.get("evaluation"), "score")
     found = None if isinstance(given, bool) or not isinstance(given, (int, float)) else float(given)
     is_own, is_reduced = is_same(found, score.own), is_same(found, score.reduced)
     if score.own is None and score.reduced is None:
-        return _unscored(row, sample, found, given)
+        return _unscored(row, found, given)
     if is_own or is_reduced:
         if is_own and (is_reduced or score.reduced is None):
             return Compared([], 0)
@@ -136,15 +136,13 @@ def _differs(expected: float | None, given: Any) -> Violation:
     return ES654.violation(message, pointer="/evaluation/score", expected=expected, found=given)
 
 
-def _unscored(row: Mapping[str, Any], sample: Known, found: float | None, given: Any) -> Compared:
-    """Report the score of a sample for which the log has none: converters write 0 or 1."""
+def _unscored(row: Mapping[str, Any], found: float | None, given: Any) -> Compared:
+    """Report a score where the log has no number: converters then write 0 or 1."""
     place = {"pointer": "/evaluation/score", "found": given}
     if found in (matched(row), 0.0):
-        message = (
-            f"the log has no score of this sample ({sample.place}); converters write {found:g}"
-        )
+        message = f"the log has no number as score of this sample; converters write {found:g}"
         return Compared([(ES655.violation(message, severity=Severity.INFO, **place), 0)], 0)
-    message = f"the log has no score of this sample ({sample.place})"
+    message = "the log has no number as score of this sample"
     return Compared([(ES654.violation(message, **place), 0)], State.DIFFERS)
 
 
