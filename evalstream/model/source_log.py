@@ -78,13 +78,15 @@ class SourceLog(Protocol):
 
     `label` names its format and its file. `part_name` is what a part of a sample is called, and
     the member of a row's metadata that says it. `models` are the spellings of the model's id;
-    empty where the log does not name it. `results` is None where the log has none.
+    empty where the log does not name it. `results` is None where the log has none. With
+    `was_matched` early converters did not write its scores, but whether the output is a reference.
     """
 
     label: str
     part_name: str
     models: frozenset[str]
     results: tuple[SourceResult, ...] | None
+    was_matched: bool
 
     def samples(self) -> Iterator[SourceSample]:
         """Iterate over the samples in the order of the log. Raises OSError and CannotCheck."""

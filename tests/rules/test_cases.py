@@ -29,6 +29,7 @@ ALSO_WRONG = {
 }
 """Errors of other rules that the bad case of a rule brings with it, and why."""
 
+
 def need_harness(rule: Rule) -> None:
     """Skip a test whose verdict needs the reader of the harness, if that is not installed."""
     if rule.code.startswith("INS"):

@@ -197,7 +197,7 @@ class SourceCheck:
             return
         key = None if named is None else self._scorers.get(named, named)
         score = found.default if key is None else found.scores[key]
-        outcome = compared(row, found, score)
+        outcome = compared(row, found, score, was_matched=log.was_matched)
         self._foreign += outcome.is_foreign
         self._own += bool(outcome.state & State.OWN_DIFFERS)
         self._reduced += bool(outcome.state & State.REDUCED_DIFFERS)

@@ -30,17 +30,20 @@ class Compared(NamedTuple):
     is_foreign: bool = False
 
 
-def compared(row: Mapping[str, Any], sample: Known, score: SourceScore) -> Compared:
+def compared(
+    row: Mapping[str, Any], sample: Known, score: SourceScore, *, was_matched: bool
+) -> Compared:
     """Compare a row with a sample and with the score that it should have.
 
-    `is_foreign` says that its score does not come from a scorer of the log.
+    `is_foreign` says that its score is not that of a scorer of the log. With `was_matched` early
+    converters of such logs replaced scores.
     """
     violations = [*_inputs(row, sample), *_outputs(row, sample)]
     violations.sort(key=Violation.order)
     is_open = not sample.input.digests
     state = (State.DIFFERS if violations else 0) | (State.OPEN if is_open else 0)
     graded = [(one, 0) for one in violations]
-    scored = _scored(row, score)
+    scored = _scored(row, score, was_matched=was_matched)
     graded += scored.violations
     return Compared(graded, state | scored.state, scored.is_foreign)
 
@@ -76,7 +79,7 @@ def _outputs(row: Mapping[str, Any], sample: Known) -> Iterator[Violation]:
         yield from _messages(messages, sample, "messages" if "messages" in row else "interactions")
     raw = member(row.get("output"), "raw")
     if raw is None:
-        if not messages and any(sample.output.beginning or ""):
+        if not messages and sample.output.beginning:
             message = "the row has no output, but the log has one"
             yield ES653.violation(message, pointer="/output", expected=sample.output.beginning)
         return
@@ -107,7 +110,7 @@ def _messages(messages: list[Any], sample: Known, name: str) -> Iterator[Violati
         yield ES653.violation(text_said, pointer=f"/{name}")
 
 
-def _scored(row: Mapping[str, Any], score: SourceScore) -> Compared:
+def _scored(row: Mapping[str, Any], score: SourceScore, *, was_matched: bool) -> Compared:
     given = member(row.get("evaluation"), "score")
     found = None if isinstance(given, bool) or not isinstance(given, (int, float)) else float(given)
     is_own, is_reduced = is_same(found, score.own), is_same(found, score.reduced)
@@ -122,7 +125,8 @@ def _scored(row: Mapping[str, Any], score: SourceScore) -> Compared:
         expected = score.reduced if is_own else score.own
         return Compared([(_differs(expected, given), bit)], bit)
     expected = score.own if score.reduced is None else score.reduced
-    if row.get("schema_version") in MATCHING_VERSIONS and found == matched(row):
+    is_early = was_matched and row.get("schema_version") in MATCHING_VERSIONS
+    if is_early and found == matched(row):
         message = "the score compares the output with the reference, and is not that of the log"
         violation = ES655.violation(
             message, pointer="/evaluation/score", expected=expected, found=given

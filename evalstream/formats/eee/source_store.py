@@ -30,6 +30,11 @@ _TABLES: Final = """
 """
 
 
+_FIELDS: Final = "SELECT number, id, part, place, seen, state, data FROM sample WHERE id = ?"
+_IN_ANY_PART: Final = f"{_FIELDS} ORDER BY number LIMIT 10000"
+_IN_PART: Final = f"{_FIELDS} AND part = ? ORDER BY number LIMIT 10000"
+
+
 class State:
     """What is known of a sample after the rows, as bits."""
 
@@ -124,14 +129,9 @@ class SourceStore:
 
     def samples(self, identity: str, part: str | None) -> Iterator[Known]:
         """Iterate over the samples of an id and a part, or of all parts, in the log's order."""
-        condition, values = "", [stored(identity)]
-        if part is not None:
-            condition, values = " AND part = ?", [*values, stored(part)]
-        for row in self._table.rows(
-            "SELECT number, id, part, place, seen, state, data FROM sample "
-            f"WHERE id = ?{condition} ORDER BY number LIMIT 10000",
-            *values,
-        ):
+        among = _IN_PART if part is not None else _IN_ANY_PART
+        values = [stored(identity)] if part is None else [stored(identity), stored(part)]
+        for row in self._table.rows(among, *values):
             yield self._changed.get(row[0]) or _known(row)
 
     def mark(self, sample: Known, bit: int, state: int) -> None:

@@ -57,6 +57,7 @@ class InspectSource:
     """A log of Inspect; its reduced scores are on disk."""
 
     part_name = "epoch"
+    was_matched = True
 
     def __init__(self, path: str, header: Mapping[str, Any], reduced: Any, read: Samples) -> None:
         self.label = f"inspect log {printable(path)}"
@@ -276,7 +277,7 @@ class _Opened:
         self.archive = Archive(number, os.fstat(number).st_size, self._refuse, self._refuse)
         try:
             if not self.archive.open():
-                raise CannotCheck(f"{printable(self._path)} is not a whole archive")
+                self._refuse("it has no directory", None)
         except BaseException:
             self.__exit__()
             raise

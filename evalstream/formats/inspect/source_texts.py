@@ -60,8 +60,7 @@ def outputs_of(view: SampleView, scores: Mapping[str, Mapping[str, Any]]) -> tup
     choices = list_or_empty(member(output, "choices"))
     response = _text(member(member(choices[0], "message"), "content")) if choices else ""
     given = [response, member(output, "completion")]
-    for score in scores.values():
-        given.append(score.get("answer") or score.get("explanation"))
+    given += [one.get("answer") or one.get("explanation") for one in scores.values()]
     texts = [one for one in given if isinstance(one, str)]
     return tuple(dict.fromkeys(text for one in texts for text in _spellings(view, one)))
 

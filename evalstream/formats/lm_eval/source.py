@@ -36,6 +36,7 @@ class LmEvalSource:
     """The samples of one task, and what the results say of it."""
 
     part_name = "filter"
+    was_matched = False
 
     def __init__(self, samples: str, task: str, results: Results | None, options: Options) -> None:
         self._path, self._task, self._options = samples, task, options

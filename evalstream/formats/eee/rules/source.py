@@ -22,12 +22,12 @@ ES650: Final = Rule(
     How to fix: Convert the whole log again.
 
     Bad:
-        row 3:
-          dropped
+        log:
+          {"samples": [{"id": "arith-009"}]}
 
     Good:
-        row 3:
-          {"sample_id": "2"}
+        log:
+          {"samples": [{"id": "arith-008"}]}
     """,
 )
 
@@ -45,12 +45,16 @@ ES651: Final = Rule(
     How to fix: Name the log that the run was converted from, or convert it again.
 
     Bad:
-        row 3:
-          {"sample_id": "40"}
+        row 8:
+          {"sample_id": "arith-008"}
+        log:
+          {"samples": [{"id": "arith-007"}]}
 
     Good:
-        row 3:
-          {"sample_id": "2"}
+        row 8:
+          {"sample_id": "arith-008"}
+        log:
+          {"samples": [{"id": "arith-007"}, {"id": "arith-008"}]}
     """,
 )
 
@@ -69,12 +73,16 @@ ES652: Final = Rule(
     How to fix: Convert the log again.
 
     Bad:
-        row 3:
-          {"input": {"reference": ["eight"]}}
+        row 1:
+          {"input": {"reference": "5"}}
+        log:
+          {"samples": [{"id": "arith-001", "target": "6"}]}
 
     Good:
-        row 3:
-          {"input": {"reference": ["9"]}}
+        row 1:
+          {"input": {"reference": "5"}}
+        log:
+          {"samples": [{"id": "arith-001", "target": "5"}]}
     """,
 )
 
@@ -93,12 +101,16 @@ ES653: Final = Rule(
     How to fix: Convert the log again.
 
     Bad:
-        row 3:
-          {"output": {"raw": ["eight"]}}
+        row 1:
+          {"output": {"raw": "The answer is 5."}}
+        log:
+          {"samples": [{"output": {"completion": "The answer is 6."}}]}
 
     Good:
-        row 3:
-          {"output": {"raw": ["9"]}}
+        row 1:
+          {"output": {"raw": "The answer is 5."}}
+        log:
+          {"samples": [{"output": {"completion": "The answer is 5."}}]}
     """,
 )
 
@@ -118,12 +130,16 @@ ES654: Final = Rule(
     How to fix: Convert the log again.
 
     Bad:
-        row 3:
-          {"evaluation": {"score": 0.25}}
+        row 1:
+          {"evaluation": {"score": 1.0}}
+        log:
+          {"samples": [{"id": "arith-001", "scores": {"match": {"value": "I"}}}]}
 
     Good:
-        row 3:
+        row 1:
           {"evaluation": {"score": 1.0}}
+        log:
+          {"samples": [{"id": "arith-001", "scores": {"match": {"value": "C"}}}]}
     """,
 )
 
@@ -143,16 +159,16 @@ ES655: Final = Rule(
     How to fix: Convert the log again with a converter from 0.2.2 on.
 
     Bad:
-        log, sample 1:
-          {"exact_match": "none"}
-        row 1:
-          {"evaluation": {"score": 0.0}}
+        row 5:
+          {"schema_version": "0.2.0", "evaluation": {"score": 0.0}}
+        log:
+          {"samples": [{"id": "arith-005", "scores": {"match": {"value": "C"}}}]}
 
     Good:
-        log, sample 1:
-          {"exact_match": 1.0}
-        row 1:
-          {"evaluation": {"score": 1.0}}
+        row 5:
+          {"schema_version": "0.2.0", "evaluation": {"score": 0.0}}
+        log:
+          {"samples": [{"id": "arith-005", "scores": {"match": {"value": "I"}}}]}
     """,
 )
 
@@ -172,11 +188,15 @@ ES656: Final = Rule(
 
     Bad:
         aggregate:
-          {"evaluation_results": [{"score_details": {"score": 0.9}}]}
+          {"evaluation_results": [{"score_details": {"score": 0.75}}]}
+        log:
+          {"results": {"scores": [{"metrics": {"accuracy": {"value": 0.5}}}]}}
 
     Good:
         aggregate:
           {"evaluation_results": [{"score_details": {"score": 0.75}}]}
+        log:
+          {"results": {"scores": [{"metrics": {"accuracy": {"value": 0.75}}}]}}
     """,
     about_aggregate=True,
 )
@@ -197,11 +217,15 @@ ES657: Final = Rule(
 
     Bad:
         aggregate:
-          {"evaluation_results": [{"evaluation_result_id": "f1"}]}
+          {"evaluation_results": [{"evaluation_name": "tiny-arithmetic"}]}
+        log:
+          {"results": {"scores": [{"metrics": {"f1": {"name": "f1", "value": 0.5}}}]}}
 
     Good:
         aggregate:
-          {"evaluation_results": [{"evaluation_result_id": "exact_match"}]}
+          {"evaluation_results": [{"evaluation_name": "tiny-arithmetic"}]}
+        log:
+          {"results": {"scores": [{"metrics": {"accuracy": {"name": "accuracy"}}}]}}
     """,
     about_aggregate=True,
 )
@@ -222,11 +246,15 @@ ES658: Final = Rule(
 
     Bad:
         aggregate:
-          {"model_info": {"id": "acme/acorn-9b"}}
+          {"model_info": {"id": "acme/acorn-7b"}}
+        log:
+          {"eval": {"model": "acme/acorn-9b"}}
 
     Good:
         aggregate:
-          {"model_info": {"id": "acme/acorn-1b"}}
+          {"model_info": {"id": "acme/acorn-7b"}}
+        log:
+          {"eval": {"model": "acme/acorn-7b"}}
     """,
     about_aggregate=True,
 )
