@@ -18,6 +18,7 @@ from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.overwriting import Outputs, is_same_file, journaled
 from evalstream.io.progress import Progress
+from evalstream.io.remote import is_remote
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import exit_code
@@ -332,6 +333,8 @@ def _check_source(found: Sequence[Run | NoInput], options: Options, *, alone: bo
     """Raise UsageError for what a log cannot be compared with."""
     if len(found) > 1:
         raise UsageError("--source goes with exactly one run")
+    if is_remote(options.source or ""):
+        raise UsageError("--source needs a local file or folder")
     if not alone:
         raise UsageError("--source cannot be combined with --ledger and --shard")
     for run in found:

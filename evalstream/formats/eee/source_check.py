@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evalstream.engine.collector import LaterViolation
 from evalstream.engine.row_lookup import every_row
 from evalstream.engine.row_pass import reason_of
 from evalstream.formats.base import source_of
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.rules.source import ES650, ES651
+from evalstream.formats.eee.rules.source import ES650, ES651, ES652, ES653
 from evalstream.formats.eee.source_results import ComparedResults, compare_results
 from evalstream.formats.eee.source_rows import compared
 from evalstream.formats.eee.source_store import Difference, Known, SourceStore, State
@@ -31,7 +31,9 @@ from evalstream.parsing import json
 from evalstream.parsing.limits import limit_findings
 from evalstream.rules.inputs import ES001
 
-_NO_RESULT = 1
+_OF_TEXTS: Final = frozenset({ES652.code, ES653.code})
+
+_NO_RESULT: Final = 1
 """The bit of rows that name no result."""
 
 
@@ -76,12 +78,16 @@ class SourceCheck:
         try:
             self._compare()
         except (OSError, CannotCheck) as error:
-            self.unreadable = f"the source cannot be compared: {reason_of(error)}"
             name = printable(self._options.source or "")
-            self.violations = [ES001.violation(f"the source {name}: {reason_of(error)}")]
+            self.unreadable = f"the source {name} cannot be compared: {reason_of(error)}"
+            self.violations = [ES001.violation(self.unreadable)]
             return
         for one in self._store.differences(self._counts):
-            yield LaterViolation(one.line, one.offset, one.sample_id, one.violation)
+            violation = one.violation
+            if not self._options.show_values and violation.code in _OF_TEXTS:
+                # What the log says there is a value, too.
+                violation = violation._replace(expected=None)
+            yield LaterViolation(one.line, one.offset, one.sample_id, violation)
 
     @property
     def of_aggregate(self) -> list[Violation]:
@@ -120,7 +126,7 @@ class SourceCheck:
             is_ok = is_ok and not self._results.violations
         if not parts:
             return Checked("source not compared", None)
-        verb = "agrees" if parts[-1].endswith(("1 sample", "1 result")) else "agree"
+        verb = "agrees" if len(parts) == 1 and "of 1 " in parts[0] else "agree"
         text = f"{' and '.join(parts)} {verb} with {self._log.label}"
         differs = self.violations or (is_ok is False and self.reason is None)
         return Checked(text, True if is_ok and self.reason is None else False if differs else None)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.archive_check import HEADER, REDUCTIONS, START
-from evalstream.formats.inspect.documents import ENDING, SAMPLES, VERSIONS, ZIP
+from evalstream.formats.inspect.documents import ENDING, SAMPLES, VERSIONS, ZIP, recognised
 from evalstream.formats.inspect.reading import UNREADABLE, begun, kept, parsed, pieces, stream_of
 from evalstream.formats.inspect.source_texts import (
     messages_of,
@@ -24,6 +24,7 @@ from evalstream.formats.inspect.source_texts import (
     references_of,
 )
 from evalstream.formats.inspect.views import LogView, SampleView, objects
+from evalstream.io.beginning import beginning_of
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
 from evalstream.io.spill_table import SpillTable, restored, stored
@@ -81,7 +82,7 @@ class InspectSource:
         is_first = True
         for place, value in self._read():
             if not isinstance(value, dict) or "id" not in value:
-                raise CannotCheck(f"{place} of the log is not a sample")
+                raise CannotCheck(f"{place} is not a sample")
             if is_first:
                 model = text_or_none(member(value.get("output"), "model"))
                 self.models |= _models(text_or_none(self._log.eval.get("model")), model)
@@ -128,7 +129,7 @@ class InspectSource:
 
 def opened(path: str, options: Options, _wanted: Wanted) -> InspectSource | None:
     """Return a log, None for a path that is not a log of Inspect. Raises OSError, CannotCheck."""
-    if os.path.isdir(path):
+    if os.path.isdir(path) or recognised(beginning_of(path)) is None:
         return None
     with closing(stream_of(path, Watch())[0]) as reader:
         start, _ = begun(reader)
@@ -235,9 +236,9 @@ def _known(header: Mapping[str, Any], path: str) -> str:
     """Return the path of a log whose layout is known. Raises CannotCheck for another one."""
     version = header.get("version", VERSIONS[0])
     if "eval" not in header:
-        raise CannotCheck(f"{printable(path)} is not a log of Inspect")
+        raise CannotCheck("it is not a log of Inspect")
     if version not in VERSIONS:
-        raise CannotCheck(f"{printable(path)} has the unknown version {version!r}")
+        raise CannotCheck(f"it has the unknown version {version!r}")
     return path
 
 
@@ -248,7 +249,7 @@ def _archived(path: str) -> tuple[dict[str, Any], Any]:
         if not isinstance(header, dict):
             header = archive.value(START)
         if not isinstance(header, dict):
-            raise CannotCheck(f"{printable(path)} has neither {HEADER} nor {START}")
+            raise CannotCheck(f"it has neither {HEADER} nor {START}")
         return header, archive.value(REDUCTIONS)
 
 
@@ -289,7 +290,7 @@ class _Opened:
 
     def _refuse(self, message: str, name: str | None) -> None:
         where = "" if name is None else f"{printable(name)}: "
-        raise CannotCheck(f"{printable(self._path)} is damaged: {where}{message}")
+        raise CannotCheck(f"it is damaged: {where}{message}")
 
     def value(self, name: str) -> Any:
         """Return the value of a member, None without it."""
@@ -302,14 +303,14 @@ class _Opened:
         try:
             text = b"".join(self.archive.pieces(found))
         except CannotCheck as error:
-            raise CannotCheck(f"{printable(name)} of the log {error}") from error
+            raise CannotCheck(f"it is damaged: {printable(name)} {error}") from error
         return _value(text, name)
 
 
 def _value(text: bytes, place: str) -> Any:
     found = parsed(text, 1000, lambda _violation, _line: None)
     if found is UNREADABLE:
-        raise CannotCheck(f"{printable(place)} of the log is not valid JSON")
+        raise CannotCheck(f"{printable(place)} is not valid JSON")
     return found
 
 
@@ -321,7 +322,7 @@ def _envelope(path: str, options: Options) -> dict[str, Any]:
     envelope = members.envelope()
     if members.issue is not None or not envelope.is_whole:
         reason = members.issue.message if members.issue else "it is too large without its samples"
-        raise CannotCheck(f"{printable(path)} cannot be read: {reason}")
+        raise CannotCheck(f"it cannot be read: {reason}")
     found = _value(envelope.text, path)
     return found if isinstance(found, dict) else {}
 
@@ -331,7 +332,7 @@ def _elements(path: str, options: Options) -> Iterator[tuple[str, Any]]:
     for number, text in enumerate(_split(path, members)):
         yield f"sample {number + 1:,}", _value(text, f"sample {number + 1:,}")
     if members.issue is not None:
-        raise CannotCheck(f"{printable(path)} cannot be read: {members.issue.message}")
+        raise CannotCheck(f"it cannot be read: {members.issue.message}")
 
 
 def _split(path: str, members: ObjectSplitter) -> Iterator[bytes]:
@@ -340,6 +341,6 @@ def _split(path: str, members: ObjectSplitter) -> Iterator[bytes]:
         for piece in pieces(whole):
             for element in members.feed(piece):
                 if not element.whole:
-                    raise CannotCheck(f"a sample of {printable(path)} is too large")
+                    raise CannotCheck("a sample is too large")
                 yield element.text
         yield from (element.text for element in members.end() if element.whole)

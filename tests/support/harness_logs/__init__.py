@@ -52,11 +52,19 @@ def inspect_log(folder: Path, name: str, layout: str = "eval") -> Path:
     return found
 
 
-def convert(harness: str, log: Path, output: Path) -> Sequence[Path]:
-    """Let upstream's converter turn a log into pairs; return their aggregates, in order.
+def convert(harness: str, logs: Sequence[Path], folder: Path) -> dict[Path, Path]:
+    """Let upstream's converter turn logs into pairs; return their folders, of those it accepted.
 
-    Inspect logs of the mock model are converted from a copy that names another provider, since the
-    converter refuses the mock one.
+    Logs of Inspect's mock model are converted from a copy that names another provider, since the
+    converter refuses the mock one; see `source_of`.
     """
-    _run("converter_driver.py", harness, str(log), str(output))
-    return sorted(output.rglob("*.json"))
+    outputs = [folder / f"{number}" for number, _ in enumerate(logs)]
+    given = [str(path) for both in zip(logs, outputs, strict=True) for path in both]
+    said = _run("converter_driver.py", harness, *given).split()
+    accepted = (line == "True" for line in said)
+    return {log: out for log, out, is_one in zip(logs, outputs, accepted, strict=True) if is_one}
+
+
+def source_of(harness: str, log: Path, output: Path) -> Path:
+    """Return the log that the pairs in a folder come from."""
+    return log if harness == "lm_eval" else output.parent / f"{output.name}-source" / log.name
