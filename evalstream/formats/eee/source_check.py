@@ -60,7 +60,7 @@ class SourceCheck:
         self._scorers: dict[str, str] = {}
         self._left: Counter[str] = Counter()
         self._by_result = False
-        self._foreign = self._own = self._reduced = 0
+        self._foreign = self._own = self._reduced = self._strange = 0
         self._results: ComparedResults | None = None
         self._counts = 0
         self._agreeing: tuple[int, int] = (0, 0)
@@ -120,7 +120,7 @@ class SourceCheck:
             return Checked("source not compared", None)
         agreeing, total = self._agreeing[0], self._store.count
         parts = [f"{agreeing:,} of {counted(total, 'sample')}"] if self._rows is not None else []
-        is_ok = self._rows is None or agreeing == total
+        is_ok = self._rows is None or (agreeing == total and not self._strange)
         if self._results is not None:
             parts.append(f"{self._results.agreeing:,} of {counted(self._results.of, 'result')}")
             is_ok = is_ok and not self._results.violations
@@ -128,6 +128,8 @@ class SourceCheck:
             return Checked("source not compared", None)
         verb = "agrees" if len(parts) == 1 and "of 1 " in parts[0] else "agree"
         text = f"{' and '.join(parts)} {verb} with {self._log.label}"
+        if self._strange:
+            text += f", which lacks {counted(self._strange, 'row')}"
         differs = self.violations or (is_ok is False and self.reason is None)
         return Checked(text, True if is_ok and self.reason is None else False if differs else None)
 
@@ -199,6 +201,7 @@ class SourceCheck:
             if found.violation is None:
                 self._left[found.reason] += 1
             else:
+                self._strange += 1
                 self._store.differ(Difference(line, offset, identity, found.violation))
             return
         key = None if named is None else self._scorers.get(named, named)
