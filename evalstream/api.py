@@ -18,13 +18,14 @@ from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.overwriting import Outputs, is_same_file, journaled
 from evalstream.io.progress import Progress
+from evalstream.io.remote import is_remote
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import exit_code
 from evalstream.model.finding import Finding, FindingList, KnownFinding, Severity
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report, RunSummary, Totals
-from evalstream.model.run import NoInput, Run
+from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.text import on_one_line
 from evalstream.reporters.base import Reporter
 
@@ -72,6 +73,7 @@ def check(
     write_baseline: str | None = DEFAULTS.write_baseline,
     input_format: str = DEFAULTS.input_format,
     exclude: Sequence[str] = DEFAULTS.exclude,
+    source: str | None = DEFAULTS.source,
     executor: str = DEFAULTS.executor,
     dask_address: str | None = DEFAULTS.dask_address,
     dask_scheduler_file: str | None = DEFAULTS.dask_scheduler_file,
@@ -309,6 +311,8 @@ def _outcome(
 ) -> tuple[Sequence[RunSummary], Totals]:
     """Check one run alone, or many as a batch; `end_run` may change the summary of each."""
     first = list(islice(found, 2))
+    if options.source is not None:
+        _check_source(first, options, alone=ledger is None and part is None)
     if len(first) == 1 and ledger is None and part is None:
         return _check_alone(first[0], options, show, end_run, progress=progress)
     from evalstream.batch.batch import check_many
@@ -323,6 +327,19 @@ def _outcome(
         progress=progress,
         end_run=end_run,
     )
+
+
+def _check_source(found: Sequence[Run | NoInput], options: Options, *, alone: bool) -> None:
+    """Raise UsageError for what a log cannot be compared with."""
+    if len(found) > 1:
+        raise UsageError("--source goes with exactly one run")
+    if is_remote(options.source or ""):
+        raise UsageError("--source needs a local file or folder")
+    if not alone:
+        raise UsageError("--source cannot be combined with --ledger and --shard")
+    for run in found:
+        if isinstance(run, Run) and (run.rows == STDIN or options.routing.follow):
+            raise UsageError("--source needs rows in a file: they are read a second time")
 
 
 def _runs(
@@ -346,6 +363,8 @@ def _runs(
             check_routing(options.routing, paths, beside)
     if options.dask_scheduler_file is not None:
         written.refuse(options.dask_scheduler_file)
+    if options.source is not None:
+        written.refuse(options.source)
     return without_overlap(find_all(paths, beside, inputs_file, options), written, options.routing)
 
 

@@ -259,6 +259,13 @@ class Options(DataClass, frozen=True):
         Group.RULES,
         "FILE",
     )
+    source: str | None = option(
+        None,
+        "Compare the one run named with the harness log it was converted from (eee): a log of "
+        "Inspect, samples or results of lm-eval, or their folder.",
+        Group.INPUT,
+        "LOG",
+    )
     executor: str = option(
         "auto",
         "What runs the work: this process, worker processes, or Dask.",

@@ -14,6 +14,7 @@ from evalstream.model.comparison import Answered
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
+from evalstream.model.source_log import SourceLog, Wanted
 from evalstream.parsing.json import canonical, member
 from evalstream.rules.base import Rule
 
@@ -65,6 +66,11 @@ class InspectFormat(PairedFormat):
         from evalstream.formats.inspect.compared import answers
 
         return answers(run.rows or "", options, places)
+
+    def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:
+        from evalstream.formats.inspect.source import opened
+
+        return opened(path, options, wanted)
 
     def records(self, document: Any) -> Iterator[Any]:
         samples = member(document, SAMPLES)
