@@ -10,11 +10,12 @@ from evalstream.formats.rewriting import Migrator, RunRepair
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.comparison import Answered
-from evalstream.model.errors import CannotCheck
+from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
+from evalstream.model.sealed_text import SealedText
 from evalstream.model.source_log import SourceLog, Wanted
 from evalstream.rules.base import Rule
 from evalstream.rules.cross_run import CrossRunRules
@@ -106,8 +107,8 @@ class Format(Protocol):
         """The recipes that `--recipe` takes."""
         return ()
 
-    seals: ClassVar[Sequence[str]] = ()
-    """The members that a seal writes; empty where a document has no place for a seal."""
+    seals_itself: ClassVar[bool] = False
+    """Whether a seal is written into one of the run's own documents, not into an aggregate."""
 
     event_members: ClassVar[Set[str]] = frozenset()
     """Members that together show a line of its event log, which is not a document."""
@@ -158,6 +159,14 @@ class Format(Protocol):
         for rows that cannot be read again. Raises OSError and CannotCheck.
         """
         return (None for _ in places)
+
+    def sealed(self, run: Run, _options: Options, /) -> SealedText:
+        """Return the document that has the seal of a run, as it is and as it will be.
+
+        The check of the run decides whether it is written. Raises OSError and CannotCheck where it
+        cannot be written, and UsageError if the format has no such document.
+        """
+        raise UsageError(f"files of {run.format} have no place for a seal of their own")
 
     def source(self, _path: str, _options: Options, _wanted: Wanted, /) -> SourceLog | None:
         """Return a harness log that a run was converted from, None for any other path.

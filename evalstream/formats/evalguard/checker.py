@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -23,19 +23,22 @@ from evalstream.formats.evalguard.document import (
     with_spelling,
 )
 from evalstream.formats.evalguard.documents import (
+    MANIFEST_FILE,
     METRIC,
     NAME,
     REPORT,
     TASK,
     VERSION,
+    is_manifest,
     kind_of_folder,
     schema_name,
     stem_of,
 )
 from evalstream.formats.evalguard.files import File, beside_config, files_of, nothing_in
+from evalstream.formats.evalguard.manifest import Digest, Manifest, digest_of
 from evalstream.formats.evalguard.named_folders import kind_of_part
 from evalstream.formats.evalguard.report import is_of_harness
-from evalstream.formats.evalguard.rules import documents, scores
+from evalstream.formats.evalguard.rules import documents, manifests, scores
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
 from evalstream.formats.evalguard.rules.layouts import misnamed
 from evalstream.formats.evalguard.rules.scores import EVG401
@@ -82,6 +85,7 @@ _FOLDERS: Final = 1024
 _NAMED: Final = 5
 """How many folders are named that were not checked."""
 
+MANIFEST_ALONE: Final = "it is the manifest of a folder; name the folder to check it"
 NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {other_formats()}"
 
 
@@ -136,10 +140,12 @@ class _Check:
         self._documents = DocumentCheck(run, options, show, CATALOGUE)
         self._enabled = self._documents.context.enabled
         self._folder = Folder()
+        self._manifests: list[Manifest] = []
+        self._digests: dict[str, Digest] = {}
 
     def summary(self, progress: Progress) -> RunSummary:
         """Check the run."""
-        files = list(self._files())
+        files = self._without_manifests(self._files())
         progress.begin(self._documents.name, 0)
         read_files = []
         for file in files:
@@ -158,21 +164,50 @@ class _Check:
             STOPPING.check()
             self._record(one)
         if not read_files:
-            self._documents.note(ES005.violation(NO_DOCUMENT))
-            self._documents.cannot(NO_DOCUMENT)
+            reason = MANIFEST_ALONE if is_manifest(self._run.rows or "") else NO_DOCUMENT
+            self._documents.note(ES005.violation(reason))
+            self._documents.cannot(reason)
+        self._compare_digests()
         progress.end()
         self._note_beside()
         layout = LAYOUTS[self._folder.layouts]
         version = VERSION if layout is None else f"{VERSION} ({layout})"
         summary = self._documents.closed(rows=len(documents), version=version)
-        if self._run.beside:
-            text = f"together with {', '.join(map(printable, self._run.beside))}"
-            summary.checked = (Checked(text, True),)
+        summary.checked = tuple(self._checked())
         if self._leaves_open(documents):
             summary.leave_open(self._unresolved())
         elif layout == POLICIES and POLICIES not in self._folder.shown:
             summary.leave_open(_TASKS_ALONE)
         return summary
+
+    def _without_manifests(self, files: Iterable[File]) -> list[File]:
+        """Keep manifests apart, and return the other files."""
+        found = list(files)
+        paths = [file.path for file in found if is_manifest(file.path) and not file.leaves]
+        if found and not found[0].is_found and paths:
+            return []
+        if self._options.sealing is not None and self._run.rows is not None:
+            paths.append(os.path.normpath(os.path.join(self._run.rows, MANIFEST_FILE)))
+        self._manifests = [Manifest(path) for path in dict.fromkeys(paths)]
+        return [file for file in found if file.path not in paths]
+
+    def _compare_digests(self) -> None:
+        """Compare the documents with the manifests of their folders."""
+        sealing = self._options.sealing
+        new = None if sealing is None else sealing.text
+        for manifest in self._manifests:
+            is_new = os.path.normpath(self._run.rows or "") == (manifest.folder or os.curdir)
+            manifest.check(self._documents, self._digests, new if is_new else None)
+
+    def _checked(self) -> Iterator[Checked]:
+        """Say what else was verified: documents that were named together, and manifests."""
+        if self._run.beside:
+            yield Checked(f"together with {', '.join(map(printable, self._run.beside))}", True)
+        if not self._enabled.isdisjoint(rule.code for rule in manifests.RULES):
+            for manifest in self._manifests:
+                of = counted(manifest.total, "document")
+                text = f"sha256 of {manifest.count:,} of {of} ok ({printable(manifest.path)})"
+                yield Checked(text, manifest.is_kept)
 
     def _unresolved(self) -> str | None:
         """Return which references were not looked up; warnings say it of single documents."""
@@ -329,6 +364,8 @@ class _Check:
             self._remember(file, unread(file, []))
             return None
         self._documents.size += len(text)
+        if self._manifests:
+            self._digests[file.path] = digest_of(text)
         return text
 
     def _record(self, one: _Read) -> None:

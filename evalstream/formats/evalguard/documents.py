@@ -31,8 +31,12 @@ KINDS: Final = (TASK, METRIC, THRESHOLD, REPORT, GUARDRAIL, POLICY, MODEL)
 
 TASK_DEFINITION: Final = "task_definition"
 METRIC_DEFINITION: Final = "metric_definition"
-SCHEMAS: Final = (*KINDS, TASK_DEFINITION, METRIC_DEFINITION)
-"""The kinds of document, and the schemas of tasks and metrics beside policies."""
+MANIFEST: Final = "manifest"
+SCHEMAS: Final = (*KINDS, TASK_DEFINITION, METRIC_DEFINITION, MANIFEST)
+"""The kinds of document, the schemas of tasks and metrics beside policies, and of a manifest."""
+
+MANIFEST_FILE: Final = "evalguard.manifest.json"
+"""The file that lists the digests of all documents below its folder."""
 
 JSON_ENDING: Final = ".json"
 ENDINGS: Final = (*YAML_ENDINGS, JSON_ENDING)
@@ -143,8 +147,15 @@ def likely_kind(keys: Set[str]) -> str | None:
     return None
 
 
+def is_manifest(path: str) -> bool:
+    """Tell whether a file is the manifest of its folder, which is not a document."""
+    return os.path.basename(path) == MANIFEST_FILE
+
+
 def recognised(file: Beginning) -> str | None:
     """Return the kind of a file of this format, or None if it may be another file."""
+    if is_manifest(file.name):
+        return MANIFEST
     if is_yaml_name(file.name):
         members = yaml_members(file)
         return kind_of_members(members) or _kind_in_folder(file.name, members)

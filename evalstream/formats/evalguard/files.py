@@ -11,6 +11,7 @@ from evalstream.formats.evalguard.documents import (
     ENDINGS,
     SCHEMA_ENDING,
     is_document_name,
+    is_manifest,
     kind_of_folder,
     stem_of,
 )
@@ -67,7 +68,8 @@ def nothing_in(path: str) -> str | None:
     if path == STDIN:
         return None
     if not is_remote(path) and os.path.isdir(path):
-        return None if next(_files_below(path, ()), None) else f"{EMPTY}; {other_formats()}"
+        found = (file for file in _files_below(path, ()) if not is_manifest(file.path))
+        return None if next(found, None) else f"{EMPTY}; {other_formats()}"
     is_stream = os.path.exists(path) and not os.path.isfile(path)
     is_missing = not is_remote(path) and not os.path.exists(path)
     named = path.partition("?")[0] if is_remote(path) else path

@@ -61,7 +61,7 @@ class EvaluationCheck:
         if self._run.aggregate is not None:
             self._read = read_benchmark(self._documents, self._run.aggregate)
         try:
-            with closing(Document(self._run.rows or "", self._documents.watch)) as document:
+            with closing(self._document()) as document:
                 self._check(document)
                 self._compare_reads(document)
         except BrokenCompression as error:
@@ -75,6 +75,12 @@ class EvaluationCheck:
         finally:
             self._progress.end()
         return self._closed()
+
+    def _document(self) -> Document:
+        """Open the evaluation, or what it will be when it is sealed."""
+        sealing = self._options.sealing
+        text = None if sealing is None else sealing.text
+        return Document(self._run.rows or "", self._documents.watch, text=text)
 
     @property
     def _rows(self) -> int:

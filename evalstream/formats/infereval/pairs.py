@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evalstream.engine.row_pass import reason_of
-from evalstream.formats.infereval.benchmark_hash import hashes_of
-from evalstream.formats.infereval.compact import compact_benchmark
+from evalstream.formats.infereval.benchmark_hashes import benchmark_hashes
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, kind_by_signs
-from evalstream.formats.infereval.files import Document, outline, seen_in, whole_document
-from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
+from evalstream.formats.infereval.files import outline, seen_in
 from evalstream.io.file_names import is_json_name
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
@@ -203,14 +201,7 @@ def _has_id(path: str, id_: bytes) -> bool:
 
 
 def _is_declared(benchmark: str, declared: str | None) -> bool:
-    with closing(Document(benchmark)) as document:
-        compact = compact_benchmark(document.pieces(), Options())
-    if compact is not None:
-        return declared in hashes_of(compact.document, None, (item for _, item in compact.items))
-    whole = whole_document(benchmark)
-    if not is_valid(schema_violations(benchmark_validator("auto"), whole)):
-        return False
-    return declared in hashes_of(whole, None)
+    return declared in benchmark_hashes(benchmark, None, Options())
 
 
 def looked_at(path: str, kind: str) -> _Found | NoInput:
