@@ -208,8 +208,9 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
 @bounded(max_examples=60)
 @given(st.data())
 def test_no_changed_byte_of_a_member_goes_unnoticed(data: st.DataObject) -> None:
-    whole = bytearray(sound())
-    end = whole.index(b"PK\1\2")
+    # The last byte of a deflated member has bits that mean nothing.
+    before = sound(zipfile.ZIP_STORED)
+    whole, end = bytearray(before), before.index(b"PK\1\2")
     place = data.draw(st.integers(0, end - 1))
     whole[place] ^= data.draw(st.integers(1, 255))
     with tempfile.TemporaryFile() as file:
@@ -228,7 +229,7 @@ def test_no_changed_byte_of_a_member_goes_unnoticed(data: st.DataObject) -> None
                 found.append(str(error))
         archive.close()
     # Times, versions and attributes are not part of the content, and neither is compared.
-    assert found or _is_unused(sound(), place)
+    assert found or _is_unused(before, place)
 
 
 def _is_unused(data: bytes, place: int) -> bool:
