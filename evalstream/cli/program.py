@@ -31,6 +31,7 @@ COMMANDS: Final = (
     "fix",
     "migrate",
     "compare",
+    "thresholds",
     "completion",
 )
 """The commands in the order of the help; each is in the module named after its first word."""

@@ -130,6 +130,15 @@ def check(
         return _Check(run, options, show, detect).summary(progress)
 
 
+def checked_folder(
+    run: Run, options: Options, detect: Detector, progress: Progress
+) -> tuple[RunSummary, Folder]:
+    """Check one run without passing its findings on, and return its documents, too."""
+    check = _Check(run, options, lambda _: None, detect)
+    with without_collector():
+        return check.summary(progress), check.folder
+
+
 class _Check:
     """The check of one run: it reads every file, then checks each document among all others."""
 
@@ -139,7 +148,7 @@ class _Check:
         self._run, self._options, self._detect = run, options, detect
         self._documents = DocumentCheck(run, options, show, CATALOGUE)
         self._enabled = self._documents.context.enabled
-        self._folder = Folder()
+        self.folder = Folder()
         self._manifests: list[Manifest] = []
         self._digests: dict[str, Digest] = {}
 
@@ -156,10 +165,10 @@ class _Check:
                 read_files.append(one)
             progress.advance(self._documents.size - before, len(read_files), 0)
         documents = [one.document for one in read_files if one.document is not None]
-        self._folder.followed = self._is_followed(documents)
+        self.folder.followed = self._is_followed(documents)
         for document in documents:
-            self._folder.add(document)
-        self._folder.left_out = self._left_out(read_files)
+            self.folder.add(document)
+        self.folder.left_out = self._left_out(read_files)
         for one in read_files:
             STOPPING.check()
             self._record(one)
@@ -170,13 +179,13 @@ class _Check:
         self._compare_digests()
         progress.end()
         self._note_beside()
-        layout = LAYOUTS[self._folder.layouts]
+        layout = LAYOUTS[self.folder.layouts]
         version = VERSION if layout is None else f"{VERSION} ({layout})"
         summary = self._documents.closed(rows=len(documents), version=version)
         summary.checked = tuple(self._checked())
         if self._leaves_open(documents):
             summary.leave_open(self._unresolved())
-        elif layout == POLICIES and POLICIES not in self._folder.shown:
+        elif layout == POLICIES and POLICIES not in self.folder.shown:
             summary.leave_open(_TASKS_ALONE)
         return summary
 
@@ -211,7 +220,7 @@ class _Check:
 
     def _unresolved(self) -> str | None:
         """Return which references were not looked up; warnings say it of single documents."""
-        kinds = sorted(self._folder.left_out)
+        kinds = sorted(self.folder.left_out)
         if not kinds:
             return None
         what = " and ".join(f"{kind}s" for kind in kinds)
@@ -261,7 +270,7 @@ class _Check:
         """Return whether references lead to documents that were named, too."""
         is_folder = any(True for _ in self._folders())
         beyond_reports = any(document.kind != REPORT for document in documents)
-        unread = any(stems for kind, stems in self._folder.unread.items() if kind != REPORT)
+        unread = any(stems for kind, stems in self.folder.unread.items() if kind != REPORT)
         return (is_folder or self._run.aggregate is not None) and (beyond_reports or unread)
 
     def _left_out(self, read_files: list[_Read]) -> frozenset[str]:
@@ -270,7 +279,7 @@ class _Check:
         A folder named after a kind of document is a part of a configuration; what is in its other
         parts is not known.
         """
-        if not self._folder.followed or not all(map(kind_of_part, self._named())):
+        if not self.folder.followed or not all(map(kind_of_part, self._named())):
             return frozenset()
         kinds = {one.reading.kind for one in read_files}
         return frozenset() if None in kinds else frozenset({TASK, METRIC} - kinds)
@@ -279,15 +288,15 @@ class _Check:
         """Return whether an enabled rule needs references that were not looked up."""
         if not self._enabled & _REFERENCES:
             return False
-        left_out = self._folder.left_out
-        if self._folder.followed and not left_out:
+        left_out = self.folder.left_out
+        if self.folder.followed and not left_out:
             return False
         return any(
             document.value.get(member)
             for document in documents
             for member in REFERRING.get(document.kind, ())
             # Tasks refer to metrics alone.
-            if document.kind != TASK or not self._folder.followed or METRIC in left_out
+            if document.kind != TASK or not self.folder.followed or METRIC in left_out
         )
 
     def _read(self, file: File) -> _Read | None:
@@ -341,10 +350,10 @@ class _Check:
     def _remember(self, file: File, reading: Reading) -> None:
         """Remember what an unread file may define, so that it is not reported as missing."""
         for kind in possible_kinds(reading):
-            self._folder.unread[kind].add(stem_of(file.path))
+            self.folder.unread[kind].add(stem_of(file.path))
         layout = LAYOUT_OF_KIND.get(reading.kind or "")
         if layout is not None:
-            self._folder.unread_layouts.add(layout)
+            self.folder.unread_layouts.add(layout)
 
     def _bytes(self, file: File) -> bytes | None:
         """Return the bytes of a file, or None after noting why they cannot be read."""
@@ -376,7 +385,7 @@ class _Check:
         if one.document is None:
             return
         violations = [*self._schema_violations(one.document, one.reading)]
-        subject = Subject(one.document, self._folder)
+        subject = Subject(one.document, self.folder)
         for rule in _RULES:
             if rule.record is not None:
                 violations.extend(rule.record(subject))
@@ -390,7 +399,7 @@ class _Check:
         shape = conformed(kind, value)
         if kind == REPORT and is_of_harness(document):
             return
-        schema = schema_name(self._folder.schema(document))
+        schema = schema_name(self.folder.schema(document))
         for violation in self._documents.schema_violations(schema, shape, EVG101.code):
             if violation.keyword == "anyOf":
                 continue  # EVG102 reports a range without limits
