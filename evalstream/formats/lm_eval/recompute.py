@@ -20,9 +20,11 @@ NEAR: Final = Fraction(1, 10**9)
 NOTHING: Final = Fraction(1, 10**12)
 """An error that is negligible for any metric."""
 
-
 NO_NUMBERS: Final = "values that are not numbers"
 """Why a mean is open where rows have texts: the harness writes some types of numpy so."""
+
+UNNAMED: Final = "an aggregation that the task's configuration does not name"
+"""Why a figure is open that may be a mean or not."""
 
 
 class Outcome(Enum):
@@ -57,7 +59,9 @@ def recomputed(facts: TaskFacts) -> Iterator[Recomputed]:
         elif aggregation.name != MEAN:
             yield Recomputed(claim, Outcome.OPEN, reason=f"the aggregation {aggregation.name}")
         elif values.others:
-            yield Recomputed(claim, Outcome.OPEN, reason=NO_NUMBERS)
+            is_unsure = not aggregation.is_sure and _has_other(facts)
+            reason = UNNAMED if is_unsure else NO_NUMBERS
+            yield Recomputed(claim, Outcome.OPEN, reason=reason)
         else:
             found = _figure(claim, values.sums, results.setting("bootstrap_iters"))
             is_open = found.outcome is Outcome.WRONG and not aggregation.is_sure
@@ -82,21 +86,21 @@ def _figure(claim: Claim, sums: ScoreSums, iterations: object) -> Recomputed:
 def _has_other(facts: TaskFacts) -> bool:
     """Tell whether the task adds up any metric in another way than by its mean.
 
-    A metric may report several figures, which then are added up in its way.
+    A metric may report several figures, which then are added up in its way. A task in Python may
+    have no list of metrics, and ways of its own.
     """
     if facts.known is None:
         return False
     task, results = facts.known
     listed = results.config(task).get("metric_list")
-    names = [one.get("metric") for one in listed or () if isinstance(one, dict)]
-    return any(results.aggregation(task, str(name)).name != MEAN for name in names) or (
-        not results.config(task)
-    )
+    if not isinstance(listed, list):
+        return True
+    names = [one.get("metric") for one in listed if isinstance(one, dict)]
+    return any(results.aggregation(task, str(name)).name != MEAN for name in names)
 
 
 def _unsure(found: Recomputed) -> Recomputed:
-    reason = "an aggregation that the task's configuration does not name"
-    return Recomputed(found.claim, Outcome.OPEN, reason=reason)
+    return Recomputed(found.claim, Outcome.OPEN, reason=UNNAMED)
 
 
 def _without_values(claim: Claim, facts: TaskFacts) -> Recomputed:

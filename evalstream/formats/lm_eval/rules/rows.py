@@ -67,6 +67,10 @@ def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
         yield LME101.violation(
             f"a row with {digests[0]} needs the member {missing!r}", pointer="", keyword="required"
         )
+    if not digests and "filter" in row:
+        yield LME101.violation(
+            f"a row with filter needs the member {DOC!r}", pointer="", keyword="required"
+        )
     if "metrics" in row and "filter" not in row:
         yield LME101.violation(
             "a row with metrics needs the member 'filter'", pointer="", keyword="required"
@@ -190,8 +194,8 @@ LME101: Final = Rule(
     Severity.ERROR,
     "a member of a row is missing, or has another type than the harness writes",
     """
-    What it finds: a row without doc_id, doc, target, arguments, resps or filtered_resps, or with a
-    member of another type. doc_id is an integer from 0 on.
+    What it finds: a row without doc_id, doc, target, arguments, resps or filtered_resps, a row with a
+    filter and without digests, or a member of another type. doc_id is an integer from 0 on.
 
     Why it matters: the harness writes every row with these members. A row without them was written
     by another program or was changed, and what it says cannot be compared with the results.

@@ -122,7 +122,7 @@ def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
     if _is_count(effective) and effective not in facts.sample_counts:
         yield _miscounted(("n-samples", task, "effective"), effective, facts.totals.samples)
     length = results.entry(task).get("sample_len")
-    if _is_count(length) and length not in (counts or facts.sample_counts):
+    if _is_count(length) and length not in (counts or {0, totals.samples}):
         fullest = max(counts, default=facts.totals.samples)
         yield _unscored(("results", task, "sample_len"), length, fullest)
     if not (_is_count(effective) and _is_count(original)):
