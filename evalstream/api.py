@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Final
 
 from evalstream.api_options import checked_options, chosen_options, options_from, reported_options
 from evalstream.batch.single import check_any
-from evalstream.discovery.inputs import find_all
+from evalstream.discovery.inputs import find_all, format_shown_by
 from evalstream.discovery.overlap import without_overlap
 from evalstream.engine.routing import check_routing, outputs_of
-from evalstream.formats.registry import CATALOGUE
+from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.io.names import printable
 from evalstream.io.overwriting import Outputs, is_same_file, journaled
 from evalstream.io.progress import Progress
+from evalstream.io.remote import is_remote
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import exit_code
 from evalstream.model.finding import Finding, FindingList, KnownFinding, Severity
-from evalstream.model.options import Options, RowRouting
+from evalstream.model.options import Options, RowRouting, Sealing
 from evalstream.model.report import Report, RunSummary, Totals
-from evalstream.model.run import NoInput, Run
+from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.text import on_one_line
 from evalstream.reporters.base import Reporter
 
@@ -72,6 +73,7 @@ def check(
     write_baseline: str | None = DEFAULTS.write_baseline,
     input_format: str = DEFAULTS.input_format,
     exclude: Sequence[str] = DEFAULTS.exclude,
+    source: str | None = DEFAULTS.source,
     executor: str = DEFAULTS.executor,
     dask_address: str | None = DEFAULTS.dask_address,
     dask_scheduler_file: str | None = DEFAULTS.dask_scheduler_file,
@@ -122,7 +124,7 @@ def check(
 
 def seal(
     rows: Input,
-    aggregate: Input,
+    aggregate: Input | None = None,
     *,
     outputs: Iterable[Input] = (),
     reporter: Reporter | None = None,
@@ -150,14 +152,31 @@ def seal(
     """Check rows, and write into their aggregate what the check verifies.
 
     Rows with errors are not sealed, nor are rows that do not cover the claims, unless `force`
-    is set; `sealed` of the report's only run names the aggregate that was sealed. The keywords
-    are those of `check`. Raises UsageError for a call that makes no sense, and CannotWrite where
-    the aggregate cannot be written.
+    is set; `sealed` of the report's only run names the file that was written. The keywords are
+    those of `check`. A folder of EvalGuard is named without an aggregate, and gets a manifest; an
+    evaluation of infereval gets the hash of its benchmark, which `aggregate` names if it is not
+    beside it. Raises UsageError for a call that makes no sense, and CannotWrite where the file
+    cannot be written.
     """
-    sealed = os.fspath(aggregate)
-    options = options_from(locals() | {"seal_to": sealed})
+    options = sealing(options_from(locals()), os.fspath(rows), _path(aggregate))
     findings = _Findings(reporter)
-    return _check(rows, options, findings, aggregate=sealed, outputs=outputs, progress=progress)
+    return _check(
+        rows, options, findings, aggregate=_path(aggregate), outputs=outputs, progress=progress
+    )
+
+
+def sealing(options: Options, rows: str, aggregate: str | None) -> Options:
+    """Return the options of a check that seals rows in an aggregate, or documents of their own.
+
+    Raises UsageError for options that go with rows alone.
+    """
+    routing = options.routing
+    if aggregate is not None and not FORMATS[format_shown_by(rows)].seals_itself:
+        return replace(options, routing=replace(routing, seal_to=aggregate))
+    if replace(routing, dry_run=False, force=False) != RowRouting():
+        raise UsageError("options that route, name or count rows go with --aggregate alone")
+    request = Sealing(dry_run=routing.dry_run, force=routing.force)
+    return replace(options, routing=RowRouting(), sealing=request)
 
 
 def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report:
@@ -309,6 +328,10 @@ def _outcome(
 ) -> tuple[Sequence[RunSummary], Totals]:
     """Check one run alone, or many as a batch; `end_run` may change the summary of each."""
     first = list(islice(found, 2))
+    if options.sealing is not None and len(first) > 1:
+        raise UsageError("a seal goes with exactly one run")
+    if options.source is not None:
+        _check_source(first, options, alone=ledger is None and part is None)
     if len(first) == 1 and ledger is None and part is None:
         return _check_alone(first[0], options, show, end_run, progress=progress)
     from evalstream.batch.batch import check_many
@@ -323,6 +346,19 @@ def _outcome(
         progress=progress,
         end_run=end_run,
     )
+
+
+def _check_source(found: Sequence[Run | NoInput], options: Options, *, alone: bool) -> None:
+    """Raise UsageError for what a log cannot be compared with."""
+    if len(found) > 1:
+        raise UsageError("--source goes with exactly one run")
+    if is_remote(options.source or ""):
+        raise UsageError("--source needs a local file or folder")
+    if not alone:
+        raise UsageError("--source cannot be combined with --ledger and --shard")
+    for run in found:
+        if isinstance(run, Run) and (run.rows == STDIN or options.routing.follow):
+            raise UsageError("--source needs rows in a file: they are read a second time")
 
 
 def _runs(
@@ -346,6 +382,8 @@ def _runs(
             check_routing(options.routing, paths, beside)
     if options.dask_scheduler_file is not None:
         written.refuse(options.dask_scheduler_file)
+    if options.source is not None:
+        written.refuse(options.source)
     return without_overlap(find_all(paths, beside, inputs_file, options), written, options.routing)
 
 
@@ -383,6 +421,11 @@ def _check_alone(
             _, summary, said = check_planned(options, PlannedRun(0, found, 0), bar)
             for finding in said:
                 show(finding)
+        elif options.sealing is not None:
+            from evalstream.batch.sealing import seal_run
+
+            request = options.sealing
+            summary = seal_run(found, request, replace(options, sealing=None), show, bar)
         else:
             summary = check_any(found, options, show, bar)
     if end_run is not None:

@@ -23,6 +23,7 @@ WITHOUT_EFFECT: Final = frozenset(
         "links",
         "memory_limit",
         "samples",
+        "sealing",
         "sketches",
         "write_baseline",
     }

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Annotated
 
 from evalstream.api import check as run_check
+from evalstream.api import sealing
 from evalstream.cli.command import command
 from evalstream.cli.options import Rows, ShowProgress
 from evalstream.cli.output import Target, report_of
@@ -21,6 +22,7 @@ from evalstream.reporters.options import VERDICT_OPTIONS, ReportOptions
     examples=(
         "evalstream seal run.jsonl --aggregate aggregate.json",
         "evalstream seal run.jsonl --aggregate aggregate.json --dry-run",
+        "evalstream seal config/",
     ),
 )
 def seal(
@@ -28,7 +30,14 @@ def seal(
     options: Options,
     reporting: ReportOptions,
     rows: Rows,
-    aggregate: Annotated[str, OptionText("The aggregate to seal the rows in.", Group.SEAL, "FILE")],
+    aggregate: Annotated[
+        str | None,
+        OptionText(
+            "The aggregate to seal the rows in; for infereval the benchmark of the evaluation.",
+            Group.SEAL,
+            "FILE",
+        ),
+    ] = None,
     force: Annotated[
         bool,
         OptionText(
@@ -44,12 +53,14 @@ def seal(
     The rows are checked first, against the aggregate as it will be. Rows with errors are not
     sealed. Rows that do not cover the claims of the aggregate are not sealed either: num_samples,
     sample_ids, a larger total_rows. Every other byte of the aggregate stays as it is, and the file
-    is replaced completely or not at all. Exit codes are those of check; without a seal the exit
-    code is never 0.
+    is replaced completely or not at all. A folder of EvalGuard is sealed by a manifest with the
+    SHA-256 of each document, an evaluation of infereval by the hash of its benchmark; neither needs
+    an aggregate. Exit codes are those of check; without a seal the exit code is never 0.
     """
     announce_terminal("rows", rows)
-    routing = replace(options.routing, seal_to=aggregate, force=force)
-    options = replace(options, routing=routing)
+    options = replace(options, routing=replace(options.routing, force=force))
+    options = sealing(options, rows, aggregate)
+    routing = options.routing
     target = Target(reporting, force=force)
     call = partial(
         run_check,

@@ -37,12 +37,16 @@ def find_runs(
         raise UsageError("no input given")
     # The search takes 0.02 s to import, and a pair that is named whole does not need it.
     from evalstream.discovery.named_files import combined
+    from evalstream.discovery.named_folders import joined
     from evalstream.discovery.search import Search
 
     patterns = tuple(exclude)
     with closing(Search(formats, patterns, any_rows=any_rows)) as search:
-        ones = expanded(chain(first, given), patterns)
-        for found in combined(chain.from_iterable(map(partial(_found, search), ones))):
+        ones = iter(expanded(chain(first, given), patterns))
+        some = list(islice(ones, 2))
+        runs = combined(chain.from_iterable(map(partial(_found, search), chain(some, ones))))
+        # The order of what one folder holds stays as it is found.
+        for found in joined(runs) if len(some) > 1 else runs:
             yield found.what
         for found in search.rest():
             yield found.what

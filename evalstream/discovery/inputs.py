@@ -63,7 +63,7 @@ def _joined(
     """Return the one run of a file and the documents that are named with it."""
     name = options.input_format
     if name == AUTO:
-        name = _shown_by(path, aggregate, more)
+        name = format_shown_by(path, aggregate, more)
     refuse_idle(options, name)
     runs = FORMATS[name].find(path, aggregate, more)
     if name == MAIN and more is None and is_many(path):
@@ -71,7 +71,7 @@ def _joined(
     yield from runs
 
 
-def _shown_by(*paths: str | None) -> str:
+def format_shown_by(*paths: str | None) -> str:
     """Return the first format that one of some files shows, else the main format."""
     from evalstream.io.beginning import beginning_of
 

@@ -48,7 +48,7 @@ def _files_of(found: Run | NoInput) -> Iterator[str]:
         # Files left unchecked in a folder are not read, so a report among them can be replaced.
         yield from () if os.path.isdir(found.path) else (found.path,)
         return
-    for path in (found.rows, found.inputs):
+    for path in (found.rows, found.inputs, *found.beside):
         if path is not None:
             yield from _files_at(path, found.format)
 

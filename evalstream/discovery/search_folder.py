@@ -64,7 +64,8 @@ def identified(run: Run | NoInput) -> FoundRuns:
     """Return a run of documents with the one name of each document."""
     if isinstance(run, NoInput):
         return FoundRuns(run)
-    names = (name for name in (run.rows, run.aggregate, run.inputs) if name is not None)
+    documents = (run.rows, run.aggregate, run.inputs, *run.beside)
+    names = (name for name in documents if name is not None)
     return FoundRuns(run, tuple(name if is_remote(name) else real_path(name) for name in names))
 
 

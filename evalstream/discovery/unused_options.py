@@ -31,6 +31,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
         "--expect-samples", lambda options: options.routing.expect_samples is not None
     ),
     "routing": Option("routing of rows", lambda options: options.routing != RowRouting()),
+    "source": Option("--source", lambda options: options.source is not None),
     "skip_noise": Option("--skip-noise", lambda options: options.skip_noise),
 }
 """The options that formats must list to support them, in the order of refusal."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Set
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
@@ -25,6 +25,18 @@ if TYPE_CHECKING:
     from evalstream.stats.sketch import SketchTotal
 
 C = TypeVar("C", bound=CheckContext)
+
+
+class LaterViolation(NamedTuple):
+    """A violation of a row that is found after all rows; lines count from 1 over the whole file.
+
+    In an array `line` is the number of the row, and there is no `offset`.
+    """
+
+    line: int
+    offset: int | None
+    sample_id: str | int | None
+    violation: Violation
 
 
 class Collector(Generic[C]):
@@ -51,6 +63,12 @@ class Collector(Generic[C]):
         self._waiting: FindingList | None = None
         self._whole = 0
         self._places: LineIndex | None = None
+        self._later: Callable[[], Iterator[LaterViolation]] | None = None
+
+    def await_later(self, later: Callable[[], Iterator[LaterViolation]]) -> None:
+        """Let findings wait for those that `later` returns after the last row, by line."""
+        self._later = later
+        self._waiting = self._waiting or FindingList()
 
     def add(self, result: BlockResult, places: bytes | None = None) -> list[Finding]:
         """Add the next block, and return the findings about single rows of the block.
@@ -101,9 +119,21 @@ class Collector(Generic[C]):
                 for repeat in self._duplicates(self._index.late_matches())
                 if self._room(repeat)
             )
-            for finding in heapq.merge(waiting, late_matches, key=self._order):
+            for finding in heapq.merge(waiting, late_matches, self._latest(), key=self._order):
                 self._show(finding)
         self._index.close()
+
+    def _latest(self) -> Iterator[Finding]:
+        """Iterate over the findings that come after the last row, those that may be shown."""
+        later, self._later = self._later, None
+        for one in later() if later is not None else ():
+            if one.violation.code not in self.context.enabled:
+                continue
+            violation = shorten_values(one.violation, show_values=self.context.options.show_values)
+            self._count(violation, one.line)
+            finding = self._placed(violation, one.line, one.offset, one.sample_id)
+            if self._room(finding):
+                yield finding
 
     def note(self, violation: Violation, file: str | None = None, line: int | None = None) -> None:
         """Add a finding about the whole file, or about another file of the run."""
@@ -156,7 +186,11 @@ class Collector(Generic[C]):
         return self._placed(violation, located.line + shift, located.offset, located.sample_id)
 
     def _placed(
-        self, violation: Violation, number: int, offset: int, sample_id: str | int | None = None
+        self,
+        violation: Violation,
+        number: int,
+        offset: int | None,
+        sample_id: str | int | None = None,
     ) -> Finding:
         """Add the place to a violation: a line, or for array elements a line and a pointer."""
         if self._places is not None:

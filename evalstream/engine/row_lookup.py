@@ -40,6 +40,34 @@ def find_rows(
         opened.source.close()
 
 
+def every_row(path: str, options: Options) -> Iterator[tuple[int, int, bytes]]:
+    """Iterate over all rows of a file: line, byte offset, and the row; blank lines are left out.
+
+    The offset is that in the unpacked bytes. A row of an array counts as a line. Lines above
+    `max_line_bytes` raise CannotCheck, as do files that hold no rows; files that cannot be read
+    raise OSError.
+    """
+    opened = open_rows(path, path, options, (), any_rows=True)
+    try:
+        if opened.layout.kind not in (layout.JSONL, layout.JSON_ARRAY):
+            raise CannotCheck(f"{path}: the file does not hold rows")
+        number = 0
+        for block in opened.blocks(BLOCK_BYTES, options.max_line_bytes):
+            if block is None:
+                continue
+            lines = lines_of(block, options.max_line_bytes)
+            if lines.overlong:
+                raise CannotCheck(f"{path}: line {number + 1:,} is too long")
+            offset = lines.base + lines.start
+            for line in _lines(lines.data[lines.start :] + lines.tail):
+                number += 1
+                if line.strip():
+                    yield number, offset, line.rstrip(b"\r\n")
+                offset += len(line)
+    finally:
+        opened.source.close()
+
+
 def _seek(path: str, longest: int, places: Iterable[tuple[int, int]]) -> Iterator[bytes | None]:
     """Read lines of a file that is not compressed."""
     with open(path, "rb") as file:
@@ -72,6 +100,15 @@ def _pass_over(
     while place is not None:
         yield None
         place = next(wanted, None)
+
+
+def _lines(data: bytes) -> Iterator[bytes]:
+    """Iterate over lines with their newlines; other bytes that end lines elsewhere do not count."""
+    place = 0
+    while place < len(data):
+        end = data.find(b"\n", place) + 1 or len(data)
+        yield data[place:end]
+        place = end
 
 
 def _is_open(data: bytes) -> bool:

@@ -3,16 +3,20 @@
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
+from importlib import import_module
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from evalstream.formats.rewriting import Migrator, RunRepair
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.comparison import Answered
+from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
+from evalstream.model.sealed_text import SealedText
+from evalstream.model.source_log import SourceLog, Wanted
 from evalstream.rules.base import Rule
 from evalstream.rules.cross_run import CrossRunRules
 
@@ -103,8 +107,8 @@ class Format(Protocol):
         """The recipes that `--recipe` takes."""
         return ()
 
-    seals: ClassVar[Sequence[str]] = ()
-    """The members that a seal writes; empty where a document has no place for a seal."""
+    seals_itself: ClassVar[bool] = False
+    """Whether a seal is written into one of the run's own documents, not into an aggregate."""
 
     event_members: ClassVar[Set[str]] = frozenset()
     """Members that together show a line of its event log, which is not a document."""
@@ -155,6 +159,22 @@ class Format(Protocol):
         for rows that cannot be read again. Raises OSError and CannotCheck.
         """
         return (None for _ in places)
+
+    def sealed(self, run: Run, _options: Options, /) -> SealedText:
+        """Return the document that has the seal of a run, as it is and as it will be.
+
+        The check of the run decides whether it is written. Raises OSError and CannotCheck where it
+        cannot be written, and UsageError if the format has no such document.
+        """
+        raise UsageError(f"files of {run.format} have no place for a seal of their own")
+
+    def source(self, _path: str, _options: Options, _wanted: Wanted, /) -> SourceLog | None:
+        """Return a harness log that a run was converted from, None for any other path.
+
+        `wanted` is what the run says of it. The caller closes the log. Raises OSError and
+        CannotCheck for a log that cannot be read, or of which the wanted part is not known.
+        """
+        return None
 
     def records(self, document: Any) -> Iterator[Any]:
         """Iterate over the records in a parsed document; a row is its own only record."""
@@ -260,17 +280,37 @@ class FolderFormat(Format, Protocol):
     def files(self, path: str) -> Iterator[str]:
         """Iterate over the files that a path stands for."""
 
+    def together(self, folders: Sequence[str], /) -> Iterator[Sequence[str]]:
+        """Group folders that were named in one call: those of a group are checked as one."""
+        return ((folder,) for folder in folders)
+
 
 AnyFormat = RowFormat | PairedFormat | FolderFormat
 """A format; `grouping` says how its files belong together."""
 
 
+def source_of(path: str, options: Options, wanted: Wanted) -> SourceLog:
+    """Return the harness log at a path, which one of the formats reads.
+
+    Raises OSError and CannotCheck.
+    """
+    for name in _names():
+        one: Format = import_module(f"{__package__}.{name}.format").FORMAT
+        found = one.source(path, options, wanted)
+        if found is not None:
+            return found
+    raise CannotCheck("it is not a log of a harness whose logs evalstream reads")
+
+
 @cache
 def other_formats() -> str:
     """Return the advice for a document of another format than the requested one."""
+    return f"the known formats are {', '.join(_names())} (--input-format)"
+
+
+def _names() -> list[str]:
     # The folders are the formats, so a format can list the others without importing them.
     import pkgutil
 
     folders = pkgutil.iter_modules([os.path.dirname(__file__)])
-    names = ", ".join(module.name for module in folders if module.ispkg)
-    return f"the known formats are {names} (--input-format)"
+    return [module.name for module in folders if module.ispkg]

@@ -23,6 +23,7 @@ _PREFIXES: Final = {
     "harpia": "HAR",
     "evalguard": "EVG",
     "lm_eval": "LME",
+    "inspect": "INS",
 }
 """The formats by the names of their folders, each with the letters that its codes begin with."""
 

@@ -145,11 +145,23 @@ class RowRouting(DataClass, frozen=True):
         return self.passing is not None or self.splits_rows
 
 
+class Sealing(NamedTuple):
+    """The request to seal a run's own document: one that has its seal, not an aggregate.
+
+    `text` is that document as it will be; the check reads it in place of the stored one.
+    """
+
+    dry_run: bool = False
+    force: bool = False
+    text: bytes | None = None
+
+
 class Options(DataClass, frozen=True):
     """Everything that steers a check, in one frozen object that is handed down whole.
 
     Sizes are in bytes. `links` is set by a batch: a run then collects what relates it to others.
-    `samples` is set by a comparison: a run then collects its samples.
+    `samples` is set by a comparison: a run then collects its samples. `sealing` is set where a
+    run's own document is to be sealed.
     """
 
     select: tuple[str, ...] = option(
@@ -259,6 +271,13 @@ class Options(DataClass, frozen=True):
         Group.RULES,
         "FILE",
     )
+    source: str | None = option(
+        None,
+        "Compare the one run named with the harness log it was converted from (eee): a log of "
+        "Inspect, samples or results of lm-eval, or their folder.",
+        Group.INPUT,
+        "LOG",
+    )
     executor: str = option(
         "auto",
         "What runs the work: this process, worker processes, or Dask.",
@@ -273,6 +292,7 @@ class Options(DataClass, frozen=True):
     )
     links: bool = False
     samples: SampleRequest | None = None
+    sealing: Sealing | None = None
     skip_noise: bool = option(False, "Skip lines that hold no row, and count them.", Group.INPUT)
     noise: str | None = option(
         None, "Skip invalid lines that match, and count them.", Group.INPUT, "REGEX"

@@ -18,7 +18,8 @@ class Run(DataClass, frozen=True):
     `missing` names what was declared but not found; with `leads_out` the declared path leads out of
     the inputs. `format` is the name of the format; for HarpIA Lab, `inputs` is the document of the
     evaluation's inputs. `size` counts the bytes of the rows, and `mark` identifies this version of
-    the object in a store's listing; None where the rows were not listed.
+    the object in a store's listing; None where the rows were not listed. `beside` names further
+    folders that are checked together with the first.
     """
 
     rows: str | None
@@ -29,6 +30,7 @@ class Run(DataClass, frozen=True):
     size: int | None = None
     mark: str | None = None
     leads_out: str | None = None
+    beside: tuple[str, ...] = ()
 
 
 class NoInput(DataClass, frozen=True):

@@ -1,4 +1,4 @@
-"""Imports that neither signals nor the garbage collector interrupt."""
+"""Work that the garbage collector does not interrupt, and imports that signals do not either."""
 
 from __future__ import annotations
 
@@ -25,6 +25,18 @@ def uninterrupted() -> Iterator[None]:
             _age()
             gc.enable()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Pause the garbage collector until the end."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _age() -> None:

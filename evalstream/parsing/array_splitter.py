@@ -30,7 +30,7 @@ _COMMA_MISSING: Final = "a comma is missing between two elements"
 _VALUE_MISSING: Final = "a value is missing before a comma"
 _TRAILING_COMMA: Final = "a trailing comma before the end of the array"
 _MALFORMED: Final = "an element is not valid JSON, so the start of the next one is unknown"
-_TOO_LONG: Final = "an element is longer than the limit"
+_TOO_LONG: Final = "an element is longer than the limit of --max-line-bytes"
 _TOO_DEEP: Final = "an element is nested too deeply to parse"
 _MORE_FOLLOWS: Final = "unexpected data after the end of the array"
 

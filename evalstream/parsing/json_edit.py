@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -23,15 +23,27 @@ def set_members(text: bytes, name: str, members: Mapping[str, Any]) -> bytes:
     path is repeated, if it is nested too deeply, or if a value would not decode to itself, such as
     NaN.
     """
+    return _edited(text, lambda document: _edits(document, name, members))
+
+
+def _edited(text: bytes, edits: Callable[[_Object], Sequence[_Edit]]) -> bytes:
     mark = UTF8_MARK if text.startswith(UTF8_MARK) else b""
     characters = _decoded(text)
     try:
-        edited = _apply(characters, _edits(_document(characters), name, members))
+        edited = _apply(characters, edits(_document(characters)))
     except json.JSONDecodeError as error:
         raise ValueError(f"not valid JSON: {error}") from error
     except RecursionError as error:
         raise ValueError("nested too deeply to edit") from error
     return mark + edited.encode()
+
+
+def set_member(text: bytes, name: str, value: Any) -> bytes:
+    """Return a JSON object's text with one member set to a value, as `set_members` sets others.
+
+    Raises ValueError as it does.
+    """
+    return _edited(text, lambda document: _edits_of_member(document, name, value))
 
 
 class _Number(NamedTuple):
@@ -196,6 +208,15 @@ def _edits(document: _Object, name: str, members: Mapping[str, Any]) -> list[_Ed
         if member.name in members and not _is_equal(member.value, members[member.name])
     ]
     return [*replaced, _addition(object_in, inner, added)] if added else replaced
+
+
+def _edits_of_member(document: _Object, name: str, value: Any) -> list[_Edit]:
+    ascii_only = document.characters.isascii()
+    encoded, held = _encode(value, ascii_only), document.sole(name)
+    if held is None:
+        added = _layout(document, None).member(_encode(name, ascii_only), encoded)
+        return [_addition(document, _layout(document, None), [added])]
+    return [] if _is_equal(held.value, value) else [_Edit(held.value_start, held.end, encoded)]
 
 
 def _addition(found: _Object, layout: Layout, added: Sequence[str]) -> _Edit:

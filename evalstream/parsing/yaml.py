@@ -16,7 +16,7 @@ from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import pointer, shorten
 from evalstream.parsing.limits import MOST_YAML_BYTES, MOST_YAML_NODES, TooLarge
 from evalstream.parsing.strict_json import SURROGATE, SyntaxIssue, excerpt
-from evalstream.parsing.yaml_plain import OLD_BREAKS, line_breaks, line_of, read_plain
+from evalstream.parsing.yaml_plain import OLD_BREAKS, NotPlain, line_breaks, line_of, read_plain
 from evalstream.parsing.yaml_scalars import (
     CORE_TAGS,
     FIRST_LETTERS,
@@ -40,22 +40,51 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufff
 _STAND_INS: Final = range(0x10F000, 0x10FFFD)
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
 
-NOWHERE: Final = Mark(0)
+_NO_LINE: Final = Mark(0)
 """The mark of a node without a known line."""
 
 _Path = tuple[str | int, ...]
 
 
+class Marks:
+    """The marks of the nodes of a document, found when one is first asked for."""
+
+    __slots__ = ("_characters", "_mark", "_max_depth")
+
+    def __init__(self, characters: str = "", max_depth: int = 0, mark: Mark | None = None) -> None:
+        self._characters, self._max_depth, self._mark = characters, max_depth, mark
+
+    @property
+    def mark(self) -> Mark:
+        """The mark of the root."""
+        if self._mark is None:
+            self._mark, self._characters = self._found(), ""
+        return self._mark
+
+    def _found(self) -> Mark:
+        try:
+            seen = explain_yaml(self._characters, self._max_depth)
+        except TooLarge:
+            return _NO_LINE
+        return seen.marks.mark if seen.readable else _NO_LINE
+
+
+NOWHERE: Final = Marks(mark=_NO_LINE)
+"""The marks of a document without known lines."""
+
+
 class Yaml(NamedTuple):
     """The result of parsing: the value, the marks of its nodes, and all issues.
 
-    Unless `readable`, there is no value that other rules could check.
+    Unless `readable`, there is no value that other rules could check. A document that `is_plain`
+    has only numbers that JSON can hold.
     """
 
     value: Any
-    mark: Mark
+    marks: Marks
     readable: bool
     issues: list[SyntaxIssue]
+    is_plain: bool = False
 
 
 def read_yaml(text: bytes, max_depth: int) -> Yaml:
@@ -75,10 +104,20 @@ def read_yaml(text: bytes, max_depth: int) -> Yaml:
     controls = _CONTROL.search(characters)
     if controls:
         return Yaml(None, NOWHERE, False, [_controls(characters, controls)])
-    plain = read_plain(characters, max_depth, _library())
-    if plain is not None:
-        return Yaml(*plain, readable=True, issues=[])
-    return explain_yaml(characters, max_depth)
+    try:
+        value = read_plain(characters, max_depth, _library())
+    except NotPlain:
+        return explain_yaml(characters, max_depth)
+    return Yaml(value, Marks(characters, max_depth), readable=True, issues=[], is_plain=True)
+
+
+def marks_of(text: bytes, max_depth: int) -> Marks:
+    """Return the positions in a JSON document, none where it is not valid YAML, too.
+
+    Raises MissingExtra where PyYAML is not installed.
+    """
+    _library()
+    return Marks(text.decode(errors="replace"), max_depth)
 
 
 def explain_yaml(characters: str, max_depth: int) -> Yaml:
@@ -86,13 +125,24 @@ def explain_yaml(characters: str, max_depth: int) -> Yaml:
     return _Reader(characters, max_depth, _library()).read()
 
 
-def line_at(mark: Mark, path: str | None) -> int | None:
+def line_at(marks: Marks, path: str | None) -> int | None:
     """Return the line on which the node at a JSON Pointer begins, or None if it is not known.
 
     A node without a line has the line of the nearest node around it.
     """
     if path is None:
         return None
+    return _nearest(marks.mark, path)[0].line or None
+
+
+def spelling_at(marks: Marks, path: str) -> str | None:
+    """Return the text of the number at a JSON Pointer if JSON would write it differently."""
+    found, is_exact = _nearest(marks.mark, path)
+    return found.spelling if is_exact else None
+
+
+def _nearest(mark: Mark, path: str) -> tuple[Mark, bool]:
+    """Return the mark of the node at a JSON Pointer, or of the nearest node around it."""
     for step in path.split("/")[1:]:
         inner, key = mark.inner, step.replace("~1", "/").replace("~0", "~")
         if isinstance(inner, list):
@@ -101,9 +151,9 @@ def line_at(mark: Mark, path: str | None) -> int | None:
         else:
             found = (inner or {}).get(key)
         if found is None:
-            break
+            return mark, False
         mark = found
-    return mark.line or None
+    return mark, True
 
 
 def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:
@@ -187,7 +237,7 @@ class _Reader:
             pass
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
             self._record_library_error(error)
-        return Yaml(root.value, root.mark, self._readable, self._issues)
+        return Yaml(root.value, Marks(mark=root.mark), self._readable, self._issues)
 
     def _begin(self, event: Any, documents: int) -> None:
         if documents > 1:
@@ -282,7 +332,7 @@ class _Reader:
     def _key(self, event: Any, path: _Path, times: dict[str, int]) -> _Node:
         """Read a key; a repeated one is reported once. `times` counts the keys of the object."""
         is_flat = event.__class__ in self._flat
-        node = self._node(event, path, is_key=True) if is_flat else _Node(None, NOWHERE)
+        node = self._node(event, path, is_key=True) if is_flat else _Node(None, _NO_LINE)
         if node.key is None:
             message = "a list or an object cannot be a key"
             self._refuse(message, event, path, stop=True)

@@ -5,16 +5,25 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.parsing.strict_json import SURROGATE
-from evalstream.parsing.yaml_scalars import FIRST_LETTERS, Mark, resolved, spelling_of
+from evalstream.parsing.yaml_scalars import FIRST_LETTERS, is_finite, resolved
 
 MOST_CHARACTERS: Final = 1 << 16
 """Longer texts may exceed the limit of nodes, or take so long that a signal must be noticed."""
 
 OLD_BREAKS: Final = "\x85\u2028\u2029"
 """Line breaks in YAML 1.1 and in the library, but plain characters in YAML 1.2."""
+
+_NOT_PLAIN: Final = re.compile(rf"[{OLD_BREAKS}]|\\[uU]")
+"""What needs the exact reader; only the escapes can stand for half a surrogate pair."""
+
+_resolved = lru_cache(maxsize=1024)(resolved)
+
+
+class NotPlain(Exception):
+    """The document needs the exact reader, which may report something."""
 
 
 def line_breaks(characters: str) -> list[int]:
@@ -27,98 +36,71 @@ def line_of(breaks: list[int], event: Any) -> int:
     return bisect_right(breaks, event.start_mark.index - 1) + 1
 
 
-class _NotPlain(Exception):
-    """The document needs the exact reader, which may report something."""
-
-
-def read_plain(characters: str, max_depth: int, yaml: Any) -> tuple[Any, Mark] | None:
-    """Return the value and the marks of a document, or None if it needs the exact reader.
-
-    `yaml` is the module of PyYAML.
-    """
-    if len(characters) > MOST_CHARACTERS or any(mark in characters for mark in OLD_BREAKS):
-        return None
+def read_plain(characters: str, max_depth: int, yaml: Any) -> Any:
+    """Return the value of a document; `yaml` is the module of PyYAML. Raises NotPlain."""
+    if len(characters) > MOST_CHARACTERS or _NOT_PLAIN.search(characters):
+        raise NotPlain
     try:
         # The C loader where PyYAML was built with libyaml.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(characters)
-        return _Composer(loader.get_event, characters, max_depth, yaml).document(yaml)
-    except (_NotPlain, yaml.YAMLError, ValueError, OverflowError, RecursionError):
-        return None
+        return _document(loader.get_event, max_depth, yaml)
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        raise NotPlain from error
 
 
-class _Composer:
-    """Composes the one document of a stream from its events."""
+def _document(following: Callable[[], Any], max_depth: int, yaml: Any) -> Any:
+    """Compose the one document of a stream from its events. Raises NotPlain."""
+    following()
+    start = following()
+    if start.__class__ is not yaml.DocumentStartEvent or start.version is not None:
+        raise NotPlain
+    read = _reader(following, max_depth, yaml)
+    value = read(following(), 0)
+    following()
+    if following().__class__ is not yaml.StreamEndEvent:
+        raise NotPlain
+    return value
 
-    __slots__ = (
-        "_breaks",
-        "_mapping_end",
-        "_max_depth",
-        "_next",
-        "_scalar",
-        "_sequence",
-        "_sequence_end",
-    )
 
-    def __init__(
-        self, following: Callable[[], Any], characters: str, max_depth: int, yaml: Any
-    ) -> None:
-        self._next, self._max_depth = following, max_depth
-        self._breaks = line_breaks(characters)
-        self._scalar, self._sequence = yaml.ScalarEvent, yaml.SequenceStartEvent
-        self._mapping_end, self._sequence_end = yaml.MappingEndEvent, yaml.SequenceEndEvent
+def _reader(  # noqa: C901 - three functions that call each other
+    following: Callable[[], Any], max_depth: int, yaml: Any
+) -> Callable[[Any, int], Any]:
+    """Return what reads the node that an event begins. A class would take a third longer."""
+    scalar, sequence = yaml.ScalarEvent, yaml.SequenceStartEvent
+    mapping_end, sequence_end = yaml.MappingEndEvent, yaml.SequenceEndEvent
 
-    def document(self, yaml: Any) -> tuple[Any, Mark]:
-        """Return the value and the marks of the document. Raises _NotPlain."""
-        self._next()
-        start = self._next()
-        if start.__class__ is not yaml.DocumentStartEvent or start.version is not None:
-            raise _NotPlain
-        found = self._node(self._next(), 0)
-        self._next()
-        if self._next().__class__ is not yaml.StreamEndEvent:
-            raise _NotPlain
-        return found
-
-    def _node(self, event: Any, depth: int) -> tuple[Any, Mark]:
+    def node(event: Any, depth: int) -> Any:
         # An alias has an anchor, too.
         if event.anchor is not None or event.tag is not None:
-            raise _NotPlain
-        line = line_of(self._breaks, event)
-        if event.__class__ is self._scalar:
+            raise NotPlain
+        kind = event.__class__
+        if kind is scalar:
             text = event.value
-            _require_sound(text)
-            if not event.implicit[0] or text[:1] not in FIRST_LETTERS:
-                return text, Mark(line)
-            value = resolved(text)
-            return value, Mark(line, None, spelling_of(text, value))
-        if depth == self._max_depth:
-            raise _NotPlain
-        read = self._items if event.__class__ is self._sequence else self._members
-        return read(line, depth + 1)
+            if text[:1] not in FIRST_LETTERS or not event.implicit[0]:
+                return text
+            value = _resolved(text)
+            if not is_finite(value):
+                raise NotPlain
+            return value
+        if depth == max_depth:
+            raise NotPlain
+        return items(depth + 1) if kind is sequence else members(depth + 1)
 
-    def _items(self, line: int, depth: int) -> tuple[list[Any], Mark]:
+    def items(depth: int) -> list[Any]:
         values: list[Any] = []
-        marks: list[Mark] = []
-        while (event := self._next()).__class__ is not self._sequence_end:
-            value, mark = self._node(event, depth)
-            values.append(value)
-            marks.append(mark)
-        return values, Mark(line, marks)
+        while (event := following()).__class__ is not sequence_end:
+            values.append(node(event, depth))
+        return values
 
-    def _members(self, line: int, depth: int) -> tuple[dict[str, Any], Mark]:
+    def members(depth: int) -> dict[str, Any]:
         values: dict[str, Any] = {}
-        marks: dict[str, Mark] = {}
-        while (event := self._next()).__class__ is not self._mapping_end:
-            if event.__class__ is not self._scalar or not (event.anchor is event.tag is None):
-                raise _NotPlain
+        while (event := following()).__class__ is not mapping_end:
+            if event.__class__ is not scalar or not (event.anchor is event.tag is None):
+                raise NotPlain
             key = event.value
-            _require_sound(key)
             if key in values or key == "<<":
-                raise _NotPlain
-            values[key], marks[key] = self._node(self._next(), depth)
-        return values, Mark(line, marks)
+                raise NotPlain
+            values[key] = node(following(), depth)
+        return values
 
-
-def _require_sound(text: str) -> None:
-    if not text.isascii() and SURROGATE.search(text):
-        raise _NotPlain
+    return node

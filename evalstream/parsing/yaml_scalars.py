@@ -1,4 +1,4 @@
-"""YAML 1.2 scalars: the core schema's value of plain text, and numbers kept as text."""
+"""YAML 1.2 scalars: the core schema's value of plain text, and numbers that JSON cannot hold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from evalstream.parsing.json import dumps, member, pointer, resolve, shorten
+from evalstream.parsing.json import dumps, pointer, shorten
 from evalstream.parsing.strict_json import MAX_INTEGER_DIGITS, SyntaxIssue
 
 CORE_TAGS: Final = "tag:yaml.org,2002:"
@@ -86,41 +86,32 @@ def is_finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def settle(value: Any, mark: Mark, schema: Any) -> tuple[Any, list[tuple[SyntaxIssue, int]]]:
-    """Replace plain scalars by their text where a schema requires strings.
+def settle(value: Any, mark: Mark) -> tuple[Any, list[tuple[SyntaxIssue, int]]]:
+    """Replace numbers that JSON cannot hold, and return them as issues with their lines.
 
-    A task `1e3`, `0777` or `1.10` keeps its name. A scalar that JSON would write the same (`5`,
-    `true`) keeps its type, and so fails where a string is required. Numbers that are not finite or
-    too long (`.inf`, 1e999, integers of many digits) are replaced, as in the exact JSON parser, and
-    returned as issues with their lines.
+    These are numbers that are not finite or too long (`.inf`, 1e999, integers of many digits); they
+    are replaced as in the exact JSON parser.
     """
     issues: list[tuple[SyntaxIssue, int]] = []
 
-    def settled(value: Any, mark: Mark, node: Any, path: tuple[Any, ...]) -> Any:
+    def settled(value: Any, mark: Mark, path: tuple[Any, ...]) -> Any:
         if value.__class__ is str:
             return value
-        target = member(node, "$ref")
-        if isinstance(target, str):
-            node = resolve(schema, target.removeprefix("#/").split("/"))
         if isinstance(value, dict) and isinstance(mark.inner, dict):
             return {
-                key: settled(inner, mark.inner[key], _member(node, key), (*path, key))
-                for key, inner in value.items()
+                key: settled(inner, mark.inner[key], (*path, key)) for key, inner in value.items()
             }
         if isinstance(value, list) and isinstance(mark.inner, list):
-            items = member(node, "items")
             return [
-                settled(inner, place, items, (*path, index))
+                settled(inner, place, (*path, index))
                 for index, (inner, place) in enumerate(zip(value, mark.inner, strict=True))
             ]
-        if mark.spelling is not None and member(node, "type") == "string":
-            return mark.spelling
         if is_finite(value):
             return value
         issues.append((_not_finite(mark.spelling or "", path), mark.line))
         return 0.0 if math.isnan(value) else math.copysign(sys.float_info.max, value)
 
-    return settled(value, mark, schema, ()), issues
+    return settled(value, mark, ()), issues
 
 
 def _not_finite(spelling: str, path: tuple[Any, ...]) -> SyntaxIssue:
@@ -130,17 +121,6 @@ def _not_finite(spelling: str, path: tuple[Any, ...]) -> SyntaxIssue:
         name = "too-deep-or-too-big"
         message = f"an integer of more than {MAX_INTEGER_DIGITS:,} digits"
     return SyntaxIssue(name, message, pointer=pointer(path), found=spelling, replaced=True)
-
-
-def _member(node: Any, key: str) -> Any:
-    """Return the schema of a member; a named property takes precedence over a pattern."""
-    named = resolve(node, ("properties", key))
-    if named is not None:
-        return named
-    for pattern, inner in (member(node, "patternProperties") or {}).items():
-        if re.search(pattern, key):
-            return inner
-    return member(node, "additionalProperties")
 
 
 def _integer(text: str, base: int, longest: int) -> int | float:

@@ -237,10 +237,10 @@ ES008: Final = Rule(
     Severity.ERROR,
     "a log of an evaluation harness that is not converted yet",
     """
-    What it finds: a file whose content is a log of Inspect, lm-evaluation-harness, HELM,
-    LightEval, promptfoo, OpenAI evals or simple-evals. The finding names the harness and the
-    command that converts the log to Every Eval Ever, where one exists. The exit code is 3 when
-    nothing else went wrong.
+    What it finds: a file whose content is a log of HELM, LightEval, promptfoo, OpenAI evals or
+    simple-evals; with --input-format eee also one of Inspect or lm-evaluation-harness, whose logs
+    are checked as they are otherwise. The finding names the harness and the command that converts
+    the log to Every Eval Ever, where one exists. The exit code is 3 when nothing else went wrong.
 
     Why it matters: such a log has its own format, so checking it as rows would report an error for
     every line and say nothing about the results.
@@ -250,14 +250,7 @@ ES008: Final = Rule(
 
     Bad:
         log.json:
-          {
-            "version": 2,
-            "status": "success",
-            "eval": {"task": "sums", "model": "acme/acorn-7b"},
-            "plan": {},
-            "results": {},
-            "stats": {}
-          }
+          {"adapter_spec": {"method": "generation"}, "request_states": []}
 
     Good:
         aggregate:

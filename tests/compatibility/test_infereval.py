@@ -4,6 +4,7 @@ import copy
 import gzip
 import io
 import json
+import shutil
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -23,7 +24,12 @@ from schema_texts import descriptions, load, spelled, stripped
 
 import evalstream
 from evalstream.formats.infereval import documents as infereval
-from evalstream.formats.infereval.benchmark_hash import framework, hashes_of, normalised
+from evalstream.formats.infereval.benchmark_hash import (
+    framework,
+    hashes_of,
+    normal_item,
+    normalised,
+)
 from evalstream.formats.infereval.dates import date_time, is_date
 from evalstream.formats.infereval.votes import vote, voting
 from evalstream.io.beginning import Beginning
@@ -103,8 +109,8 @@ def test_the_example_passes() -> None:
     assert check(BENCHMARK)[0].passed
 
 
-def test_an_evaluation_alone_is_not_said_to_have_passed() -> None:
-    report, (finding,) = check(EVALUATION)
+def test_an_evaluation_alone_is_not_said_to_have_passed(tmp_path: Path) -> None:
+    report, (finding,) = check(shutil.copy(EVALUATION, tmp_path))
     assert (report.runs[0].verdict, report.exit_code, report.passed) == ("incomplete", 0, False)
     assert (finding.code, finding.severity) == ("INF302", Severity.WARNING)
     assert "no benchmark was given" in finding.message
@@ -197,7 +203,8 @@ def test_the_normal_form_fills_in_defaults() -> None:
     assert normal["bearers"]["p"]["references"] == [{"citation": "a clock"}]
     assert normal["context_builders"]["premise"]["joiner"] == " and "
     assert normal["context_builders"]["conclusion"]["joiner"] == " and "
-    (item,) = normal["items"]
+    assert "items" not in normal
+    item = normal_item(benchmark["items"][0])
     assert item["premises"] == ["p", "q"]
     assert item["rsr_target"] == {"X": ["p"], "A": []}
     assert item["construction_metadata"] == {
@@ -521,7 +528,7 @@ def test_findings_of_items_come_in_order(tmp_path: Path) -> None:
         ('"temperature": 0.7', '"temperature": 1e999', "ES108", "/model/params/temperature"),
         ('"framework_version"', '"id": "again", "framework_version"', "ES107", "/id"),
         ('"references": [\n    {', '"items": [3],\n  "references": [\n    {', "ES107", "/items"),
-        ('"GOOD"', '"\\ud800"', "ES114", "/items/0/samples/0/raw_response"),
+        ('"GOOD"', '"GOOD \\ud800"', "ES114", "/items/0/samples/0/raw_response"),
     ],
 )  # fmt: skip
 def test_violations_of_the_text(old: str, new: str, code: str, place: str, tmp_path: Path) -> None:
@@ -681,6 +688,7 @@ def test_an_item_that_is_too_long(tmp_path: Path) -> None:
     report, found = check(EVALUATION, aggregate=BENCHMARK, max_line_bytes=100)
     assert report.exit_code == 1
     assert errors(found) == {"ES003"}
+    assert all("--max-line-bytes" in finding.message for finding in found)
 
 
 def test_a_folder_is_paired(tmp_path: Path) -> None:
@@ -834,7 +842,8 @@ def test_options_hold(tmp_path: Path) -> None:
     report, found = check(path, max_findings=3)
     assert report.counts["INF208"] == 98
     assert [one.code for one in found].count("INF208") == 3
-    assert check(EVALUATION, strict=True)[0].exit_code == 1
+    (tmp_path / "alone").mkdir()
+    assert check(shutil.copy(EVALUATION, tmp_path / "alone"), strict=True)[0].exit_code == 1
 
 
 VALUES = st.recursive(
@@ -915,3 +924,46 @@ def test_torn_bytes_crash_nothing(place: int, length: int, data: bytes, tmp_path
     report, found = check(path, aggregate=BENCHMARK, input_format="infereval")
     assert report.exit_code in {0, 1, 3}
     assert report.exit_code == 0 or found
+
+
+def test_a_benchmark_beside_a_named_evaluation_is_its_own(tmp_path: Path) -> None:
+    path = shutil.copy(EVALUATION, tmp_path / "e.json")
+    (tmp_path / "notes.json").write_text("{}")
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copy(BENCHMARK, tmp_path / "elsewhere")
+    assert check(path)[0].runs[0].verdict == "incomplete"
+    shutil.copy(BENCHMARK, tmp_path / "b.json")
+    report, _ = check(path)
+    assert (report.runs[0].verdict, report.exit_code) == ("passed", 0)
+    assert report.runs[0].aggregate == str(tmp_path / "b.json")
+    document = json.loads(BENCHMARK.read_text())
+    document["items"][0]["tags"] = ["changed"]
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    assert check(path)[0].runs[0].aggregate == str(tmp_path / "b.json")
+    (tmp_path / "b.json").write_text(json.dumps(document))
+    report, _ = check(path)
+    assert report.runs[0].verdict == "incomplete"
+    assert report.runs[0].aggregate is None
+
+
+def test_the_verdict_says_how_many_verdicts_were_compared(tmp_path: Path) -> None:
+    def said(**settings: Any) -> list[tuple[str, bool | None]]:
+        report, _ = check(changed, aggregate=BENCHMARK, **settings)
+        return [tuple(one) for one in report.runs[0].checked]
+
+    changed, document = tmp_path / "evaluation.json", json.loads(EVALUATION.read_bytes())
+    changed.write_text(json.dumps(document))
+    assert said() == [("6 of 6 verdicts compared with the response", True)]
+    assert said(ignore=["INF308"]) == [("no verdict compared with its response", None)]
+    document["items"][1]["samples"][0] |= {"provider_error": "503", "parsed_verdict": "abstain"}
+    changed.write_text(json.dumps(document))
+    assert said() == [("5 of 6 verdicts compared with the response", None)]
+    document["items"][1]["samples"][1]["raw_response"] = "GOOD"
+    changed.write_text(json.dumps(document))
+    assert said() == [("5 of 6 verdicts compared with the response", False)]
+    document["endorsement_config"]["verification_prompt_id"] = "my own"
+    changed.write_text(json.dumps(document))
+    assert said() == [("no verdict compared with its response", None)]
+    document["items"] = []
+    changed.write_text(json.dumps(document))
+    assert said() == []

@@ -41,6 +41,14 @@ NOT_JSON_ALONE = {
     "ES507": "the name of the rows file is in no document",
     "ES607": "the row is missing",
     "ES902": "which files lie beside each other is in no document",
+    "INS101": "the defect is in the bytes of an archive",
+    "INS102": "the defect is in the directory of an archive",
+    "INS103": "the defect is in the directory of an archive",
+    "INS104": "the defect is in the directory of an archive",
+    "INS106": "the defect is in a member of an archive",
+    "INS108": "the member is missing",
+    "INS205": "the defect is in the name of a member",
+    "INS206": "the defect is in a member of an archive",
     "EVG402": "the rule reports every value, so that only a folder without reports is good",
 }
 """Rules whose examples have prose or bytes, and why JSON alone does not show the defect."""

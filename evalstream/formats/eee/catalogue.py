@@ -18,6 +18,7 @@ from evalstream.formats.eee.rules import (
     row,
     sample_hash,
     seal,
+    source,
     transcript,
     version,
 )
@@ -35,6 +36,7 @@ _MODULES: Final = (
     seal,
     linkage,
     coverage,
+    source,
     aggregate,
     recompute,
     datastore,

@@ -51,6 +51,7 @@ from evalstream.rules.syntax import ES108
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.seal import Refusal, Seal
+    from evalstream.formats.eee.source_check import SourceCheck
 
 RowCollector = Collector[RowContext]
 Check = Callable[[Any], Iterable[Violation]]
@@ -106,6 +107,7 @@ class RunCheck:
         self._state = Reading(None, [])
         self._seal: Seal | None = None
         self._refusal: Refusal | None = None
+        self._source: SourceCheck | None = None
         self._are_whole = self._lacks = self._changed = False
         self._missing = run.missing
         self._watch = Watch()
@@ -154,7 +156,9 @@ class RunCheck:
             del head  # it may have 8 MiB
             collector = Collector(context, rows.name, self._show)
             try:
+                self._await_source(collector)
                 rows.run(collector)
+                self._end_source()
                 collector.context = settled(context)
                 self._cannot(rows.incomplete_reason)
                 self._lacks = rows.lacks
@@ -172,8 +176,28 @@ class RunCheck:
                 return self._summarised(rows, facts, collector)
             finally:
                 collector.close()
+                if self._source is not None:
+                    self._source.close()
         finally:
             rows.close()
+
+    def _await_source(self, collector: RowCollector) -> None:
+        """Have the rows compared with the log that they were converted from, after the last one."""
+        if self._options.source is None:
+            return
+        from evalstream.formats.eee.source_check import SourceCheck
+
+        self._source = SourceCheck(self._run.rows, self._aggregate, self._options)
+        if self._run.rows is not None:
+            collector.await_later(self._source.differences)
+
+    def _end_source(self) -> None:
+        """Compare an aggregate without rows, and note what was not compared."""
+        if self._source is None:
+            return
+        if self._run.rows is None:
+            list(self._source.differences())
+        self._cannot(self._source.reason)
 
     def _context(self, rows: RowPass, head: bytes) -> RowContext:
         """Return the context of the rows, if there are any. Raises UsageError for a bad schema."""
@@ -348,6 +372,9 @@ class RunCheck:
         """Return the violations of whole files: the rows file and its aggregate."""
         about_rows = [*rows.violations, *unmet_expectations(facts)]
         about_aggregate = list(self._aggregate_violations)
+        if self._source is not None:
+            about_rows += self._source.violations
+            about_aggregate += map(PlacedViolation, self._source.of_aggregate)
         about_aggregate.extend(
             map(PlacedViolation, limit_findings(self._aggregate_rule_violations(facts)))
         )
@@ -476,6 +503,7 @@ class RunCheck:
         declared = facts.aggregate.claim("checksum") if facts.aggregate else None
         summary.declared = text_or_none(declared)
         summary.verified = self._verified(facts, summary) if self._rows_name else None
+        summary.checked = () if self._source is None else (self._source.checked(),)
         summary.sketch = collector.sketch
         summary.links, summary.samples = collector.links, collector.samples
         if collector.samples is not None:

@@ -43,6 +43,7 @@ class EeeFormat(RowFormat):
             "expect_samples",
             "routing",
             "skip_noise",
+            "source",
         }
     )
     seals = ("checksum", "hash_algorithm", "total_rows", "file_path")

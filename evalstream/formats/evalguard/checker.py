@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.base import Detector, other_formats
@@ -14,36 +15,77 @@ from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
     Reading,
     bytes_of,
+    in_one,
     is_of_another,
     possible_kinds,
     read,
     unread,
+    with_spelling,
 )
-from evalstream.formats.evalguard.documents import NAME, REPORT, VERSION, schema_name, stem_of
-from evalstream.formats.evalguard.files import File, files_of, nothing_in
-from evalstream.formats.evalguard.rules import documents, scores
+from evalstream.formats.evalguard.documents import (
+    MANIFEST_FILE,
+    METRIC,
+    NAME,
+    REPORT,
+    TASK,
+    VERSION,
+    is_manifest,
+    kind_of_folder,
+    schema_name,
+    stem_of,
+)
+from evalstream.formats.evalguard.files import File, beside_config, files_of, nothing_in
+from evalstream.formats.evalguard.manifest import Digest, Manifest, digest_of
+from evalstream.formats.evalguard.named_folders import kind_of_part
+from evalstream.formats.evalguard.report import is_of_harness
+from evalstream.formats.evalguard.rules import documents, manifests, scores
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
+from evalstream.formats.evalguard.rules.layouts import misnamed
 from evalstream.formats.evalguard.rules.scores import EVG401
 from evalstream.formats.evalguard.shapes import conformed, true_pointer
-from evalstream.formats.evalguard.views import REFERRING, Document, Folder, Subject
+from evalstream.formats.evalguard.views import (
+    LAYOUT_OF_KIND,
+    LAYOUTS,
+    POLICIES,
+    REFERRING,
+    Document,
+    Folder,
+    Subject,
+)
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
+from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
-from evalstream.rules.inputs import ES001, ES005
+from evalstream.model.text import counted
+from evalstream.model.uninterrupted import without_collector
+from evalstream.rules.inputs import ES001, ES005, ES007
 
 _RULES: Final = (*documents.RULES, *scores.RULES)
 _MEASURED: Final = re.compile(r"/results/[0-9]+/[^/]+/value")
 UNKNOWN: Final = (
-    "neither its folder nor its members show a task, metric, threshold or report of EvalGuard, "
+    "neither its folder nor its members show a document of EvalGuard, "
     f"so that it was not checked; {other_formats()}"
 )
 
+_TASKS_ALONE: Final = (
+    "the layout was not shown: tasks without metrics fit only the one with policies; name the "
+    "folder of the policies, too"
+)
+_SCHEMA_SIGNS: Final = frozenset({"$schema", "openapi"})
+"""Members of which a schema has one; a description of an API contains schemas."""
+
+_FOLDERS: Final = 1024
+"""How many folders are remembered with their true paths."""
+
+_NAMED: Final = 5
+"""How many folders are named that were not checked."""
+
+MANIFEST_ALONE: Final = "it is the manifest of a folder; name the folder to check it"
 NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {other_formats()}"
 
 
@@ -83,7 +125,9 @@ def check(
 
     `detect` recognises files of all formats, since a folder may hold others as well.
     """
-    return _Check(run, options, show, detect).summary(progress)
+    # Documents have no cycles, and the collector would look through all of them again and again.
+    with without_collector():
+        return _Check(run, options, show, detect).summary(progress)
 
 
 class _Check:
@@ -96,10 +140,12 @@ class _Check:
         self._documents = DocumentCheck(run, options, show, CATALOGUE)
         self._enabled = self._documents.context.enabled
         self._folder = Folder()
+        self._manifests: list[Manifest] = []
+        self._digests: dict[str, Digest] = {}
 
     def summary(self, progress: Progress) -> RunSummary:
         """Check the run."""
-        files = list(self._files())
+        files = self._without_manifests(self._files())
         progress.begin(self._documents.name, 0)
         read_files = []
         for file in files:
@@ -113,45 +159,135 @@ class _Check:
         self._folder.followed = self._is_followed(documents)
         for document in documents:
             self._folder.add(document)
+        self._folder.left_out = self._left_out(read_files)
         for one in read_files:
             STOPPING.check()
             self._record(one)
         if not read_files:
-            self._documents.note(ES005.violation(NO_DOCUMENT))
-            self._documents.cannot(NO_DOCUMENT)
+            reason = MANIFEST_ALONE if is_manifest(self._run.rows or "") else NO_DOCUMENT
+            self._documents.note(ES005.violation(reason))
+            self._documents.cannot(reason)
+        self._compare_digests()
         progress.end()
-        summary = self._documents.closed(rows=len(documents), version=VERSION)
+        self._note_beside()
+        layout = LAYOUTS[self._folder.layouts]
+        version = VERSION if layout is None else f"{VERSION} ({layout})"
+        summary = self._documents.closed(rows=len(documents), version=version)
+        summary.checked = tuple(self._checked())
         if self._leaves_open(documents):
-            summary.leave_open()
+            summary.leave_open(self._unresolved())
+        elif layout == POLICIES and POLICIES not in self._folder.shown:
+            summary.leave_open(_TASKS_ALONE)
         return summary
+
+    def _without_manifests(self, files: Iterable[File]) -> list[File]:
+        """Keep manifests apart, and return the other files."""
+        found = list(files)
+        paths = [file.path for file in found if is_manifest(file.path) and not file.leaves]
+        if found and not found[0].is_found and paths:
+            return []
+        if self._options.sealing is not None and self._run.rows is not None:
+            paths.append(os.path.normpath(os.path.join(self._run.rows, MANIFEST_FILE)))
+        self._manifests = [Manifest(path) for path in dict.fromkeys(paths)]
+        return [file for file in found if file.path not in paths]
+
+    def _compare_digests(self) -> None:
+        """Compare the documents with the manifests of their folders."""
+        sealing = self._options.sealing
+        new = None if sealing is None else sealing.text
+        for manifest in self._manifests:
+            is_new = os.path.normpath(self._run.rows or "") == (manifest.folder or os.curdir)
+            manifest.check(self._documents, self._digests, new if is_new else None)
+
+    def _checked(self) -> Iterator[Checked]:
+        """Say what else was verified: documents that were named together, and manifests."""
+        if self._run.beside:
+            yield Checked(f"together with {', '.join(map(printable, self._run.beside))}", True)
+        if not self._enabled.isdisjoint(rule.code for rule in manifests.RULES):
+            for manifest in self._manifests:
+                of = counted(manifest.total, "document")
+                text = f"sha256 of {manifest.count:,} of {of} ok ({printable(manifest.path)})"
+                yield Checked(text, manifest.is_kept)
+
+    def _unresolved(self) -> str | None:
+        """Return which references were not looked up; warnings say it of single documents."""
+        kinds = sorted(self._folder.left_out)
+        if not kinds:
+            return None
+        what = " and ".join(f"{kind}s" for kind in kinds)
+        return f"references to {what} were not looked up; name their folders, too"
+
+    def _note_beside(self) -> None:
+        """Say which folders of a project are not checked."""
+        for path in self._folders():
+            names = beside_config(path, self._options.exclude)
+            if names:
+                which = ", ".join(map(printable, names[:_NAMED]))
+                more = ", …" if len(names) > _NAMED else ""
+                message = (
+                    f"{counted(len(names), 'folder')} beside config, reports and schemas "
+                    f"{'was' if len(names) == 1 else 'were'} not checked: {which}{more}"
+                )
+                violation = ES007.violation(message, severity=Severity.INFO)
+                self._documents.note(violation, printable(path))
+
+    def _named(self) -> Iterator[str]:
+        """Yield what was named."""
+        return filter(None, (self._run.rows, self._run.aggregate, *self._run.beside))
+
+    def _folders(self) -> Iterator[str]:
+        """Yield the folders that were named."""
+        for path in self._named():
+            if path != STDIN and not is_remote(path) and os.path.isdir(path):
+                yield path
 
     def _files(self) -> Iterator[File]:
         """Yield every file once."""
         seen: set[str] = set()
-        for path in (self._run.rows, self._run.aggregate):
-            for file in files_of(path, self._options.exclude) if path is not None else ():
-                is_local = file.path != STDIN and not is_remote(file.path)
-                true_path = os.path.realpath(file.path) if is_local else file.path
+        real_folder = lru_cache(maxsize=_FOLDERS)(os.path.realpath)
+        for path in self._named():
+            for file in files_of(path, self._options.exclude):
+                true_path = file.path
+                if file.is_found and not file.is_link:
+                    folder, name = os.path.split(file.path)
+                    true_path = f"{real_folder(folder)}/{name}"
+                elif file.path != STDIN and not is_remote(file.path):
+                    true_path = os.path.realpath(file.path)
                 if true_path not in seen or file.leaves:
                     seen.add(true_path)
                     yield file
 
     def _is_followed(self, documents: list[Document]) -> bool:
         """Return whether references lead to documents that were named, too."""
-        named = [self._run.rows, self._run.aggregate]
-        is_folder = any(path and path != STDIN and os.path.isdir(path) for path in named)
+        is_folder = any(True for _ in self._folders())
         beyond_reports = any(document.kind != REPORT for document in documents)
         unread = any(stems for kind, stems in self._folder.unread.items() if kind != REPORT)
         return (is_folder or self._run.aggregate is not None) and (beyond_reports or unread)
 
+    def _left_out(self, read_files: list[_Read]) -> frozenset[str]:
+        """Return the kinds that documents refer to, but that the call leaves out.
+
+        A folder named after a kind of document is a part of a configuration; what is in its other
+        parts is not known.
+        """
+        if not self._folder.followed or not all(map(kind_of_part, self._named())):
+            return frozenset()
+        kinds = {one.reading.kind for one in read_files}
+        return frozenset() if None in kinds else frozenset({TASK, METRIC} - kinds)
+
     def _leaves_open(self, documents: list[Document]) -> bool:
         """Return whether an enabled rule needs references that were not looked up."""
-        if self._folder.followed or not self._enabled & _REFERENCES:
+        if not self._enabled & _REFERENCES:
+            return False
+        left_out = self._folder.left_out
+        if self._folder.followed and not left_out:
             return False
         return any(
             document.value.get(member)
             for document in documents
             for member in REFERRING.get(document.kind, ())
+            # Tasks refer to metrics alone.
+            if document.kind != TASK or not self._folder.followed or METRIC in left_out
         )
 
     def _read(self, file: File) -> _Read | None:
@@ -173,10 +309,12 @@ class _Check:
             reading = read(file, text, self._options.max_depth)
         except CannotCheck as error:
             return self._not_read(file, ES001.violation(f"cannot be read: {error}"), str(error))
-        if file.is_schema and reading.value is not None and "$schema" in reading.value:
-            message = "a JSON Schema, not a document; not checked"
-            violation = EVG101.violation(message, severity=Severity.INFO)
-            return _Read(name, reading._replace(violations=[(violation, None)]), None)
+        if reading.value is not None and _is_schema(file, reading.value):
+            message = "a schema, not a document; not checked"
+            violations = [EVG101.violation(message, severity=Severity.INFO)]
+            violations += misnamed(file.path, is_nested=bool(file.folders))
+            placed = [(one, None) for one in violations]
+            return _Read(name, reading._replace(violations=[*placed]), None)
         return self._document(file, name, reading)
 
     def _document(self, file: File, name: str, reading: Reading) -> _Read:
@@ -204,6 +342,9 @@ class _Check:
         """Remember what an unread file may define, so that it is not reported as missing."""
         for kind in possible_kinds(reading):
             self._folder.unread[kind].add(stem_of(file.path))
+        layout = LAYOUT_OF_KIND.get(reading.kind or "")
+        if layout is not None:
+            self._folder.unread_layouts.add(layout)
 
     def _bytes(self, file: File) -> bytes | None:
         """Return the bytes of a file, or None after noting why they cannot be read."""
@@ -223,15 +364,18 @@ class _Check:
             self._remember(file, unread(file, []))
             return None
         self._documents.size += len(text)
+        if self._manifests:
+            self._digests[file.path] = digest_of(text)
         return text
 
     def _record(self, one: _Read) -> None:
         """Note the violations of a file."""
-        for violation, line in one.reading.violations:
+        of_harness = one.document is not None and is_of_harness(one.document)
+        for violation, line in in_one(one.reading) if of_harness else one.reading.violations:
             self._documents.note(violation, one.name, line)
         if one.document is None:
             return
-        violations = [*self._schema_violations(one.document)]
+        violations = [*self._schema_violations(one.document, one.reading)]
         subject = Subject(one.document, self._folder)
         for rule in _RULES:
             if rule.record is not None:
@@ -240,17 +384,21 @@ class _Check:
             if violation.pointer not in one.reading.replaced:
                 self._documents.note(violation, one.name, one.reading.line(violation.pointer))
 
-    def _schema_violations(self, document: Document) -> Iterator[Violation]:
+    def _schema_violations(self, document: Document, reading: Reading) -> Iterator[Violation]:
         """Yield the violations of the schema, except where another rule says more."""
         kind, value = document.kind, dict(document.value)
         shape = conformed(kind, value)
-        for violation in self._documents.schema_violations(schema_name(kind), shape, EVG101.code):
+        if kind == REPORT and is_of_harness(document):
+            return
+        schema = schema_name(self._folder.schema(document))
+        for violation in self._documents.schema_violations(schema, shape, EVG101.code):
             if violation.keyword == "anyOf":
                 continue  # EVG102 reports a range without limits
             place = true_pointer(kind, value, violation.pointer)
             is_measured = kind == REPORT and _MEASURED.fullmatch(place or "") is not None
             code = EVG401.code if is_measured else violation.code
-            yield violation._replace(pointer=place, code=code)
+            violation = violation._replace(pointer=place, code=code)  # noqa: PLW2901
+            yield with_spelling(violation, reading)
 
     def _without_repeats(self, violations: list[Violation]) -> Iterator[Violation]:
         """Report a path that leads out of the folder only as that, not also as an unknown id."""
@@ -260,6 +408,13 @@ class _Check:
         for violation in violations:
             if violation.code == EVG502.code or violation.pointer not in leaving:
                 yield violation
+
+
+def _is_schema(file: File, value: dict[str, Any]) -> bool:
+    """Tell whether a file holds a schema: by its name, and by its members among documents."""
+    return file.is_schema and bool(
+        _SCHEMA_SIGNS & value.keys() or kind_of_folder(file.folders) is None
+    )
 
 
 _REFERENCES: Final = frozenset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from evalstream.engine.harness_logs import FOREIGN, LM_EVAL, LOGS_OF_FORMATS
@@ -13,31 +14,43 @@ from evalstream.formats.evalguard.documents import (
     kind_of_folder,
     kind_of_members,
     likely_kind,
-    schema_name,
 )
 from evalstream.formats.evalguard.files import File
 from evalstream.formats.evalguard.rules.documents import EVG101
-from evalstream.formats.evalguard.shapes import with_shapes
 from evalstream.io.beginning import Beginning
 from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
 from evalstream.model.finding import Excerpt, Severity, Violation
-from evalstream.model.text import with_article
-from evalstream.parsing.json import UTF8_MARK, fast, type_name
+from evalstream.model.text import counted, with_article
+from evalstream.parsing.json import UTF8_MARK, fast, shorten, type_name
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.peek import PEEK_BYTES
-from evalstream.parsing.schema_files import builtin_schema
 from evalstream.parsing.strict_json import SyntaxIssue
-from evalstream.parsing.yaml import INVALID, NOWHERE, OLDER, Yaml, line_at, read_yaml
-from evalstream.parsing.yaml_scalars import Mark, settle
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES109, explain, read_object
+from evalstream.parsing.yaml import (
+    INVALID,
+    NOWHERE,
+    OLDER,
+    Marks,
+    Yaml,
+    line_at,
+    marks_of,
+    read_yaml,
+    spelling_at,
+)
+from evalstream.parsing.yaml_scalars import settle
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES109, explain, read_object
 
 LARGEST_DOCUMENT: Final = 32 << 20
 """The largest size of a JSON document in bytes; all are held in memory at once."""
 
 LARGEST_PLACED: Final = 1 << 20
 """The largest size of a JSON document in bytes whose findings get line numbers."""
+
+_START: Final = 64
+"""How many bytes are looked at first for what a document begins with."""
+
+_BRACKETS: Final = (b"{", b"[")
 
 DEEPEST: Final = 200
 """The deepest nesting that is read, whatever the options allow; usual documents have a dozen."""
@@ -54,13 +67,13 @@ class Reading(NamedTuple):
 
     kind: str | None
     value: dict[str, Any] | None
-    mark: Mark
+    marks: Marks
     violations: list[PlacedFault]
     replaced: frozenset[str | None] = frozenset()
 
     def line(self, place: str | None) -> int | None:
         """Return the line of the node at a pointer."""
-        return line_at(self.mark, place)
+        return line_at(self.marks, place)
 
 
 def bytes_of(path: str, watch: Watch) -> bytes | None:
@@ -83,9 +96,10 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
         violations.append((ES102.violation(BEGINS_WITH_MARK), 1))
-    if text.lstrip()[:1] in (b"{", b"[") or file.path.lower().endswith(JSON_ENDING):
+    is_named_json = file.path.lower().endswith(JSON_ENDING)
+    if is_named_json or text[:_START].lstrip()[:1] in _BRACKETS or text[:_START].isspace():
         refuse_many_values(text)
-    is_json = file.path.lower().endswith(JSON_ENDING) or _is_sound_json(file.path, text)
+    is_json = is_named_json or _is_sound_json(file.path, text)
     read_as = _read_json if is_json else _read_yaml
     reading = read_as(file, text, min(max_depth, DEEPEST))
     return reading._replace(violations=[*violations, *reading.violations])
@@ -97,7 +111,7 @@ def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
     `detect` recognises files of all formats. Raw output of lm-evaluation-harness is a document,
     since EvalGuard keeps it as a report.
     """
-    if not file.is_found or is_yaml_name(file.path):
+    if not file.is_found or is_yaml_name(file.path) or file.is_schema:
         return False
     whole = Beginning(file.path, text[:PEEK_BYTES], lambda: text)
     kind = detect(whole)
@@ -112,7 +126,7 @@ def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
 
 def _is_sound_json(path: str, text: bytes) -> bool:
     """Return whether a text that may be YAML is valid JSON, some of which libyaml rejects."""
-    if is_yaml_name(path) and text.lstrip()[:1] not in (b"{", b"["):
+    if is_yaml_name(path) and text.lstrip()[:1] not in _BRACKETS:
         return False
     try:
         return isinstance(fast(text), dict)
@@ -122,41 +136,32 @@ def _is_sound_json(path: str, text: bytes) -> bool:
 
 def _read_json(file: File, text: bytes, max_depth: int) -> Reading:
     reading = read_object(text, max_depth, torn=False, noun="a document")
-    mark = _marks(text, max_depth) if reading.value is not None else NOWHERE
+    has_lines = reading.value is not None and len(text) <= LARGEST_PLACED
+    marks = marks_of(text, max_depth) if has_lines else NOWHERE
     violations: list[PlacedFault] = []
     for violation, line in reading.violations:
         if violation.code == ES109.code:
             violation = violation._replace(code=EVG101.code, keyword="type", pointer="")  # noqa: PLW2901
-        violations.append((violation, line or line_at(mark, violation.pointer)))
+        violations.append((violation, line or line_at(marks, violation.pointer)))
     kind = _kind(file, reading.value)
-    return Reading(kind, reading.value, mark, violations, reading.replaced)
-
-
-def _marks(text: bytes, max_depth: int) -> Mark:
-    """Return the positions in a JSON document, if it is valid YAML, too."""
-    if len(text) > LARGEST_PLACED:
-        return NOWHERE
-    try:
-        seen = read_yaml(text, max_depth)
-    except TooLarge:
-        return NOWHERE
-    return seen.mark if seen.readable else NOWHERE
+    return Reading(kind, reading.value, marks, violations, reading.replaced)
 
 
 def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
     seen = read_yaml(text, max_depth)
     violations = [(_violation(issue), issue.line) for issue in seen.issues]
     if not seen.readable:
-        return Reading(_kind(file, None), None, seen.mark, violations)
+        return Reading(_kind(file, None), None, seen.marks, violations)
     if not isinstance(seen.value, dict):
-        violations.append((_no_object(seen), seen.mark.line))
-        return Reading(_kind(file, None), None, seen.mark, violations)
+        violations.append((_no_object(seen), seen.marks.mark.line))
+        return Reading(_kind(file, None), None, seen.marks, violations)
     kind = _kind(file, seen.value)
-    schema = {} if kind is None else with_shapes(kind, builtin_schema(schema_name(kind)))
-    value, issues = settle(seen.value, seen.mark, schema)
+    if seen.is_plain:
+        return Reading(kind, seen.value, seen.marks, violations)
+    value, issues = settle(seen.value, seen.marks.mark)
     violations += [(_violation(issue), line) for issue, line in issues]
     replaced = frozenset(issue.pointer for issue, _ in issues)
-    return Reading(kind, value, seen.mark, violations, replaced)
+    return Reading(kind, value, seen.marks, violations, replaced)
 
 
 def _no_object(seen: Yaml) -> Violation:
@@ -183,9 +188,11 @@ def _violation(issue: SyntaxIssue) -> Violation:
 
 def _kind(file: File, value: dict[str, Any] | None) -> str | None:
     """Return the kind of a document: by its folder, else by its members."""
-    keys = frozenset(value or ())
     within = kind_of_folder(file.folders)
-    return within or kind_of_members(keys) or kind_of_folder((file.root,)) or likely_kind(keys)
+    if within is not None:
+        return within
+    keys = frozenset(value or ())
+    return kind_of_members(keys) or kind_of_folder((file.root,)) or likely_kind(keys)
 
 
 def unread(file: File, violations: list[PlacedFault]) -> Reading:
@@ -196,3 +203,40 @@ def unread(file: File, violations: list[PlacedFault]) -> Reading:
 def possible_kinds(reading: Reading) -> tuple[str, ...]:
     """Return the possible kinds of a document that was not read."""
     return KINDS if reading.kind is None else (reading.kind,)
+
+
+def with_spelling(violation: Violation, reading: Reading) -> Violation:
+    """Return the violation of a number that should be a string with how the number is written."""
+    if violation.keyword != "type" or violation.expected != _STRING or violation.pointer is None:
+        return violation
+    spelling = spelling_at(reading.marks, violation.pointer)
+    if spelling is None:
+        return violation
+    message = f"{violation.message}; YAML 1.2 reads {shorten(spelling)} as a number, so quote it"
+    return violation._replace(message=message)
+
+
+_STRING: Final = {"type": "string"}
+
+
+def in_one(reading: Reading) -> Iterator[PlacedFault]:
+    """Yield the violations of raw harness output, those of values that are not finite as one.
+
+    The harness writes NaN for what it could not compute, such as the mean of no samples.
+    """
+    count = 0
+    for violation, line in reading.violations:
+        if violation.code == ES108.code and (violation.pointer or "").startswith(_RESULTS):
+            count += 1
+        else:
+            yield violation, line
+    if count:
+        verb = "is" if count == 1 else "are"
+        message = f"{counted(count, 'value')} {verb} not finite, so that no range can contain them"
+        yield (
+            EVG101.violation(message, pointer="/results", severity=Severity.WARNING),
+            reading.line("/results"),
+        )
+
+
+_RESULTS: Final = "/results/"

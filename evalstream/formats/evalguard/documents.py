@@ -1,6 +1,8 @@
-"""The documents of EvalGuard: tasks, metrics, thresholds and reports, in a folder.
+"""The documents of EvalGuard: tasks, metrics, thresholds, reports and more, in a folder.
 
-The facts come from the specification of August 2025 (schema version v1).
+The facts come from the specification of August 2025 (schema version v1), and from EvalGuard's own
+repository: its later layout has policies and models in place of thresholds, and still calls its
+schemas v1.
 """
 
 from __future__ import annotations
@@ -15,14 +17,26 @@ from evalstream.io.file_names import YAML_ENDINGS, is_yaml_name
 from evalstream.parsing.peek import OBJECT, Peek
 
 NAME: Final = "evalguard"
-TITLE: Final = "EvalGuard: tasks, metrics, thresholds and reports in a folder"
+TITLE: Final = "EvalGuard: tasks, metrics, thresholds or policies, and reports in a folder"
 VERSION: Final = "v1"
 
 TASK: Final = "task"
 METRIC: Final = "metric"
 THRESHOLD: Final = "threshold"
 REPORT: Final = "report"
-KINDS: Final = (TASK, METRIC, THRESHOLD, REPORT)
+GUARDRAIL: Final = "guardrail"
+POLICY: Final = "policy"
+MODEL: Final = "model"
+KINDS: Final = (TASK, METRIC, THRESHOLD, REPORT, GUARDRAIL, POLICY, MODEL)
+
+TASK_DEFINITION: Final = "task_definition"
+METRIC_DEFINITION: Final = "metric_definition"
+MANIFEST: Final = "manifest"
+SCHEMAS: Final = (*KINDS, TASK_DEFINITION, METRIC_DEFINITION, MANIFEST)
+"""The kinds of document, the schemas of tasks and metrics beside policies, and of a manifest."""
+
+MANIFEST_FILE: Final = "evalguard.manifest.json"
+"""The file that lists the digests of all documents below its folder."""
 
 JSON_ENDING: Final = ".json"
 ENDINGS: Final = (*YAML_ENDINGS, JSON_ENDING)
@@ -41,11 +55,21 @@ LEGACY_IMPACT: Final = "label"
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_-]+")
 _MEMBER: Final = re.compile(r"""^(["']?)([A-Za-z_]+)\1[ \t]*:(?=[ \t\r\n]|$)""", re.MULTILINE)
 
+_KIND_OF_NAME: Final = {
+    **{kind: kind for kind in KINDS},
+    **{f"{kind}s": kind for kind in KINDS if kind != POLICY},
+    "policies": POLICY,
+}
+"""The kind of the documents in a folder, by its name."""
+
 _KINDS_BY_MEMBERS: Final = (
     (THRESHOLD, frozenset({"task", "thresholds"})),
+    (POLICY, frozenset({"id", "name", "thresholds"})),
+    (GUARDRAIL, frozenset({"id", "targets", "scope"})),
     (METRIC, frozenset({"id", "name", "direction"})),
     (TASK, frozenset({"id", "name", "metrics"})),
     (REPORT, frozenset({"tasks", "results"})),
+    (MODEL, frozenset({"id", "name", "namespace"})),
 )
 """Members that together show the kind of a document."""
 
@@ -54,21 +78,28 @@ _MEMBERS: Final = {
     METRIC: frozenset({"id", "name", "description", "type", "direction", "tags"}),
     TASK: frozenset({"id", "name", "description", "category", "metrics", "tags", "languages"}),
     REPORT: frozenset({"id", "metadata", "context", "tasks", "results"}),
+    GUARDRAIL: frozenset(
+        {"id", "name", "description", "targets", "scope", "external_references", "instructions"}
+    ),
+    POLICY: frozenset({"id", "name", "description", "thresholds"}),
+    MODEL: frozenset({"id", "name", "namespace", "aliases", "reference_links"}),
 }
 _HINTS: Final = {
     THRESHOLD: frozenset({"thresholds"}),
     METRIC: frozenset({"direction"}),
     TASK: frozenset({"metrics"}),
     REPORT: frozenset({"context", "tasks", "results"}),
+    GUARDRAIL: frozenset({"targets", "scope", "instructions"}),
+    POLICY: frozenset({"thresholds"}),
 }
-"""Members that only one kind of document has."""
+"""Members that hardly any other kind of document has."""
 
 _HARNESS: Final = frozenset({"results", "configs", "versions", "n-shot"})
 """Members of the raw output of lm-evaluation-harness, which EvalGuard keeps as reports."""
 
 
 def schema_name(kind: str) -> str:
-    """Return the name of the schema for a kind of document."""
+    """Return the name of a schema, one of `SCHEMAS`."""
     return f"{NAME}/{VERSION}/{kind}"
 
 
@@ -94,35 +125,49 @@ def is_harness_output(keys: Set[str]) -> bool:
 
 def kind_of_folder(folders: Sequence[str]) -> str | None:
     """Return the kind of the documents in a folder, by the nearest known folder name."""
-    for name in reversed(folders):
-        for kind in KINDS:
-            if name.lower() in (kind, f"{kind}s"):
-                return kind
-    return None
+    names = (name.lower() for name in reversed(folders))
+    return next((_KIND_OF_NAME[name] for name in names if name in _KIND_OF_NAME), None)
 
 
 def kind_of_members(keys: Set[str]) -> str | None:
     """Return the kind of a document if its members leave no doubt."""
-    return next((kind for kind, members in _KINDS_BY_MEMBERS if members <= keys), None)
+    found = next((kind for kind, members in _KINDS_BY_MEMBERS if members <= keys), None)
+    # Other documents have a namespace, too.
+    return None if found == MODEL and not keys <= _MEMBERS[MODEL] else found
 
 
 def likely_kind(keys: Set[str]) -> str | None:
     """Return the kind of a document by most of its members, some of which may be missing."""
     if is_harness_output(keys):
         return REPORT
-    for kind in (THRESHOLD, METRIC, TASK, REPORT):
+    for kind in (THRESHOLD, METRIC, TASK, REPORT, GUARDRAIL, POLICY):
         known = len(_MEMBERS[kind] & keys)
         if _HINTS[kind] & keys and known > len(keys) - known:
             return kind
     return None
 
 
+def is_manifest(path: str) -> bool:
+    """Tell whether a file is the manifest of its folder, which is not a document."""
+    return os.path.basename(path) == MANIFEST_FILE
+
+
 def recognised(file: Beginning) -> str | None:
     """Return the kind of a file of this format, or None if it may be another file."""
+    if is_manifest(file.name):
+        return MANIFEST
     if is_yaml_name(file.name):
-        return kind_of_members(yaml_members(file))
+        members = yaml_members(file)
+        return kind_of_members(members) or _kind_in_folder(file.name, members)
     is_ours = not file.name or file.name.lower().endswith(JSON_ENDING)
     return _kind_of_json(file.seen) if is_ours else None
+
+
+def _kind_in_folder(path: str, keys: Set[str]) -> str | None:
+    """Return the kind of a task without metrics, which only its folder and its members show."""
+    folder = os.path.basename(os.path.dirname(os.path.abspath(path)))
+    is_task = kind_of_folder((folder,)) == TASK and {"id", "name"} <= keys <= _MEMBERS[TASK]
+    return TASK if is_task else None
 
 
 def yaml_members(file: Beginning) -> frozenset[str]:

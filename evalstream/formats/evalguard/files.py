@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from evalstream.formats.base import other_formats
-from evalstream.formats.evalguard.documents import ENDINGS, SCHEMA_ENDING, is_document_name, stem_of
+from evalstream.formats.evalguard.documents import (
+    ENDINGS,
+    SCHEMA_ENDING,
+    is_document_name,
+    is_manifest,
+    kind_of_folder,
+    stem_of,
+)
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.file_names import Exclusion
 from evalstream.io.remote import is_remote
@@ -17,12 +24,19 @@ NOT_OURS: Final = f"documents of EvalGuard end in {', '.join(ENDINGS)}; {other_f
 EMPTY: Final = f"no file in the folder has an ending of EvalGuard's ({', '.join(ENDINGS)})"
 
 
+CONFIG: Final = "config"
+SCHEMAS: Final = "schemas"
+_OF_A_PROJECT: Final = (CONFIG, "reports", SCHEMAS)
+"""The folders of a project that belong to EvalGuard (its own repository is laid out so)."""
+
+
 class File(NamedTuple):
     """A file to read: its path, and the folders between it and the named folder.
 
     `root` is the name of that folder, or the file's own name if the file was named. `leaves` says
-    that a link leads out of the folder; `incomplete_reason` says why the file could not be
-    examined. A file that `is_found` was not named, and may be of another format.
+    that a link leads out of the folder, `is_link` that it stays inside; `incomplete_reason` says
+    why the file could not be examined. A file that `is_found` was not named, and may be of another
+    format.
     """
 
     path: str
@@ -30,12 +44,13 @@ class File(NamedTuple):
     root: str
     leaves: bool = False
     is_found: bool = False
+    is_link: bool = False
     incomplete_reason: str | None = None
 
     @property
     def is_schema(self) -> bool:
-        """Whether the file is a schema by its name."""
-        return stem_of(self.path).endswith(SCHEMA_ENDING)
+        """Whether the file is a schema by its name or its folder."""
+        return stem_of(self.path).endswith(SCHEMA_ENDING) or SCHEMAS in (self.root, *self.folders)
 
 
 def files_of(path: str, exclude: Iterable[str] = ()) -> Iterator[File]:
@@ -53,17 +68,46 @@ def nothing_in(path: str) -> str | None:
     if path == STDIN:
         return None
     if not is_remote(path) and os.path.isdir(path):
-        return None if next(_files_below(path, ()), None) else f"{EMPTY}; {other_formats()}"
+        found = (file for file in _files_below(path, ()) if not is_manifest(file.path))
+        return None if next(found, None) else f"{EMPTY}; {other_formats()}"
     is_stream = os.path.exists(path) and not os.path.isfile(path)
     is_missing = not is_remote(path) and not os.path.exists(path)
     named = path.partition("?")[0] if is_remote(path) else path
     return None if is_stream or is_missing or is_document_name(named) else NOT_OURS
 
 
+def beside_config(folder: str, exclude: Iterable[str] = ()) -> list[str]:
+    """Return the names of the folders in a project that do not belong to EvalGuard.
+
+    A folder is a project if its folder `config` has one for a kind of document. Others beside it,
+    such as those of a program and its tests, may hold documents that are not part of it. Raises no
+    error: what cannot be listed has no such folders.
+    """
+    try:
+        with os.scandir(os.path.join(folder, CONFIG)) as entries:
+            is_project = any(kind_of_folder((one.name,)) and _is_folder(one) for one in entries)
+        if not is_project:
+            return []
+        exclusion = Exclusion(exclude)
+        with os.scandir(folder) as entries:
+            names = sorted(one.name for one in entries if _is_folder(one))
+    except OSError:
+        return []
+    return [
+        name
+        for name in names
+        if name not in _OF_A_PROJECT
+        and not name.startswith(".")
+        and kind_of_folder((name,)) is None
+        and not exclusion.covers(name)
+    ]
+
+
 def _files_below(folder: str, exclude: Iterable[str]) -> Iterator[File]:
     """Walk through a folder, without hidden names and without following links out of it."""
     inside, exclusion = FolderBoundary(folder), Exclusion(exclude)
     root = os.path.basename(inside.real)
+    others = set(beside_config(folder))
     waiting = [""]
     while waiting:
         below = waiting.pop()
@@ -82,10 +126,12 @@ def _files_below(folder: str, exclude: Iterable[str]) -> Iterator[File]:
             path = f"{below}/{name}" if below else name
             if name.startswith(".") or exclusion.covers(path):
                 continue
+            if path in others:
+                continue
             if is_folder:
                 folders.append(path)
             elif is_link:
-                yield from _linked(inside, path, _file(place, name, parts, root))
+                yield from _linked(inside, path, _file(place, name, parts, root, is_link=True))
             elif is_document_name(name) and inside.has_file(path):
                 yield _file(place, name, parts, root)
         waiting.extend(reversed(folders))
@@ -107,8 +153,11 @@ def _linked(inside: FolderBoundary, path: str, file: File) -> Iterator[File]:
         yield file
 
 
-def _file(place: str, name: str, folders: tuple[str, ...], root: str) -> File:
-    return File(os.path.normpath(os.path.join(place, name)), folders, root, is_found=True)
+def _file(
+    place: str, name: str, folders: tuple[str, ...], root: str, *, is_link: bool = False
+) -> File:
+    path = f"{place}/{name}" if place not in ("", os.curdir) else name
+    return File(path, folders, root, is_found=True, is_link=is_link)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

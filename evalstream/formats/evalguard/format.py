@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from evalstream.engine.harness_logs import LM_EVAL
 from evalstream.formats.base import Detector, FolderFormat, Place, RecordView, Show
 from evalstream.formats.evalguard import documents
-from evalstream.formats.evalguard.documents import KINDS, REPORT
+from evalstream.formats.evalguard.documents import KINDS, MANIFEST, REPORT, SCHEMAS
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
+from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
+from evalstream.model.sealed_text import SealedText
 from evalstream.rules.base import Rule
 
 
 class EvalGuardFormat(FolderFormat):
-    """Tasks, metrics, thresholds and reports in a folder."""
+    """Tasks, metrics, thresholds or policies, and reports in a folder."""
 
     __slots__ = ()
 
@@ -27,10 +30,11 @@ class EvalGuardFormat(FolderFormat):
     title = documents.TITLE
     prefix = "EVG"
     noun = "document"
-    versions: Mapping[str, Sequence[str]] = {documents.VERSION: sorted(KINDS)}
-    places: ClassVar[Mapping[str, Place]] = dict.fromkeys(KINDS, "rows")
+    versions: Mapping[str, Sequence[str]] = {documents.VERSION: sorted(SCHEMAS)}
+    places: ClassVar[Mapping[str, Place]] = dict.fromkeys((*KINDS, MANIFEST), "rows")
     options = frozenset()
     kept_logs = (LM_EVAL,)
+    seals_itself = True
 
     def rules(self) -> Iterable[Rule]:
         from evalstream.formats.evalguard.catalogue import RULES
@@ -51,6 +55,11 @@ class EvalGuardFormat(FolderFormat):
 
         return (file.path for file in files_of(path))
 
+    def together(self, folders: Sequence[str], /) -> Iterator[Sequence[str]]:
+        from evalstream.formats.evalguard.named_folders import together
+
+        return together(folders)
+
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         from evalstream.formats.evalguard.checker import find
 
@@ -62,6 +71,13 @@ class EvalGuardFormat(FolderFormat):
         from evalstream.formats.evalguard.checker import check
 
         return check(run, options, show, progress, detect)
+
+    def sealed(self, run: Run, _options: Options, /) -> SealedText:
+        from evalstream.formats.evalguard.manifest import sealed_folder
+
+        if run.rows is None or run.beside or not os.path.isdir(run.rows):
+            raise UsageError("one folder is sealed at a time, with all of its documents")
+        return sealed_folder(run.rows)
 
     def records(self, document: Any) -> Iterator[Any]:
         from evalstream.formats.evalguard.report import values_of

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstream.formats.evalguard.documents import METRIC, REPORT, TASK, THRESHOLD
+from evalstream.formats.evalguard.documents import GUARDRAIL, POLICY, REPORT, TASK, THRESHOLD
 from evalstream.formats.evalguard.report import results_of, tasks_of
-from evalstream.formats.evalguard.views import Document, listed
+from evalstream.formats.evalguard.views import Document, listed, tables_of
 from evalstream.parsing.json import pointer
 
 _SEPARATOR: Final = re.compile(r"[/\\]")
@@ -27,14 +27,18 @@ def leaving(document: Document) -> Iterator[tuple[str, str]]:
     """
     for place, name in _ids(document):
         if not _is_plain(name) and (is_absolute(name) or climbs(name, 0)):
-            yield place, name
+            yield pointer(place), name
     for place, path in _data_paths(document):
         if climbs(path, document.depth):
-            yield place, path
+            yield pointer(place), path
     for place, reference in _references(document.value) if _refers(document.value) else ():
         path = reference.partition("#")[0]
         if is_absolute(path) or climbs(path, document.depth):
-            yield place, reference
+            yield pointer(place), reference
+
+
+_Path = tuple[Any, ...]
+"""Keys and indices that lead to a node; few become a pointer."""
 
 
 def is_absolute(path: str) -> bool:
@@ -58,44 +62,57 @@ def climbs(path: str, depth: int) -> bool:
     return False
 
 
-def _ids(document: Document) -> Iterator[tuple[str, str]]:
+def _ids(document: Document) -> Iterator[tuple[_Path, str]]:
     """Yield every id in a document, its own and those of others."""
     value = document.value
-    if document.kind in (TASK, METRIC):
+    if document.kind not in (THRESHOLD, REPORT):
         yield from _texts(value.get("id"), ("id",))
     if document.kind == TASK:
         for index, name in enumerate(listed(value.get("metrics"))):
             yield from _texts(name, ("metrics", index))
     if document.kind == THRESHOLD:
         yield from _texts(value.get("task"), ("task",))
-        thresholds = value.get("thresholds")
-        for name in thresholds if isinstance(thresholds, dict) else ():
-            yield pointer(("thresholds", name)), name
+    for table in tables_of(document):
+        if document.kind == POLICY and table.task is not None:
+            yield table.path, table.task
+        for name in table.metrics:
+            yield (*table.path, name), name
+    if document.kind == GUARDRAIL:
+        yield from _ids_of_guardrail(document)
     if document.kind == REPORT:
         yield from _ids_of_report(document)
 
 
-def _ids_of_report(document: Document) -> Iterator[tuple[str, str]]:
+def _ids_of_guardrail(document: Document) -> Iterator[tuple[_Path, str]]:
+    for index, target in enumerate(listed(document.value.get("targets"))):
+        if isinstance(target, dict):
+            for member in ("task", "model"):
+                yield from _texts(target.get(member), ("targets", index, member))
+            for number, name in enumerate(listed(target.get("metrics"))):
+                yield from _texts(name, ("targets", index, "metrics", number))
+
+
+def _ids_of_report(document: Document) -> Iterator[tuple[_Path, str]]:
     for entry in tasks_of(document):
         for task in entry:
             if isinstance(task.value.get("task_ref"), str):
-                yield f"{task.pointer}/task_ref", task.value["task_ref"]
+                yield (*task.path, "task_ref"), task.value["task_ref"]
             elif task.id is not None:
-                yield task.pointer, task.id
+                yield task.path, task.id
     for index, item in enumerate(results_of(document)):
         for name in item if isinstance(item, dict) else ():
-            yield pointer(("results", index, name)), name
+            yield ("results", index, name), name
 
 
-def _data_paths(document: Document) -> Iterator[tuple[str, str]]:
+def _data_paths(document: Document) -> Iterator[tuple[_Path, str]]:
     if document.kind == REPORT:
         for entry in tasks_of(document):
             for task in entry:
                 if isinstance(task.value.get("dataset_path"), str):
-                    yield f"{task.pointer}/dataset_path", task.value["dataset_path"]
+                    yield (*task.path, "dataset_path"), task.value["dataset_path"]
 
 
-def _references(value: Any) -> Iterator[tuple[str, str]]:
+def _references(value: Any) -> Iterator[tuple[_Path, str]]:
     """Yield the references to other files, which a document should not have."""
     waiting: list[tuple[tuple[Any, ...], Any]] = [((), value)]
     looked_at = 0
@@ -123,6 +140,6 @@ def _refers(value: Any) -> bool:
     return False
 
 
-def _texts(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[str, str]]:
+def _texts(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[_Path, str]]:
     if isinstance(value, str):
-        yield pointer(path), value
+        yield path, value

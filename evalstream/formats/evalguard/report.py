@@ -33,11 +33,16 @@ _STANDARD_ERROR: Final = "_stderr"
 
 
 class ReportedTask(NamedTuple):
-    """A task of a report: its pointer, its id, if it has one, and its properties."""
+    """A task of a report: the path to it, its id, if it has one, and its properties."""
 
-    pointer: str
+    path: tuple[Any, ...]
     id: str | None
     value: Mapping[str, Any]
+
+    @property
+    def pointer(self) -> str:
+        """The pointer of the task."""
+        return pointer(self.path)
 
 
 class Reported(NamedTuple):
@@ -57,6 +62,11 @@ class Reported(NamedTuple):
     def metric(self) -> str:
         """The metric's id; lm-evaluation-harness appends the name of a filter to it."""
         return self.name.partition(",")[0]
+
+    @property
+    def place(self) -> str:
+        """The pointer of the number itself; raw output has no object around it."""
+        return self.pointer if "," in self.name else f"{self.pointer}/value"
 
 
 def is_flat(item: Any) -> bool:
@@ -127,18 +137,18 @@ def harness_tasks(document: Document) -> Iterator[ReportedTask]:
     results, samples = document.value["results"], document.value.get("n-samples")
     for name in results:
         counts = samples.get(name) if isinstance(samples, dict) else None
-        yield ReportedTask(pointer(("results", name)), name, {"n_samples": counts})
+        yield ReportedTask(("results", name), name, {"n_samples": counts})
 
 
 def _tasks_in(item: Any, path: tuple[Any, ...]) -> Iterator[ReportedTask]:
     if not isinstance(item, dict):
         return
     if is_flat(item):
-        yield ReportedTask(pointer(path), text_in(item, "task_ref"), item)
+        yield ReportedTask(path, text_in(item, "task_ref"), item)
         return
     for name, value in item.items():
         if isinstance(value, dict):
-            yield ReportedTask(pointer((*path, name)), text_in(value, "task_ref") or name, value)
+            yield ReportedTask((*path, name), text_in(value, "task_ref") or name, value)
 
 
 def _harness_values(results: Mapping[str, Any]) -> Iterator[Reported]:

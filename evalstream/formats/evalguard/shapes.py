@@ -8,10 +8,8 @@ from typing import Any, Final
 from evalstream.formats.evalguard.documents import LEGACY_IMPACT, REPORT, THRESHOLD
 from evalstream.formats.evalguard.report import FLAT, is_flat
 from evalstream.formats.evalguard.views import is_legacy, listed
-from evalstream.parsing.json import resolve
 
 _ANY_IMPACT: Final = "no_measurable"
-_TASK_SCHEMA: Final = ("properties", "tasks", "items", "patternProperties")
 
 
 def conformed(kind: str, value: dict[str, Any]) -> dict[str, Any]:
@@ -37,24 +35,6 @@ def true_pointer(kind: str, value: dict[str, Any], place: str | None) -> str | N
     if place is None or found is None or not is_flat(listed(value["tasks"])[int(found.group(1))]):
         return place
     return place[: found.start(2)] + place[found.end(2) :]
-
-
-def with_shapes(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that also gives the types in these shapes, without allowing the shapes.
-
-    It serves to distinguish strings from numbers before the document is checked.
-    """
-    if kind == REPORT:
-        named = next(iter(resolve(schema, _TASK_SCHEMA).values()))
-        tasks = resolve(schema, ("properties", "tasks"))
-        items = {**tasks["items"], "properties": named["properties"]}
-        properties = {**schema["properties"], "tasks": {**tasks, "items": items}}
-        return {**schema, "properties": properties}
-    if kind == THRESHOLD:
-        name, item = next(iter(schema["definitions"].items()))
-        properties = {**item["properties"], LEGACY_IMPACT: {"type": "string"}}
-        return {**schema, "definitions": {name: {**item, "properties": properties}}}
-    return schema
 
 
 def _with_impacts(items: Any) -> Any:

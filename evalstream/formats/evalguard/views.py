@@ -8,25 +8,45 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.evalguard.documents import (
+    GUARDRAIL,
     HIGHER_IS_BETTER,
     KINDS,
     LEGACY_IMPACT,
     LOWER_IS_BETTER,
     METRIC,
+    METRIC_DEFINITION,
+    MODEL,
+    POLICY,
     REPORT,
     TASK,
+    TASK_DEFINITION,
     THRESHOLD,
 )
-from evalstream.parsing.json import pointer, text_or_none
+from evalstream.parsing.json import text_or_none
 
 REFERRING: Final = {
     TASK: ("metrics",),
     THRESHOLD: ("task", "thresholds"),
     REPORT: ("tasks", "results"),
+    POLICY: ("thresholds",),
+    GUARDRAIL: ("targets",),
 }
 """The members that refer to other documents."""
 
-_NAMED_BY: Final = {TASK: "id", METRIC: "id", THRESHOLD: "task"}
+_NAMED_BY: Final = {THRESHOLD: "task"}
+
+SPECIFICATION: Final = "specification"
+POLICIES: Final = "policies"
+LAYOUT_OF_KIND: Final = {THRESHOLD: SPECIFICATION, POLICY: POLICIES, MODEL: POLICIES}
+"""The layout that each kind of document shows; tasks show one by their members."""
+
+LAYOUTS: Final = {
+    frozenset[str](): None,
+    frozenset({SPECIFICATION}): SPECIFICATION,
+    frozenset({POLICIES}): POLICIES,
+    frozenset({SPECIFICATION, POLICIES}): "both layouts",
+}
+"""What a folder is called, by the layouts that its documents show."""
 
 
 class Document(NamedTuple):
@@ -47,6 +67,18 @@ class Document(NamedTuple):
         """The id of the document, or of the task that its thresholds are for."""
         return text_in(self.value, _NAMED_BY.get(self.kind, "id"))
 
+    @property
+    def is_named_after_id(self) -> bool:
+        """Whether its file is named after its id; a model's id begins with its namespace."""
+        name = self.id or ""
+        return self.stem == (name.rpartition("/")[2] if self.kind == MODEL else name)
+
+    @property
+    def layout(self) -> str | None:
+        """The layout that the document shows, or None if it fits both."""
+        lists_metrics = self.kind == TASK and "metrics" in self.value
+        return SPECIFICATION if lists_metrics else LAYOUT_OF_KIND.get(self.kind)
+
 
 @dataclass(slots=True)
 class Folder:
@@ -54,8 +86,10 @@ class Folder:
 
     `owners` are the documents that ids belong to, by kind and id: the one named after its id, else
     the first. `unread` holds the stems of documents that could not be read, so that nothing is
-    reported as missing that they may define. Without `followed` there is only one document, whose
-    references cannot be looked up.
+    reported as missing that they may define, and `unread_layouts` the layouts that such documents
+    show by their folders. `shown` has the documents that show a layout, by layout. Without
+    `followed` there is only one document, whose references cannot be looked up. `left_out` has the
+    kinds of document that the call does not name, so that no reference to them can be looked up.
     """
 
     followed: bool = True
@@ -63,17 +97,50 @@ class Folder:
         default_factory=lambda: {kind: {} for kind in KINDS}
     )
     unread: dict[str, set[str]] = field(default_factory=lambda: {kind: set() for kind in KINDS})
+    left_out: frozenset[str] = frozenset()
+    shown: dict[str, list[Document]] = field(default_factory=dict)
+    unread_layouts: set[str] = field(default_factory=set)
     _listed: dict[str, frozenset[str]] = field(default_factory=dict)
-    _ranges: dict[tuple[str, str], list[Range]] = field(default_factory=dict)
+    _ranges: dict[tuple[str, str], list[Ranges]] = field(default_factory=dict)
+    _policies: list[Document] = field(default_factory=list)
+    _last: tuple[Document, list[TableRanges]] | None = None
 
     def add(self, document: Document) -> None:
         """Add a document."""
+        if document.layout is not None:
+            self.shown.setdefault(document.layout, []).append(document)
+        if document.kind == POLICY:
+            self._policies.append(document)
         if document.id is None:
             return
         owners = self.owners[document.kind]
         owner = owners.setdefault(document.id, document)
-        if owner.stem != document.id == document.stem:
+        if document.is_named_after_id and not owner.is_named_after_id:
             owners[document.id] = document
+
+    @property
+    def layouts(self) -> frozenset[str]:
+        """The layouts that the documents show, those that could not be read by their folders.
+
+        Where nothing else shows one, several tasks that all lack metrics do.
+        """
+        known = {*self.shown, *self.unread_layouts}
+        if not known and len(self.owners[TASK]) > 1:
+            return frozenset({POLICIES})
+        return frozenset(known)
+
+    def schema(self, document: Document) -> str:
+        """Return the schema of a document, one of `SCHEMAS` of the documents.
+
+        A task without metrics is one of the specification, which requires them, except where other
+        documents show the layout with policies.
+        """
+        later = POLICIES in self.layouts
+        if document.kind == TASK:
+            return TASK_DEFINITION if later and "metrics" not in document.value else TASK
+        if document.kind == METRIC:
+            return METRIC_DEFINITION if later else METRIC
+        return document.kind
 
     def owner(self, document: Document) -> Document:
         """Return the document that owns the id of another, usually itself."""
@@ -81,16 +148,21 @@ class Folder:
 
     def knows(self, kind: str, name: str) -> bool:
         """Return whether an id belongs to a document, or may belong to one that was not read."""
-        return name in self.owners[kind] or name in self.unread[kind]
+        return kind in self.left_out or name in self.owners[kind] or name in self.unread[kind]
 
     def lists(self, task: str, metric: str) -> bool:
-        """Return whether a task lists a metric; an unknown task may list it."""
+        """Return whether a task lists a metric; one that is unknown or lists none may have it."""
         document = self.owners[TASK].get(task)
-        if document is None:
+        if document is None or "metrics" not in document.value:
             return True
         if task not in self._listed:
             self._listed[task] = frozenset(texts_in(document.value, "metrics"))
         return metric in self._listed[task]
+
+    def is_percentage(self, metric: str) -> bool:
+        """Return whether the values of a metric are declared as percentages."""
+        document = self.owners[METRIC].get(metric)
+        return document is not None and document.value.get("type") == "percentage"
 
     def direction(self, metric: str) -> str | None:
         """Return a metric's direction, or None if it is unknown."""
@@ -98,14 +170,30 @@ class Folder:
         declared = None if document is None else document.value.get("direction")
         return declared if declared in (HIGHER_IS_BETTER, LOWER_IS_BETTER) else None
 
-    def ranges(self, task: str, metric: str) -> list[Range]:
-        """Return the ranges that apply to the values of a metric on a task."""
-        document = self.owners[THRESHOLD].get(task)
-        if document is None:
-            return []
+    def ranges(self, task: str, metric: str) -> list[Ranges]:
+        """Return the ranges of a metric on a task: those of its thresholds, and of each policy."""
         if (task, metric) not in self._ranges:
-            self._ranges[task, metric] = ranges_of(document, metric)
+            document = self.owners[THRESHOLD].get(task)
+            sources = [*([] if document is None else [document]), *self._policies]
+            found = (
+                Ranges(source.id if source.kind == POLICY else None, ranges_of(table, metric))
+                for source in sources
+                for table in tables_of(source)
+                if table.task == task
+            )
+            self._ranges[task, metric] = [one for one in found if one.ranges]
         return self._ranges[task, metric]
+
+    def ranges_in(self, document: Document) -> list[TableRanges]:
+        """Return the ranges of each metric in a document, which several rules ask for in turn."""
+        if self._last is None or self._last[0] is not document:
+            found = [
+                TableRanges(table, metric, ranges_of(table, metric))
+                for table in tables_of(document)
+                for metric in table.metrics
+            ]
+            self._last = document, found
+        return self._last[1]
 
 
 class Subject(NamedTuple):
@@ -137,27 +225,62 @@ class Range(NamedTuple):
         return self.low <= value < self.high
 
 
-def ranges_of(document: Document, metric: str) -> list[Range]:
+class Ranges(NamedTuple):
+    """The ranges of a metric on a task, and the id of the policy that they are part of, if any."""
+
+    policy: str | None
+    ranges: list[Range]
+
+
+class Table(NamedTuple):
+    """The ranges of the metrics of one task as a document has them.
+
+    `path` leads to them. `task` is None if the document has none.
+    """
+
+    path: tuple[str, ...]
+    task: str | None
+    metrics: Mapping[str, Any]
+
+
+class TableRanges(NamedTuple):
+    """The valid ranges of one metric in a table, in the order of their values."""
+
+    table: Table
+    metric: str
+    ranges: list[Range]
+
+
+def tables_of(document: Document) -> Iterator[Table]:
+    """Yield the ranges in a threshold document or a policy, task by task."""
+    if document.kind not in (THRESHOLD, POLICY):
+        return
+    thresholds = document.value.get("thresholds")
+    if not isinstance(thresholds, dict):
+        return
+    if document.kind == THRESHOLD:
+        yield Table(("thresholds",), document.id, thresholds)
+    if document.kind == POLICY:
+        for task, metrics in thresholds.items():
+            if isinstance(metrics, dict):
+                yield Table(("thresholds", task), task, metrics)
+
+
+def ranges_of(table: Table, metric: str) -> list[Range]:
     """Return the valid ranges of a metric, in the order of their values."""
-    thresholds = document.value.get("thresholds")
-    items = thresholds.get(metric) if isinstance(thresholds, dict) else None
-    found = (_range(index, item) for index, item in enumerate(listed(items)))
-    return sorted((one for one in found if one), key=lambda one: (one.low, one.high, one.number))
+    items = enumerate(listed(table.metrics.get(metric)))
+    found = [one for index, item in items if (one := _range(index, item)) is not None]
+    found.sort(key=lambda one: (one.low, one.high, one.number))
+    return found
 
 
-def raw_ranges(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every range that is an object, with its pointer."""
-    thresholds = document.value.get("thresholds")
-    for metric, items in (thresholds if isinstance(thresholds, dict) else {}).items():
-        for index, item in enumerate(listed(items)):
-            if isinstance(item, dict):
-                yield pointer(("thresholds", metric, index)), item
-
-
-def metrics_with_ranges(document: Document) -> list[str]:
-    """Return the ids of the metrics that a threshold document has ranges for."""
-    thresholds = document.value.get("thresholds")
-    return list(thresholds) if isinstance(thresholds, dict) else []
+def raw_ranges(document: Document) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield every range that is an object, with the path to it."""
+    for table in tables_of(document):
+        for metric, items in table.metrics.items():
+            for index, item in enumerate(listed(items)):
+                if isinstance(item, dict):
+                    yield (*table.path, metric, index), item
 
 
 def is_legacy(item: Mapping[str, Any]) -> bool:
@@ -189,10 +312,9 @@ def _range(index: int, item: Any) -> Range | None:
     """Return a range with valid limits that is not empty, or None."""
     if not isinstance(item, dict):
         return None
-    bounds = [number_in(item[name]) for name in ("min", "max") if name in item]
-    if not bounds or None in bounds:
-        return None
     low, high = number_in(item.get("min")), number_in(item.get("max"))
+    if low is high is None or (low is None and "min" in item) or (high is None and "max" in item):
+        return None
     low = -math.inf if low is None else low
     high = math.inf if high is None else high
     impact = text_in(item, LEGACY_IMPACT if is_legacy(item) else "impact")

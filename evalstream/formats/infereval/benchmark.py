@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import Any, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import reason_of
+from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.documents import BENCHMARK, VERSION, kind_by_members
 from evalstream.formats.infereval.files import NOT_OURS, Document
-from evalstream.formats.infereval.rules.benchmark import OF_BENCHMARKS
+from evalstream.formats.infereval.rules.benchmark import OF_BENCHMARK_ITEMS, OF_BENCHMARKS
 from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
-from evalstream.formats.infereval.views import Benchmark
+from evalstream.formats.infereval.sound_items import is_plain
+from evalstream.formats.infereval.views import Benchmark, BenchmarkItem
 from evalstream.io.names import printable
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
+from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES005
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ObjectReading, read_whole
 
@@ -43,12 +47,17 @@ def read_benchmark(documents: DocumentCheck, path: str) -> ReadBenchmark:
     name = printable(path)
     try:
         with closing(Document(path, documents.watch, MOST_JSON_BYTES)) as document:
-            text = document.whole()
+            compact = compact_benchmark(document.pieces(), documents.options)
+            text = b"" if compact is not None else document.whole()
     except (OSError, CannotCheck) as error:
         rule = ES002 if isinstance(error, BrokenCompression) else ES001
         documents.note(rule.violation(f"cannot be read: {reason_of(error)}"), name)
         documents.cannot(f"{name} cannot be read: {reason_of(error)}")
         return ReadBenchmark(None)
+    if compact is not None:
+        documents.size += compact.size
+        documents.note_all(_violations(compact), name)
+        return ReadBenchmark(compact, has_hash=True)
     documents.size += len(text)
     return read_text(documents, text, name)
 
@@ -87,10 +96,18 @@ def version_of(document: Any) -> str:
     return declared if isinstance(declared, str) else VERSION
 
 
-def _violations(benchmark: Benchmark) -> list[Violation]:
-    return [
-        violation
-        for rule in OF_BENCHMARKS
-        if rule.record is not None
-        for violation in rule.record(benchmark)
-    ]
+def _violations(benchmark: Benchmark) -> Iterator[Violation]:
+    """Yield what rules find in a benchmark as a whole, then in each of its items."""
+    for check in _checks(OF_BENCHMARKS):
+        yield from check(benchmark)
+    checks = _checks(OF_BENCHMARK_ITEMS)
+    for index, value in benchmark.items:
+        if benchmark.matches_schema and is_plain(value, benchmark):
+            continue
+        item = BenchmarkItem(index, value, benchmark)
+        for check in checks:
+            yield from check(item)
+
+
+def _checks(rules: Iterable[Rule]) -> list[Callable[[Any], Iterable[Violation]]]:
+    return [rule.record for rule in rules if rule.record is not None]

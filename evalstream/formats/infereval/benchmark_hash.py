@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 PREFIX: Final = "sha256:"
@@ -33,12 +33,14 @@ def framework(version: Any) -> tuple[int, int, int] | None:
     return major, minor, patch
 
 
-def hashes_of(benchmark: Mapping[str, Any], version: Any) -> tuple[str, str]:
+def hashes_of(
+    benchmark: Mapping[str, Any], version: Any, items: Iterable[Mapping[str, Any]] | None = None
+) -> tuple[str, str]:
     """Return the benchmark_hash that a framework_version writes, and that of the other form.
 
     The digest is SHA-256 of compact JSON in ASCII with sorted keys and without nulls, as the
     package's canonical_benchmark_hash computes it. The benchmark must match its schema, except that
-    references may be strings.
+    references may be strings. With `items` these are its items, one at a time.
     """
     newer = normalised(benchmark)
     older = {
@@ -48,14 +50,15 @@ def hashes_of(benchmark: Mapping[str, Any], version: Any) -> tuple[str, str]:
     }
     written = framework(version)
     is_older = written is not None and written < FIRST_WITH_EMPTIES
-    digest = _digest(newer)
     # The forms are usually one, and a benchmark may be large.
-    other = digest if len(older) == len(newer) else _digest(older)
+    forms = [newer] if len(older) == len(newer) else [newer, older]
+    digests = _digests(forms, benchmark["items"] if items is None else items)
+    digest, other = digests[0], digests[-1]
     return (other, digest) if is_older else (digest, other)
 
 
 def normalised(benchmark: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a benchmark with its defaults filled in, sets sorted and nulls left out."""
+    """Return a benchmark without its items: defaults filled in, sets sorted, nulls left out."""
     normal = _filled(benchmark, {"schema_version": "1.0", "references": [], **_EMPTY_DESIGN})
     normal["bearers"] = {
         name: _filled(bearer, {"paraphrases": [], "references": []})
@@ -66,11 +69,30 @@ def normalised(benchmark: Mapping[str, Any]) -> dict[str, Any]:
     normal["context_builders"] = {
         name: _builder(builders.get(name, {"joiner": joiner})) for name, joiner in _JOINERS.items()
     }
-    normal["items"] = [_item(item) for item in benchmark["items"]]
+    normal.pop("items", None)
     for name, change in _PARTS.items():
         if name in normal:
             normal[name] = change(normal[name])
     return _with_references(normal)
+
+
+def normal_item(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an item of a benchmark in the same form."""
+    normal = _filled(item, {"tags": [], "references": [], "factor_levels": {}})
+    for name in ("premises", "conclusions"):
+        normal[name] = ids(item[name])
+    if "rsr_target" in normal:
+        normal["rsr_target"] = {name: ids(given) for name, given in item["rsr_target"].items()}
+    if "construction_metadata" in normal:
+        metadata = _filled(normal["construction_metadata"], {"authored_blind_to_models": []})
+        if isinstance(metadata.get("authored_on"), str):
+            # A date may be written as midnight of that date.
+            metadata["authored_on"] = metadata["authored_on"][:10]
+        normal["construction_metadata"] = metadata
+    if "monotonicity_step" in normal:
+        step = _filled(normal["monotonicity_step"], {"expected": "non_decreasing"})
+        normal["monotonicity_step"] = {**step, "tier_index": int(step["tier_index"])}
+    return normal
 
 
 def references(given: Any) -> list[Any]:
@@ -86,9 +108,29 @@ def ids(given: Any) -> list[str]:
     return sorted({str(one) for one in given}) if isinstance(given, list) else []
 
 
-def _digest(normal: Mapping[str, Any]) -> str:
-    text = json.dumps(normal, sort_keys=True, separators=(",", ":"))
-    return PREFIX + hashlib.sha256(text.encode()).hexdigest()
+def _digests(forms: Sequence[Mapping[str, Any]], items: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the digests of some forms of a benchmark, whose items are encoded one at a time."""
+    ends = [_around_items(form) for form in forms]
+    hashers = [hashlib.sha256(before) for before, _ in ends]
+    for index, item in enumerate(items):
+        text = (b"," if index else b"") + _encoded(normal_item(item))
+        for one in hashers:
+            one.update(text)
+    for one, (_, after) in zip(hashers, ends, strict=True):
+        one.update(after)
+    return [PREFIX + one.hexdigest() for one in hashers]
+
+
+def _around_items(form: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """Return what is written before and after the items: members are sorted by name."""
+    # The form always has analysts, bearers and context_builders before and other members after.
+    before = _encoded({key: value for key, value in form.items() if key < "items"})
+    after = _encoded({key: value for key, value in form.items() if key > "items"})
+    return before[:-1] + b',"items":[', b"]," + after[1:]
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 def _present(members: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,24 +152,6 @@ def _builder(builder: Mapping[str, Any]) -> dict[str, Any]:
         return {"kind": "plugin", **builder}
     # A builder without a joiner has " and ", also for conclusions.
     return {"kind": "template", "template": "{expressions}", "joiner": " and ", **builder}
-
-
-def _item(item: Mapping[str, Any]) -> dict[str, Any]:
-    normal = _filled(item, {"tags": [], "references": [], "factor_levels": {}})
-    for name in ("premises", "conclusions"):
-        normal[name] = ids(item[name])
-    if "rsr_target" in normal:
-        normal["rsr_target"] = {name: ids(given) for name, given in item["rsr_target"].items()}
-    if "construction_metadata" in normal:
-        metadata = _filled(normal["construction_metadata"], {"authored_blind_to_models": []})
-        if isinstance(metadata.get("authored_on"), str):
-            # A date may be written as midnight of that date.
-            metadata["authored_on"] = metadata["authored_on"][:10]
-        normal["construction_metadata"] = metadata
-    if "monotonicity_step" in normal:
-        step = _filled(normal["monotonicity_step"], {"expected": "non_decreasing"})
-        normal["monotonicity_step"] = {**step, "tier_index": int(step["tier_index"])}
-    return normal
 
 
 def _constraints(constraints: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import chain
 from typing import Any, Final
@@ -20,13 +21,14 @@ from evalstream.formats.infereval.files import NOT_OURS, Document
 from evalstream.formats.infereval.items import ItemPass
 from evalstream.formats.infereval.rules.copies import missing_items
 from evalstream.formats.infereval.rules.evaluation import OF_EVALUATIONS
+from evalstream.formats.infereval.rules.samples import INF308
 from evalstream.formats.infereval.rules.structure import INF101
 from evalstream.formats.infereval.schema import evaluation_validator, schema_violations
 from evalstream.formats.infereval.text import read_envelope
 from evalstream.formats.infereval.views import Evaluation
 from evalstream.io.progress import Progress
 from evalstream.model.errors import BrokenCompression, CannotCheck
-from evalstream.model.report import RunSummary
+from evalstream.model.report import Checked, RunSummary
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import counted
 from evalstream.parsing.limits import refuse_many_values
@@ -59,7 +61,7 @@ class EvaluationCheck:
         if self._run.aggregate is not None:
             self._read = read_benchmark(self._documents, self._run.aggregate)
         try:
-            with closing(Document(self._run.rows or "", self._documents.watch)) as document:
+            with closing(self._document()) as document:
                 self._check(document)
                 self._compare_reads(document)
         except BrokenCompression as error:
@@ -73,6 +75,12 @@ class EvaluationCheck:
         finally:
             self._progress.end()
         return self._closed()
+
+    def _document(self) -> Document:
+        """Open the evaluation, or what it will be when it is sealed."""
+        sealing = self._options.sealing
+        text = None if sealing is None else sealing.text
+        return Document(self._run.rows or "", self._documents.watch, text=text)
 
     @property
     def _rows(self) -> int:
@@ -107,7 +115,8 @@ class EvaluationCheck:
         """Return the part outside the items, or None if it cannot be read."""
         if not envelope.is_whole:
             most = self._options.max_line_bytes
-            self._fail(ES003, f"the part outside the items is longer than {most:,} bytes")
+            limit = f"{most:,} bytes (--max-line-bytes)"
+            self._fail(ES003, f"the part outside the items is longer than {limit}")
             return None
         refuse_many_values(envelope.text)
         text = read_envelope(envelope, self._options.max_depth)
@@ -137,7 +146,8 @@ class EvaluationCheck:
         """Return the evaluation with its benchmark and the recomputed hash of the benchmark."""
         benchmark, hashes = self._read.benchmark, None
         if benchmark is not None and self._read.has_hash:
-            hashes = hashes_of(benchmark.document, found.get("framework_version"))
+            items = (item for _, item in benchmark.items)
+            hashes = hashes_of(benchmark.document, found.get("framework_version"), items)
         elif benchmark is not None:
             self._documents.cannot("the benchmark is malformed, so its hash could not be taken")
         lacking = "the benchmark could not be read" if self._run.aggregate else self._run.missing
@@ -173,6 +183,20 @@ class EvaluationCheck:
         if missing:
             self._documents.note(missing_items(missing))
 
+    def _compared(self, evaluation: Evaluation) -> Iterator[Checked]:
+        """Say how many verdicts were compared with the responses that they are of."""
+        items = self._items
+        if items is None or not items.samples:
+            return
+        collector = self._documents.collector
+        if evaluation.reading is None or INF308.code not in collector.context.enabled:
+            yield Checked("no verdict compared with its response", None)
+            return
+        of = f"{items.answered:,} of {counted(items.samples, 'verdict')}"
+        differ = any(code == INF308.code for code, _ in collector.counts)
+        is_ok = None if items.answered < items.samples else True
+        yield Checked(f"{of} compared with the response", False if differ else is_ok)
+
     def _compare_reads(self, document: Document) -> None:
         difference = document.difference()
         if difference is not None:
@@ -191,6 +215,7 @@ class EvaluationCheck:
         summary = documents.closed(rows=self._rows, version=version)
         if evaluation is None:
             return summary
+        summary.checked = tuple(self._compared(evaluation))
         if evaluation.hashes is not None:
             declared = evaluation.document.get("benchmark_hash")
             summary.algorithm, summary.covers = "sha256", "benchmark"

@@ -35,13 +35,20 @@ class Document:
     """A document whose bytes can be read repeatedly.
 
     Bytes of standard input or a pipe are kept on disk meanwhile. The state of a local file goes to
-    `watch`. At most `most` bytes are kept on disk or read from a device, which may be endless.
-    Raises OSError if the document cannot be opened, and TooLarge.
+    `watch`. At most `most` bytes are kept on disk or read from a device, which may be endless. A
+    `text` is read in place of the file. Raises OSError if the document cannot be opened, and
+    TooLarge.
     """
 
-    def __init__(self, path: str, watch: Watch | None = None, most: int | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        watch: Watch | None = None,
+        most: int | None = None,
+        text: bytes | None = None,
+    ) -> None:
         self._reads: set[bytes] = set()
-        self._path = path
+        self._path, self._text = path, text
         self._kept: IO[bytes] | None = None
         self._opened: os.stat_result | None = None
         if "\0" in path:
@@ -61,6 +68,9 @@ class Document:
 
     def pieces(self) -> Iterator[bytes]:
         """Iterate over the decompressed bytes. Raises OSError and CannotCheck."""
+        if self._text is not None:
+            yield self._text
+            return
         reader, digest = self._reader(), xxh3_128()
         try:
             start = b""

@@ -14,6 +14,7 @@ from evalstream.model.comparison import Answered
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
+from evalstream.model.sealed_text import SealedText
 from evalstream.parsing.json import canonical, member
 from evalstream.parsing.peek import OBJECT
 from evalstream.rules.base import Rule
@@ -35,6 +36,7 @@ class InferevalFormat(PairedFormat):
     versions: Mapping[str, Sequence[str]] = {documents.VERSION: (BENCHMARK, EVALUATION)}
     places: ClassVar[Mapping[str, Place]] = {EVALUATION: "rows", BENCHMARK: "aggregate"}
     options = frozenset()
+    seals_itself = True
     event_members = frozenset({"event"})
 
     def rules(self) -> Iterable[Rule]:
@@ -78,6 +80,11 @@ class InferevalFormat(PairedFormat):
         from evalstream.formats.infereval.checker import check
 
         return check(run, options, show, progress)
+
+    def sealed(self, run: Run, options: Options, /) -> SealedText:
+        from evalstream.formats.infereval.sealing import sealed_evaluation
+
+        return sealed_evaluation(run, options)
 
     def answers(
         self, run: Run, options: Options, places: Iterable[tuple[int, int]], /

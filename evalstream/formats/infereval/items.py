@@ -12,10 +12,11 @@ from evalstream.formats.infereval.documents import ITEMS
 from evalstream.formats.infereval.rules.analysts import INF201, INF202
 from evalstream.formats.infereval.rules.evaluation import OF_ITEMS
 from evalstream.formats.infereval.rules.ids import INF208
+from evalstream.formats.infereval.rules.samples import answered
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.text import Text, read_item
-from evalstream.formats.infereval.views import Evaluation, Item
+from evalstream.formats.infereval.views import Evaluation, Item, objects
 from evalstream.model.finding import Violation
 from evalstream.model.text import counted
 from evalstream.parsing.array_splitter import ArrayError, Element
@@ -39,12 +40,14 @@ Placed = tuple[int, Violation]
 class ItemPass:
     """Checks items as they come, and notes their violations at once.
 
-    `count` is the number of items so far, `found` the indices of the benchmark's items among them.
+    `count` is the number of items so far, `found` the ids of the benchmark's items among them;
+    `samples` is the number of samples, and of `answered` ones the verdict stands beside a response.
     """
 
     def __init__(self, documents: DocumentCheck, evaluation: Evaluation) -> None:
         self.count = 0
         self.found: set[str] = set()
+        self.samples = self.answered = 0
         options = documents.options
         self._documents, self._evaluation = documents, evaluation
         self._depth = options.max_depth
@@ -57,6 +60,9 @@ class ItemPass:
 
     def take(self, element: Element) -> None:
         """Check one item, which is complete."""
+        if self._is_accepted(element):
+            self.count += 1
+            return
         text = self._read(element)
         violations = [(line or element.line, violation) for violation, line in text.violations]
         if text.readable:
@@ -105,15 +111,35 @@ class ItemPass:
 
         return ItemSamples(samples, request, self._evaluation)
 
+    def _is_accepted(self, element: Element) -> bool:
+        """Accept an item in which certainly nothing is found; the id of no other is remembered."""
+        value = self._fast(element) if self._samples is None and self.count else None
+        if value is None or not fits(self._schema, value) or not is_sound(value, self._evaluation):
+            return False
+        name = value["id"]
+        digest = _digest(name)
+        if digest in self._seen:
+            return False
+        self._seen[digest] = self.count
+        self.found.add(name)
+        self.samples += len(value["samples"])
+        self.answered += len(value["samples"])
+        return True
+
+    def _fast(self, element: Element) -> Any:
+        """Return the value of an item without any defect of JSON, else None."""
+        if self._is_shallow or not element.whole:
+            return None
+        try:
+            value = fast(element.text)
+        except ValueError:
+            return None
+        return value if self._finite(value) else None
+
     def _read(self, element: Element) -> Text:
-        if not self._is_shallow and element.whole:
-            try:
-                value = fast(element.text)
-            except ValueError:
-                pass
-            else:
-                if self._finite(value):
-                    return Text(value, readable=True, violations=[])
+        value = self._fast(element)
+        if value is not None:
+            return Text(value, readable=True, violations=[])
         return read_item(element.text, element.offset, element.line, self._depth)
 
     def _violations(self, value: Any) -> Iterator[Violation]:
@@ -125,6 +151,8 @@ class ItemPass:
         verdicts = value.get("analyst_verdicts")
         if self._verdicts is None and isinstance(verdicts, list):
             self._verdicts = len(verdicts)
+        self.samples += sum(1 for _ in objects(value.get("samples")))
+        self.answered += sum(1 for _ in answered(value))
         if not is_valid or not is_sound(value, self._evaluation):
             item = Item(self.count, value, self._evaluation, self._verdicts)
             for check in _CHECKS:
@@ -136,7 +164,7 @@ class ItemPass:
         name, benchmark = value.get("id"), self._evaluation.benchmark
         if not isinstance(name, str):
             return
-        digest = blake2b(name.encode(errors="replace"), digest_size=ID_DIGEST_BYTES).digest()
+        digest = _digest(name)
         first = self._seen.setdefault(digest, self.count)
         if first != self.count:
             message = f"the same id as item {first:,}"
@@ -147,6 +175,10 @@ class ItemPass:
     def _show(self, violation: Violation, line: int) -> None:
         """Pass a finding on: items come in order, so all earlier findings are already out."""
         self._documents.collector.note(violation, self._documents.name, line)
+
+
+def _digest(name: str) -> bytes:
+    return blake2b(name.encode(errors="replace"), digest_size=ID_DIGEST_BYTES).digest()
 
 
 def _order(placed: Placed) -> tuple[int, str, str]:

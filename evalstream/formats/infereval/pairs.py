@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from evalstream.engine.row_pass import reason_of
-from evalstream.formats.infereval.benchmark_hash import hashes_of
+from evalstream.formats.infereval.benchmark_hashes import benchmark_hashes
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, kind_by_signs
-from evalstream.formats.infereval.files import outline, seen_in, whole_document
-from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
+from evalstream.formats.infereval.files import outline, seen_in
+from evalstream.io.file_names import is_json_name
 from evalstream.io.names import printable
+from evalstream.io.remote import is_remote
 from evalstream.io.spill_table import SpillTable, restored, stored
 from evalstream.model.errors import CannotCheck
-from evalstream.model.run import NoInput, Run
+from evalstream.model.options import Options
+from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.json import canonical, text_or_none
+
+MOST_BESIDE: Final = 500
+"""The number of documents beside a named evaluation among which its benchmark is searched."""
 
 NAMED: Final = 5
 """The number of benchmarks with the same id that a message lists."""
@@ -82,27 +88,41 @@ class _Documents:
     def pair(self, *, named: bool) -> None:
         """Find the benchmark of each evaluation by its id, and among several by benchmark_hash."""
         for number, id_, declared in self._each("id, declared", EVALUATION):
-            candidates = self._benchmarks(id_)
-            if len(candidates) > 1:
-                several = candidates
-                candidates = [one for one in several if _is_declared(one, declared)][:1] or several
-            if len(candidates) == 1:
-                self._join(number, candidates[0])
-            elif candidates:
-                names = ", ".join(map(printable, candidates[:NAMED]))
-                reason = f"several benchmarks have its benchmark_id, but none has its hash: {names}"
-                self._kept.change(
-                    "UPDATE document SET missing = ? WHERE number = ?", [(reason, number)]
-                )
+            self._choose(number, declared, self._benchmarks(id_))
         if named:
             self._join_last()
+            for number, path, id_, declared in self._left():
+                self._choose(number, declared, list(benchmarks_beside(path, id_)))
+
+    def _choose(self, number: int, declared: str | None, candidates: list[str]) -> None:
+        """Join an evaluation with the only candidate, or the one that has the declared hash."""
+        if len(candidates) > 1:
+            several = candidates
+            candidates = [one for one in several if _is_declared(one, declared)][:1] or several
+        if len(candidates) == 1:
+            self._join(number, candidates[0])
+        elif candidates:
+            names = ", ".join(map(printable, candidates[:NAMED]))
+            reason = f"several benchmarks have its benchmark_id, but none has its hash: {names}"
+            self._kept.change(
+                "UPDATE document SET missing = ? WHERE number = ?", [(reason, number)]
+            )
+
+    def _left(self) -> list[tuple[int, str, bytes, str | None]]:
+        """Return the evaluations with an id that have no benchmark, if none was named."""
+        found = self._kept.rows(
+            "SELECT number, path, id, declared FROM document WHERE kind = ? AND id IS NOT NULL "
+            "AND benchmark IS NULL AND missing IS NULL",
+            EVALUATION,
+        )
+        return [(number, restored(path), id_, declared) for number, path, id_, declared in found]
 
     def runs(self, *, named: bool) -> Iterator[Run | NoInput]:
         """Iterate over the runs in the order of the documents."""
         where = "that was named" if named else "in the searched folder"
         none = f"no benchmark {where} has its benchmark_id"
         if named and not self._kept.rows("SELECT 1 FROM document WHERE kind = ?", BENCHMARK):
-            none = ""
+            none = ""  # the check says that there was none to compare it with
         columns = "path, kind, benchmark, missing, used, reason, readable"
         for _, path, kind, benchmark, missing, used, reason, readable in self._each(columns):
             name = restored(path)
@@ -148,11 +168,40 @@ class _Documents:
             self._join(left[0][0], restored(unused[0][0]))
 
 
+def benchmarks_beside(evaluation: str, id_: bytes) -> Iterator[str]:
+    """Iterate over the benchmarks with an id, as JSON, in the folder of an evaluation.
+
+    No other folder is looked into, and of a folder with very many documents only the first ones.
+    """
+    if evaluation == STDIN or is_remote(evaluation):
+        return
+    folder = os.path.dirname(evaluation)
+    with suppress(OSError):
+        names = sorted(filter(is_json_name, os.listdir(folder or os.curdir)))
+        for name in names[:MOST_BESIDE]:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path) and not _is_same(path, evaluation) and _has_id(path, id_):
+                yield path
+
+
+def _is_same(one: str, other: str) -> bool:
+    with suppress(OSError):
+        return os.path.samefile(one, other)
+    return False
+
+
+def _has_id(path: str, id_: bytes) -> bool:
+    """Tell whether a file is a benchmark with an id; another file is not read to its end."""
+    with suppress(OSError, CannotCheck):
+        if kind_by_signs(seen_in(path).keys) != BENCHMARK:
+            return False
+        found = looked_at(path, BENCHMARK)
+        return isinstance(found, _Found) and found.id is not None and canonical(found.id) == id_
+    return False
+
+
 def _is_declared(benchmark: str, declared: str | None) -> bool:
-    document = whole_document(benchmark)
-    if not is_valid(schema_violations(benchmark_validator("auto"), document)):
-        return False
-    return declared in hashes_of(document, None)
+    return declared in benchmark_hashes(benchmark, None, Options())
 
 
 def looked_at(path: str, kind: str) -> _Found | NoInput:
@@ -163,7 +212,7 @@ def looked_at(path: str, kind: str) -> _Found | NoInput:
             members = seen_in(path).keys.union(outline(path, "benchmark_id"))
             kind = kind_by_signs(members) or ""
         if kind == BENCHMARK:
-            return _Found(path, kind, whole_document(path).get("id"))
+            return _Found(path, kind, outline(path, "id").get("id"))
         if kind == EVALUATION:
             found = outline(path, "benchmark_hash")
             return _Found(path, kind, found.get("benchmark_id"), found.get("benchmark_hash"))

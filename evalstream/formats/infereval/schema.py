@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, VERSION
 from evalstream.formats.infereval.rules.design import INF207
@@ -18,15 +18,23 @@ from evalstream.parsing.schema_files import builtin_schema, builtin_validator
 from evalstream.rules.schema import explain
 from evalstream.rules.syntax import ES113
 
-_ITEM: Final = "EvaluationItem"
-
 
 @lru_cache(maxsize=8)
 def item_validator(engine: str) -> Validator:
     """Return the compiled part of the evaluation schema that checks one item."""
-    schema = builtin_schema(f"{NAME}/{VERSION}/{EVALUATION}")
+    return _part(EVALUATION, "EvaluationItem", engine)
+
+
+@lru_cache(maxsize=8)
+def benchmark_item_validator(engine: str) -> Validator:
+    """Return the compiled part of the benchmark schema that checks one item."""
+    return _part(BENCHMARK, "BenchmarkItem", engine)
+
+
+def _part(kind: str, name: str, engine: str) -> Validator:
+    schema = builtin_schema(f"{NAME}/{VERSION}/{kind}")
     kept = {key: schema[key] for key in ("$schema", "$defs")}
-    return compile_schema({**kept, "$ref": f"#/$defs/{_ITEM}"}, engine)
+    return compile_schema({**kept, "$ref": f"#/$defs/{name}"}, engine)
 
 
 def benchmark_validator(engine: str) -> Validator:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from evalstream.formats.infereval.responses import Reading
 from evalstream.formats.infereval.rules.copies import has_same_fields
 from evalstream.formats.infereval.rules.samples import OK
-from evalstream.formats.infereval.views import Evaluation
+from evalstream.formats.infereval.views import Benchmark, Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, vote
+
+_RARE: Final = frozenset(
+    {"construction_metadata", "factor_levels", "monotonicity_step", "rsr_target", "target"}
+)
+"""Members whose rules are not decided here."""
 
 
 def is_sound(item: Mapping[str, Any], evaluation: Evaluation) -> bool:
@@ -24,8 +30,12 @@ def is_sound(item: Mapping[str, Any], evaluation: Evaluation) -> bool:
     original = benchmark.by_id.get(name) if isinstance(name, str) else None
     if original is None or len(samples) != number or not has_same_fields(item, original):
         return False
-    if not all(_is_sound_sample(sample, index) for index, sample in enumerate(samples)):
-        return False
+    read = evaluation.reading
+    for index, sample in enumerate(samples):
+        if not _is_sound_sample(sample, index):
+            return False
+        if read is not None and not _says_its_verdict(sample, read):
+            return False
     outcome = vote([sample["parsed_verdict"] for sample in samples], tie_break)
     claimed = item.get("majority_vote")
     return (
@@ -33,6 +43,26 @@ def is_sound(item: Mapping[str, Any], evaluation: Evaluation) -> bool:
         and all(claimed.get(name, 0) == outcome.counts[name] for name in VERDICTS)
         and claimed.get("verdict") == item.get("model_verdict") == outcome.verdict
         and claimed.get("tie_broken", False) is outcome.tie_broken
+    )
+
+
+def is_plain(item: Mapping[str, Any], benchmark: Benchmark) -> bool:
+    """Tell whether certainly no rule finds anything in an item of a benchmark.
+
+    The benchmark must match its schema.
+    """
+    bearers, analysts = benchmark.bearers, benchmark.panel_size
+    if bearers is None or not _RARE.isdisjoint(item):
+        return False
+    premises, conclusions = item["premises"], item["conclusions"]
+    rationales = item.get("analyst_rationales")
+    return (
+        bool(premises or conclusions)
+        and bearers.issuperset(premises)
+        and bearers.issuperset(conclusions)
+        and set(premises).isdisjoint(conclusions)
+        and len(item["analyst_verdicts"]) == analysts
+        and (rationales is None or len(rationales) == analysts)
     )
 
 
@@ -44,6 +74,11 @@ def _is_sound_sample(sample: Any, index: int) -> bool:
         return False
     verdict = sample.get("parsed_verdict")
     return verdict in VERDICTS and (verdict != ABSTAIN or _is_answered(sample))
+
+
+def _says_its_verdict(sample: Mapping[str, Any], read: Reading) -> bool:
+    response = sample.get("raw_response")
+    return isinstance(response, str) and read(response) == sample["parsed_verdict"]
 
 
 def _is_answered(sample: Mapping[str, Any]) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
+from evalstream.formats.infereval.responses import Reading, reading_of
 from evalstream.formats.infereval.votes import DEFAULT_SAMPLES, DEFAULT_TIE_BREAK, FIRST, VERDICTS
 
 TIE_BREAKS: Final = (*VERDICTS, FIRST)
@@ -17,6 +18,7 @@ class Benchmark:
     """A benchmark: the document as it is, and its parts that have the expected types."""
 
     document: Mapping[str, Any]
+    matches_schema: ClassVar[bool] = False
 
     @cached_property
     def analysts(self) -> list[tuple[int, dict[str, Any]]]:
@@ -24,7 +26,7 @@ class Benchmark:
         return list(objects(self.document.get("analysts")))
 
     @cached_property
-    def items(self) -> list[tuple[int, dict[str, Any]]]:
+    def items(self) -> Collection[tuple[int, dict[str, Any]]]:
         """The items that are objects, by their index."""
         return list(objects(self.document.get("items")))
 
@@ -51,13 +53,32 @@ class Benchmark:
         return texts_by_name(self.document.get("ordinal_families"))
 
     @cached_property
-    def by_id(self) -> dict[str, dict[str, Any]]:
+    def targets(self) -> list[str]:
+        """The labels that items may aim at."""
+        return [text for _, text in texts(self.document.get("targets"))]
+
+    @property
+    def item_ids(self) -> Iterator[tuple[int, str]]:
+        """The ids of the items that have one, by index."""
+        given = ((index, item.get("id")) for index, item in self.items)
+        return ((index, one) for index, one in given if isinstance(one, str))
+
+    @cached_property
+    def by_id(self) -> Mapping[str, dict[str, Any]]:
         """The items by id; the first of several with the same id."""
         found: dict[str, dict[str, Any]] = {}
         for _, item in self.items:
             if isinstance(item.get("id"), str):
                 found.setdefault(item["id"], item)
         return found
+
+
+class BenchmarkItem(NamedTuple):
+    """One item of a benchmark, with its number from 0."""
+
+    number: int
+    value: Mapping[str, Any]
+    benchmark: Benchmark
 
 
 @dataclass(frozen=True)
@@ -88,6 +109,14 @@ class Evaluation:
         if self.config is None or not is_number(number) or number != int(number) or number < 1:
             return None
         return int(number)
+
+    @cached_property
+    def reading(self) -> Reading | None:
+        """How a verdict is read from a response, or None if the prompt is not known."""
+        if self.config is None:
+            return None
+        template = None if self.benchmark is None else self.benchmark.document.get("template_id")
+        return reading_of(self.config, template)
 
     @cached_property
     def tie_break(self) -> str | None:

@@ -14,6 +14,7 @@ from evalstream.model.comparison import Answered
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
+from evalstream.model.source_log import SourceLog, Wanted
 from evalstream.rules.base import Rule
 
 
@@ -64,6 +65,11 @@ class LmEvalFormat(PairedFormat):
         from evalstream.formats.lm_eval.compared import answers
 
         return answers(run, options, places)
+
+    def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:
+        from evalstream.formats.lm_eval.source import opened
+
+        return opened(path, options, wanted)
 
     def records(self, document: Any) -> Iterator[Any]:
         rows = document if isinstance(document, list) else [document]

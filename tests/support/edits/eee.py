@@ -11,6 +11,7 @@ from typing import Any
 from paths import EXAMPLES, PAIRS
 
 from edits.case import Case, change
+from edits.inspect_log import log_of
 from edits.recipes import rehash
 
 ALSO = re.compile(r"^\s*also (\S+)\n", re.MULTILINE)
@@ -66,6 +67,7 @@ class _Edit:
         self._beside: dict[str, str] = {}
         self._pack: Callable[[bytes], bytes] = lambda data: data
         self._options: dict[str, Any] = {}
+        self._log: dict[str, Any] | None = None
 
     def follow(self, directive: str) -> None:
         """Carry out one directive, or keep it until the pair is sealed."""
@@ -99,6 +101,10 @@ class _Edit:
             checked, beside = folder if self._beside else aggregate, None
         documents = {"row": rows, "aggregate": aggregate}
         documents |= {name: rows.parent / name for name in self._beside}
+        if self._log is not None:
+            documents["log"] = log = folder / "log.json"
+            log.write_text(json.dumps(self._log, indent=2, ensure_ascii=False) + "\n")
+            self._options["source"] = str(log)
         return Case(checked, beside, self._options, self._grows, documents)
 
     def _counts(self, line: bytes) -> bool:
@@ -173,6 +179,16 @@ class _Edit:
     def _file_missing(self) -> None:
         self._missing = True
 
+    def _source(self) -> None:
+        """Write the log of Inspect that the rows are converted from, as they are now."""
+        self._log = log_of([json.loads(line) for line in self._lines], self._document)
+
+    def _log_set(self, pointer: str, value: str) -> None:
+        change(self._log, pointer, value)
+
+    def _log_removed(self, pointer: str) -> None:
+        change(self._log, pointer, None)
+
     def _file_unchanged(self) -> None:
         """Do nothing, on purpose."""
 
@@ -241,6 +257,9 @@ class _Edit:
         (r"file empty", _file_empty),
         (r"file missing", _file_missing),
         (r"file unchanged", _file_unchanged),
+        (r"source", _source),
+        (r"log (/\S+) = (.+)", _log_set),
+        (r"log (/\S+) removed", _log_removed),
         (r"file name (\S+)", _file_named),
         (r"file grows while read", _file_grows),
         (r"folder (\S+)", _folder),

@@ -19,7 +19,7 @@ def apply(script: str, folder: Path) -> Case:
     """Copy the example into `folder` and edit it directive by directive.
 
     A directive begins with a document: `PATH /pointer = JSON`, `PATH /pointer removed`,
-    `PATH copied to PATH`, `PATH moved to PATH`, `PATH missing`.
+    `PATH copied to PATH`, `PATH moved to PATH`, `PATH missing`, `PATH written: JSON`.
     """
     root = folder / "evalguard"
     shutil.copytree(EXAMPLE, root)
@@ -65,6 +65,11 @@ def _delete(path: Path) -> None:
     path.unlink()
 
 
+def _create(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write(path, json.loads(text))
+
+
 def _opened(path: Path, place: str) -> tuple[Any, Any, Any]:
     """Return a document, and where a pointer leads in it: the object or list, and the key."""
     document = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
@@ -107,4 +112,5 @@ _DIRECTIVES: list[tuple[str, Callable[..., None]]] = [
     (r"(\S+) copied to (\S+)", _copy),
     (r"(\S+) moved to (\S+)", _move),
     (r"(\S+) missing", _delete),
+    (r"(\S+) written: (.*)", _create),
 ]

@@ -159,13 +159,16 @@ def test_documents_of_other_formats_are_found_in_a_store(store: Place) -> None:
         store._keep(f"i/{name}", (examples / "infereval" / name).read_bytes())
     store._keep("log.json", b'{"status": "success", "eval": {"task": "t", "model": "m"}}')
     runs = list(find_runs([f"{store.prefix}/"]))
-    assert [type(run).__name__ for run in runs] == ["ForeignLog", "Run"]
-    run = runs[1]
+    assert [getattr(run, "format", None) for run in runs] == ["infereval", "inspect"]
+    run = runs[0]
     assert isinstance(run, Run)
     assert (run.format, run.rows) == ("infereval", f"{store.prefix}/i/evaluation.json")
     assert run.aggregate == f"{store.prefix}/i/benchmark.json"
     (log,) = find_runs([f"{store.prefix}/log.json"])
-    assert "convert inspect" in getattr(log, "reason", "")
+    assert log == Run(f"{store.prefix}/log.json", None, format="inspect")
+    store._keep("helm.json", b'{"adapter_spec": {}, "request_states": []}')
+    (helm,) = find_runs([f"{store.prefix}/helm.json"])
+    assert "convert helm" in getattr(helm, "reason", "")
 
 
 def test_what_a_list_tells_goes_with_the_run(s3: Store) -> None:

@@ -141,7 +141,7 @@ def test_paths_are_quoted_for_the_shell() -> None:
     folder = Path("my runs; rm -rf")
     folder.mkdir()
     (folder / "it's a log.json").write_bytes(document(INSPECT))
-    (finding,) = evalstream.check(folder, jobs=1)
+    (finding,) = evalstream.check(folder, jobs=1, input_format="eee")
     command = shlex.split(finding.message.partition("with: ")[2])
     assert command[:5] == ["every_eval_ever", "convert", "inspect", "--log_path",
                            f"{folder}/it's a log.json"]  # fmt: skip
@@ -272,7 +272,7 @@ def test_nothing_of_a_stream_is_lost(flag: str) -> None:
 
 
 def test_a_log_is_copied_and_not_passed_on() -> None:
-    data = document(INSPECT)
+    data = document(RUN_SPEC)
     assert piped(data, "--tee", "copy")[0] == 3
     assert Path("copy").read_bytes() == data
 

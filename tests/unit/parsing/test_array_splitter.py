@@ -256,7 +256,12 @@ def test_a_longer_element_than_allowed_ends_the_array(more: int, size: int) -> N
     data = b"[" + b",".join([fits] * 3 + [longer, fits]) + b"]"
     found, issue, _ = split(data, size, longest=100)
     start = 1 + 3 * 101
-    assert issue == ("an element is longer than the limit", start, 1, "line-too-long")
+    assert issue == (
+        "an element is longer than the limit of --max-line-bytes",
+        start,
+        1,
+        "line-too-long",
+    )
     assert found[:-1] == [Element(fits, 1 + 101 * index, 1) for index in range(3)]
     assert found[-1] == Element(longer[:104], start, 1, whole=False)
 

@@ -18,13 +18,14 @@ from evalstream.parsing.yaml import (
     Yaml,
     explain_yaml,
     line_at,
+    marks_of,
     read_yaml,
+    spelling_at,
 )
-from evalstream.parsing.yaml_plain import read_plain
+from evalstream.parsing.yaml_plain import NotPlain, read_plain
 from evalstream.parsing.yaml_scalars import resolved, settle, spelling_of
 
 DEPTH = 50
-TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
 
 CORE = [
     ("", None),
@@ -99,16 +100,9 @@ def test_other_scalars_have_none(text: str) -> None:
     assert spelling_of(text, resolved(text)) is None
 
 
-def test_texts_stay_texts_where_texts_are_wanted() -> None:
-    seen = read("a: 1e3\nb: 0777\nc: 5\nd: 'x'\ne: 1e999\n")
-    value, troubles = settle(seen.value, seen.mark, TEXTS)
-    assert value == {"a": "1e3", "b": "0777", "c": 5, "d": "x", "e": "1e999"}
-    assert troubles == []
-
-
 def test_numbers_that_are_none_are_told_and_replaced() -> None:
     seen = read("a: 1e999\nb: [.nan, -.inf]\nc: " + "9" * 5000)
-    value, troubles = settle(seen.value, seen.mark, {})
+    value, troubles = settle(seen.value, seen.marks.mark)
     assert [(one.name, one.pointer, line) for one, line in troubles] == [
         ("non-finite-number", "/a", 1),
         ("non-finite-number", "/b/0", 2),
@@ -131,14 +125,25 @@ def test_aliases_stand_for_what_is_anchored() -> None:
 def test_lines_are_those_of_the_nodes() -> None:
     seen = read("# head\na:\n  - 1\n  - {b: 2,\n     c: 3}\n'x/y':\r\n  z\n")
     places = ["", "/a", "/a/0", "/a/1", "/a/1/c", "/x~1y", "/a/1/none", "/a/7", "/nothing"]
-    assert [line_at(seen.mark, place) for place in places] == [2, 3, 3, 4, 5, 7, 4, 3, 2]
-    assert line_at(seen.mark, None) is None
+    assert [line_at(seen.marks, place) for place in places] == [2, 3, 3, 4, 5, 7, 4, 3, 2]
+    assert line_at(seen.marks, None) is None
+
+
+def test_numbers_are_known_as_they_are_written() -> None:
+    seen = read("a: 1e3\nb: [1.10, 5]\n")
+    places = ["/a", "/b/0", "/b/1", "/b", "/c", "/a/x"]
+    assert [spelling_at(seen.marks, place) for place in places] == ["1e3", "1.10", *[None] * 4]
+
+
+def test_json_has_lines_where_it_is_yaml_too() -> None:
+    assert line_at(marks_of(b'{"a":\n 1}', DEPTH), "/a") == 2
+    assert line_at(marks_of(b'{"a": "\xff', DEPTH), "/a") is None
 
 
 def test_line_breaks_of_yaml_1_1_are_characters() -> None:
     seen = read("a: x\u2028y\u2029z\x85\nb: '\u2028'\n")
     assert seen.value == {"a": "x\u2028y\u2029z\x85", "b": "\u2028"}
-    assert line_at(seen.mark, "/b") == 2
+    assert line_at(seen.marks, "/b") == 2
 
 
 @pytest.mark.parametrize(
@@ -251,7 +256,7 @@ def test_whatever_is_read_is_read_or_refused(text: str | bytes) -> None:
     assert seen.readable or seen.issues
     assert all(issue.line is None or issue.line >= 1 for issue in seen.issues)
     if seen.readable:
-        settle(seen.value, seen.mark, TEXTS)
+        settle(seen.value, seen.marks.mark)
 
 
 LETTERS = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=6)
@@ -284,16 +289,21 @@ PIECES = [
 @settings(max_examples=1_000)
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), st.integers(0, 4))
 def test_the_fast_path_accepts_only_what_needs_no_explanation(text: str, depth: int) -> None:
-    plain, exact = read_plain(text, depth, yaml), explain_yaml(text, depth)
-    if plain is not None:
-        assert repr(Yaml(*plain, readable=True, issues=[])) == repr(exact)
+    exact = explain_yaml(text, depth)
+    try:
+        value = read_plain(text, depth, yaml)
+    except NotPlain:
+        return
+    assert (exact.readable, exact.issues) == (True, [])
+    assert repr(value) == repr(exact.value)
+    assert settle(value, exact.marks.mark) == (value, [])
 
 
 @pytest.mark.parametrize(
     "text", ["a: 1", "a:\n  - b: 'x'\n  - 2.50\n", "[1, {a: b}]", '"é"', "a:\nb: |\n  text\n"]
 )
 def test_the_fast_path_reads_ordinary_documents(text: str) -> None:
-    assert read_plain(text, DEPTH, yaml) is not None
+    assert repr(read_plain(text, DEPTH, yaml)) == repr(explain_yaml(text, DEPTH).value)
 
 
 @pytest.mark.parametrize(
@@ -312,4 +322,5 @@ def test_the_fast_path_reads_ordinary_documents(text: str) -> None:
     ],
 )
 def test_the_fast_path_leaves_everything_else(text: str) -> None:
-    assert read_plain(text, DEPTH, yaml) is None
+    with pytest.raises(NotPlain):
+        read_plain(text, DEPTH, yaml)

@@ -8,6 +8,9 @@ from typing import Final
 from evalstream.formats.evalguard import documents, views
 from evalstream.formats.evalguard.paths import leaving
 from evalstream.formats.evalguard.report import is_of_harness, results_of
+from evalstream.formats.evalguard.rules.guardrails import EVG207
+from evalstream.formats.evalguard.rules.harness_reports import described
+from evalstream.formats.evalguard.rules.layouts import EVG206, EVG208
 from evalstream.formats.evalguard.rules.references import EVG201, EVG202, EVG203, EVG204, EVG205
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
@@ -26,10 +29,10 @@ def _malformed(subject: views.Subject) -> Iterator[Violation]:
         for place, name in _names_of_others(document):
             yield from _identifier(place, name)
     if document.kind == documents.REPORT and is_of_harness(document):
-        message = "the report is raw output of lm-evaluation-harness; its values are checked"
-        yield EVG101.violation(message, pointer="", severity=Severity.INFO)
-    for place, item in views.raw_ranges(document) if document.kind == documents.THRESHOLD else ():
-        if views.is_legacy(item):
+        yield EVG101.violation(described(subject), pointer="", severity=Severity.INFO)
+    for path, item in views.raw_ranges(document):
+        if document.kind == documents.THRESHOLD and views.is_legacy(item):
+            place = pointer(path)
             message = f"{documents.LEGACY_IMPACT} in place of impact, as in early documents"
             yield EVG101.violation(
                 message,
@@ -53,11 +56,13 @@ def _names_of_others(document: views.Document) -> Iterator[tuple[str, str]]:
         for index, name in enumerate(views.listed(document.value.get("metrics"))):
             if isinstance(name, str):
                 yield pointer(("metrics", index)), name
-    if document.kind == documents.THRESHOLD:
-        if document.id is not None:
-            yield "/task", document.id
-        for name in views.metrics_with_ranges(document):
-            yield pointer(("thresholds", name)), name
+    if document.kind == documents.THRESHOLD and document.id is not None:
+        yield "/task", document.id
+    for table in views.tables_of(document):
+        if document.kind == documents.POLICY and table.task is not None:
+            yield pointer(table.path), table.task
+        for name in table.metrics:
+            yield pointer((*table.path, name)), name
 
 
 def _identifier(place: str, name: str) -> Iterator[Violation]:
@@ -69,18 +74,16 @@ def _identifier(place: str, name: str) -> Iterator[Violation]:
 
 
 def _empty_range(subject: views.Subject) -> Iterator[Violation]:
-    if subject.document.kind != documents.THRESHOLD:
-        return
-    for place, item in views.raw_ranges(subject.document):
+    for path, item in views.raw_ranges(subject.document):
         if "min" not in item and "max" not in item:
             message = "the range has neither min nor max"
-            yield EVG102.violation(message, pointer=place, keyword="anyOf")
+            yield EVG102.violation(message, pointer=pointer(path), keyword="anyOf")
             continue
         low, high = views.number_in(item.get("min")), views.number_in(item.get("max"))
         if low is not None and high is not None and low >= high:
             word = "is" if low == high else "is above"
             message = f"min {word} max, so no value is in the range"
-            yield EVG102.violation(message, pointer=place, found=item)
+            yield EVG102.violation(message, pointer=pointer(path), found=item)
 
 
 def _paths_outside(subject: views.Subject) -> Iterator[Violation]:
@@ -99,20 +102,21 @@ EVG101: Final = Rule(
     a second document, aliases that contain themselves or expand to over a million characters. Then
     every document that is not an object or does not fit the schema of its kind, and ids of tasks
     and metrics that are not made of letters, digits, underscores and hyphens. The folder (`tasks`,
-    `metrics`, `thresholds`, `reports`) determines the kind of a document; elsewhere its members
-    do. `label` in place of `impact` is accepted with a warning. Tasks of a report are accepted
+    `metrics`, `thresholds`, `reports`, `guardrails`, `policies`, `models`) determines the kind of a
+    document; elsewhere its members do. Beside policies or models, tasks need no metrics. `label` in place of `impact` is accepted with a warning. Tasks of a report are accepted
     with or without a name round each: the specification shows both forms.
 
-    Plain scalars are read as YAML 1.2 defines them: `no`, `on` and dates are strings. Where the
-    schema requires a string and reading a number would lose how it is written (`1e3`, `0777`,
-    `1.10`), the scalar stays a string; a plain `5` or `true` there is not a string.
+    Plain scalars are read as the core schema of YAML 1.2 defines them: `no`, `on`, `1_000` and
+    dates are strings; `1.10`, `1e3`, `0777`, `0o17` and `true` are not, so that an id or a name
+    needs quotes there. The raw output of lm-evaluation-harness is accepted as a report: an info
+    says so once, and its values are checked as those of other reports are.
 
     Why it matters: YAML readers differ in exactly these cases. One reader takes `no` for the name
     of a task, another takes it for false, and a tag may run code.
 
     How to fix: Correct the document at the reported line so that it is plain YAML 1.2 and fits its
-    schema. Print the schema with `evalstream schema show evalguard/v1/task` (or `metric`,
-    `threshold`, `report`). Quote values that are meant as strings, and rename `label` to `impact`.
+    schema. Print the schema with `evalstream schema show evalguard/v1/task` (or another
+    kind). Quote values that are meant as strings, and rename `label` to `impact`.
 
     Bad:
         tasks/sums.yaml:
@@ -208,4 +212,16 @@ EVG502: Final = Rule(
 )
 
 
-RULES: Final = (EVG101, EVG102, EVG201, EVG202, EVG203, EVG204, EVG205, EVG502)
+RULES: Final = (
+    EVG101,
+    EVG102,
+    EVG201,
+    EVG202,
+    EVG203,
+    EVG204,
+    EVG205,
+    EVG206,
+    EVG207,
+    EVG208,
+    EVG502,
+)

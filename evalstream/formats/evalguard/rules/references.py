@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from evalstream.formats.evalguard.documents import METRIC, TASK, THRESHOLD
-from evalstream.formats.evalguard.views import Document, Subject, listed, metrics_with_ranges
+from evalstream.formats.evalguard.documents import GUARDRAIL, METRIC, MODEL, POLICY, TASK, THRESHOLD
+from evalstream.formats.evalguard.views import Document, Subject, listed, tables_of
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
@@ -29,25 +29,39 @@ def _unknown_metric_of_task(subject: Subject) -> Iterator[Violation]:
 
 def _unknown_task(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
-    if document.kind != THRESHOLD or document.id is None:
-        return
+    tasks: list[tuple[str, str, str | None]] = []
+    if document.kind == THRESHOLD and document.id is not None:
+        tasks = [("/task", document.id, document.id)]
+    elif document.kind == POLICY:
+        thresholds = document.value.get("thresholds")
+        names = thresholds if isinstance(thresholds, dict) else ()
+        # The key is the name, so that there is no value to show.
+        tasks = [(pointer(("thresholds", name)), name, None) for name in names]
     if not folder.followed:
-        yield _not_followed(EVG202, "/task", "the task and its metrics")
-    elif not folder.knows(TASK, document.id):
-        yield EVG202.violation("no task document has this id", pointer="/task", found=document.id)
+        for place, _, _ in tasks[:1]:
+            yield _not_followed(EVG202, place, "the task and its metrics")
+        return
+    for place, name, found in tasks:
+        if not folder.knows(TASK, name):
+            which = "this id" if found is not None else f"the id {name}"
+            yield EVG202.violation(f"no task document has {which}", pointer=place, found=found)
 
 
 def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
-    if document.kind != THRESHOLD or not folder.followed:
+    if not folder.followed:
         return
-    for name in metrics_with_ranges(document):
-        place = pointer(("thresholds", name))
-        if not folder.knows(METRIC, name):
-            yield EVG203.violation(f"no metric document has the id {name}", pointer=place)
-        elif document.id is not None and not folder.lists(document.id, name):
-            message = f"the task does not list the metric {name}"
-            yield EVG203.violation(message, pointer=place, severity=Severity.WARNING)
+    for table in tables_of(document):
+        for name in table.metrics:
+            severity = None
+            if not folder.knows(METRIC, name):
+                message = f"no metric document has the id {name}"
+            elif table.task is not None and not folder.lists(table.task, name):
+                message, severity = f"the task does not list the metric {name}", Severity.WARNING
+            else:
+                continue
+            place = pointer((*table.path, name))
+            yield EVG203.violation(message, pointer=place, severity=severity)
 
 
 def _several_thresholds(subject: Subject) -> Iterator[Violation]:
@@ -58,10 +72,10 @@ def _several_thresholds(subject: Subject) -> Iterator[Violation]:
 
 def _repeated_id(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
-    if document.kind not in (TASK, METRIC) or document.id is None:
+    if document.kind not in _WITH_ID or document.id is None:
         return
     yield from _repeated(EVG205, folder.owner(document), document, "/id")
-    if document.stem is not None and document.stem != document.id:
+    if document.stem is not None and not document.is_named_after_id:
         message = "the file is not named after the id in it"
         yield EVG205.violation(
             message,
@@ -83,6 +97,8 @@ def _not_followed(rule: Rule, place: str, what: str) -> Violation:
     message = f"{what} were not looked up; name their folder with --aggregate"
     return rule.violation(message, pointer=place, severity=Severity.WARNING)
 
+
+_WITH_ID: Final = (TASK, METRIC, GUARDRAIL, POLICY, MODEL)
 
 EVG201: Final = Rule(
     "EVG201",
@@ -124,12 +140,13 @@ EVG202: Final = Rule(
     Severity.ERROR,
     "thresholds name a task that no document defines",
     """
-    What it finds: a threshold document whose task is not the id of a task. When a document is
-    checked without its folder, a warning says that this was not checked.
+    What it finds: a threshold document whose task is not the id of a task, and a policy with
+    thresholds for such a task. When a document is checked without its folder, a warning says that
+    this was not checked.
 
     Why it matters: the thresholds are never applied.
 
-    How to fix: Correct `task` in the threshold document, or add a task document that has this id.
+    How to fix: Correct the task's id in the threshold document or policy, or add a task document that has this id.
     If the document was checked alone, pass its folder with `--aggregate DIR`.
 
     Bad:
@@ -218,16 +235,17 @@ EVG205: Final = Rule(
     "EVG205",
     "repeated-id",
     Severity.ERROR,
-    "several tasks, or several metrics, have one id; a warning where a file has another name",
+    "several tasks, metrics or others of a kind have one id; a warning where a file is named otherwise",
     """
-    What it finds: each task and each metric whose id belongs to another document of its kind,
-    which is named after the id or comes first; and, as a warning, a file that is not named after
-    its id.
+    What it finds: each task, metric, guardrail, policy and model whose id belongs to another
+    document of its kind, which is named after the id or comes first; and, as a warning, a file
+    that is not named after its id. The file of a model is named after its id without the
+    namespace.
 
     Why it matters: a reference to the id means one of these documents, and it is not possible to
     see which.
 
-    How to fix: Give each task and each metric an id of its own, and name its file after the id.
+    How to fix: Give each document of a kind an id of its own, and name its file after the id.
     Delete a document that is only a copy, and correct the documents that refer to an id you
     change.
 

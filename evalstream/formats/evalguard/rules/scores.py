@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
 from evalstream.formats.evalguard import documents, report
-from evalstream.formats.evalguard.views import Range, Subject, number_in, ranges_of
+from evalstream.formats.evalguard.rules.harness_reports import is_known
+from evalstream.formats.evalguard.views import Range, Ranges, Subject, number_in
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
@@ -15,31 +17,31 @@ from evalstream.rules.base import Rule
 
 def _overlap(subject: Subject) -> Iterator[Violation]:
     """Compare each range with the earlier one that reaches furthest."""
-    for metric, ranges in _ranges(subject):
+    for table, metric, ranges in subject.folder.ranges_in(subject.document):
         furthest: Range | None = None
         for one in ranges:
             if furthest is not None and one.low < furthest.high:
                 message = f"{one.text} overlaps {furthest.text} of range {furthest.number}"
-                yield EVG301.violation(message, pointer=pointer(("thresholds", metric, one.number)))
+                yield EVG301.violation(message, pointer=pointer((*table.path, metric, one.number)))
             if furthest is None or one.high > furthest.high:
                 furthest = one
 
 
 def _gap(subject: Subject) -> Iterator[Violation]:
-    for metric, ranges in _ranges(subject):
+    for table, metric, ranges in subject.folder.ranges_in(subject.document):
         reached: Range | None = None
         for one in ranges:
             if reached is not None and one.low > reached.high:
                 gap = Range(0, reached.high, one.low, None).text
                 message = f"no range contains the values in {gap}"
-                yield EVG302.violation(message, pointer=pointer(("thresholds", metric)))
+                yield EVG302.violation(message, pointer=pointer((*table.path, metric)))
             if reached is None or one.high > reached.high:
                 reached = one
 
 
 def _direction(subject: Subject) -> Iterator[Violation]:
     """Compare each range with the next lower one; better values must not have a greater impact."""
-    for metric, ranges in _ranges(subject):
+    for table, metric, ranges in subject.folder.ranges_in(subject.document):
         direction = subject.folder.direction(metric)
         if direction is None:
             continue
@@ -55,16 +57,51 @@ def _direction(subject: Subject) -> Iterator[Violation]:
                 )
                 yield EVG303.violation(
                     message,
-                    pointer=pointer(("thresholds", metric, higher.number, "impact")),
+                    pointer=pointer((*table.path, metric, higher.number, "impact")),
                     found=higher.impact,
                 )
 
 
-def _ranges(subject: Subject) -> Iterator[tuple[str, list[Range]]]:
-    document = subject.document
-    thresholds = document.value.get("thresholds") if document.kind == documents.THRESHOLD else None
-    for metric in thresholds if isinstance(thresholds, dict) else ():
-        yield metric, ranges_of(document, metric)
+def _percentages(subject: Subject) -> Iterator[Violation]:
+    """Report what lies outside 0 to 100 for metrics whose values are percentages."""
+    for table, metric, ranges in subject.folder.ranges_in(subject.document):
+        if subject.folder.is_percentage(metric):
+            for one in ranges:
+                yield from _limits(one, pointer((*table.path, metric, one.number)))
+    if subject.document.kind != documents.REPORT:
+        return
+    for reported in report.values_of(subject.document):
+        value = reported.value
+        if value is None or not subject.folder.is_percentage(reported.metric):
+            continue
+        if not -_ROUNDING <= value <= 100 + _ROUNDING:
+            message = f"the metric {reported.metric[:80]} is a percentage, from 0 to 100"
+            yield EVG304.violation(
+                message,
+                pointer=reported.place,
+                expected={"minimum": 0, "maximum": 100},
+                found=value,
+            )
+
+
+def _limits(one: Range, place: str) -> Iterator[Violation]:
+    """Report the limits of a range; a max up to 101 lets the range contain 100."""
+    if one.low > 100 or one.high <= 0:
+        message = f"no percentage, from 0 to 100, is in {one.text}"
+        yield EVG304.violation(message, pointer=place)
+        return
+    for name, limit, most in (("min", one.low, 100), ("max", one.high, 101)):
+        if not math.isinf(limit) and not 0 <= limit <= most:
+            yield EVG304.violation(
+                f"{name} is outside the percentages, from 0 to 100",
+                pointer=f"{place}/{name}",
+                found=limit,
+                severity=Severity.WARNING,
+            )
+
+
+_ROUNDING: Final = 1e-9
+"""What a value may lie outside by, since 100 times a fraction may round up."""
 
 
 def _check_report(subject: Subject) -> Iterator[Violation]:
@@ -92,7 +129,8 @@ def _check_report(subject: Subject) -> Iterator[Violation]:
 
 def _check_task(task: report.ReportedTask, subject: Subject) -> Iterator[Violation]:
     folder = subject.folder
-    if folder.followed and task.id is not None and not folder.knows(documents.TASK, task.id):
+    is_named = task.id is not None and not report.is_of_harness(subject.document)
+    if folder.followed and is_named and not folder.knows(documents.TASK, task.id or ""):
         place = task.pointer + ("/task_ref" if "task_ref" in task.value else "")
         yield EVG401.violation("no task document has this id", pointer=place, found=task.id)
     samples = task.value.get("n_samples")
@@ -119,6 +157,8 @@ def _check_value(reported: report.Reported, subject: Subject) -> Iterator[Violat
         )
     if not folder.followed:
         return
+    if report.is_of_harness(subject.document) and not is_known(subject, reported):
+        return  # one info counts them: the harness measures more than a folder describes
     if not folder.knows(documents.METRIC, reported.metric):
         message = "no metric document has this id"
         yield EVG401.violation(message, pointer=reported.pointer, found=reported.metric)
@@ -128,34 +168,39 @@ def _check_value(reported: report.Reported, subject: Subject) -> Iterator[Violat
 
 
 def _impact(subject: Subject) -> Iterator[Violation]:
-    """Report the range of each value of a report."""
+    """Report the range of each value of a report, in the thresholds and in each policy."""
     document, folder = subject
     if document.kind != documents.REPORT or not folder.followed:
         return
+    of_harness = report.is_of_harness(document)
     for reported in report.values_of(document):
         if reported.value is None or reported.task is None:
             continue
-        ranges = folder.ranges(reported.task, reported.metric)
-        yield _impact_of(reported, reported.value, ranges)
+        if of_harness and not is_known(subject, reported):
+            continue
+        sources = folder.ranges(reported.task, reported.metric)
+        for source in sources or [Ranges(None, [])]:
+            yield _impact_of(reported, reported.value, source)
 
 
-def _impact_of(reported: report.Reported, value: float, ranges: list[Range]) -> Violation:
+def _impact_of(reported: report.Reported, value: float, source: Ranges) -> Violation:
+    ranges = source.ranges
     matching = [one for one in ranges if one.holds(value)]
     severity, expected = None, None
     what = f"{reported.metric[:80]} of {(reported.task or '')[:80]}"
+    of_policy = f" of the policy {source.policy[:80]}" if source.policy else ""
     if not ranges:
         message = f"{what} has no thresholds"
     elif not matching:
-        message, severity = f"{what} falls in no range", Severity.WARNING
+        message, severity = f"{what} falls in no range{of_policy}", Severity.WARNING
         expected = [one.text for one in ranges]
     else:
         falls = " and in ".join(
             f"{one.text}, impact {one.impact}" for one in matching[:_RANGES_LISTED]
         )
-        message = f"{what} falls in {falls}"
-    place = reported.pointer if "," in reported.name else f"{reported.pointer}/value"
+        message = f"{what} falls in {falls}{of_policy}"
     return EVG402.violation(
-        message, pointer=place, expected=expected, found=value, severity=severity
+        message, pointer=reported.place, expected=expected, found=value, severity=severity
     )
 
 
@@ -284,6 +329,43 @@ EVG303: Final = Rule(
     record=_direction,
 )
 
+EVG304: Final = Rule(
+    "EVG304",
+    "percentage-outside-0-to-100",
+    Severity.ERROR,
+    "a value or a range of a percentage metric outside 0 to 100; a warning for a single limit",
+    """
+    What it finds: for metrics with the type `percentage`, which the specification defines as 0 to
+    100, reported values outside of it, and threshold ranges without any such value. A single limit
+    outside is a warning; a max up to 101 is accepted, since max is not part of its range and 100
+    may have to be. Fractions from 0 to 1 are not reported: they may be small percentages.
+
+    Why it matters: the value is measured wrong, or in another unit than its thresholds.
+
+    How to fix: Correct `type` in the metric document if its values are not percentages. Otherwise
+    generate the report again with the evaluation's own output, and correct the limits.
+
+    Bad:
+        metrics/accuracy.yaml:
+          {"id": "accuracy", "type": "percentage"}
+        reports/acorn-7b.yaml:
+          {
+            "tasks": [{"task_ref": "sums"}],
+            "results": [{"accuracy": {"value": 187.5}}]
+          }
+
+    Good:
+        metrics/accuracy.yaml:
+          {"id": "accuracy", "type": "percentage"}
+        reports/acorn-7b.yaml:
+          {
+            "tasks": [{"task_ref": "sums"}],
+            "results": [{"accuracy": {"value": 87.5}}]
+          }
+    """,
+    record=_percentages,
+)
+
 EVG401: Final = Rule(
     "EVG401",
     "unsound-report",
@@ -333,7 +415,9 @@ EVG402: Final = Rule(
     """
     What it finds: each value of a report, with the range of its task's thresholds that contains it
     and the impact of that range. A value in none of the ranges is a warning, a value without
-    thresholds an info. The raw output of lm-evaluation-harness is read in the same way.
+    thresholds an info. Each policy with ranges for the value is looked up and named. The raw output
+    of lm-evaluation-harness is read in the same way, as far as its tasks and metrics have documents
+    in the folder.
 
     Why it matters: thresholds exist to give each reported value its impact.
 
@@ -375,4 +459,4 @@ EVG402: Final = Rule(
     record=_impact,
 )
 
-RULES: Final = (EVG301, EVG302, EVG303, EVG401, EVG402)
+RULES: Final = (EVG301, EVG302, EVG303, EVG304, EVG401, EVG402)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from evalstream.formats.infereval.views import Benchmark, Item
+from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Item
 from evalstream.model.finding import Severity, Violation, of_length, one_of
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
 
-def _verdicts(facts: Benchmark | Item) -> Iterator[Violation]:
-    if isinstance(facts, Benchmark):
+def _verdicts(facts: BenchmarkItem | Item) -> Iterator[Violation]:
+    if isinstance(facts, BenchmarkItem):
         yield from _counts(facts, INF201, "analyst_verdicts")
         return
     given = facts.value.get("analyst_verdicts")
@@ -23,8 +23,8 @@ def _verdicts(facts: Benchmark | Item) -> Iterator[Violation]:
             yield INF201.violation(message, pointer="/analyst_verdicts", expected=of_length(wanted))
 
 
-def _rationales(facts: Benchmark | Item) -> Iterator[Violation]:
-    if isinstance(facts, Benchmark):
+def _rationales(facts: BenchmarkItem | Item) -> Iterator[Violation]:
+    if isinstance(facts, BenchmarkItem):
         yield from _counts(facts, INF202, "analyst_rationales")
         return
     given, verdicts = (facts.value.get(f"analyst_{part}") for part in ("rationales", "verdicts"))
@@ -37,15 +37,13 @@ def _rationales(facts: Benchmark | Item) -> Iterator[Violation]:
         )
 
 
-def _counts(benchmark: Benchmark, rule: Rule, name: str) -> Iterator[Violation]:
-    """Compare the length of a list in every item with the number of analysts."""
-    wanted = benchmark.panel_size
-    for index, item in benchmark.items:
-        given = item.get(name)
-        if wanted is not None and isinstance(given, list) and len(given) != wanted:
-            message = f"{len(given)} {name}, but there are {wanted} analysts"
-            place = pointer(("items", index, name))
-            yield rule.violation(message, pointer=place, expected=of_length(wanted), found=given)
+def _counts(item: BenchmarkItem, rule: Rule, name: str) -> Iterator[Violation]:
+    """Compare the length of a list in an item with the number of analysts."""
+    wanted, given = item.benchmark.panel_size, item.value.get(name)
+    if wanted is not None and isinstance(given, list) and len(given) != wanted:
+        message = f"{len(given)} {name}, but there are {wanted} analysts"
+        place = pointer(("items", item.number, name))
+        yield rule.violation(message, pointer=place, expected=of_length(wanted), found=given)
 
 
 def _primary_panel(benchmark: Benchmark) -> Iterator[Violation]:

@@ -17,19 +17,18 @@ CELLS_LISTED: Final = 20
 """The number of thin cells that a message lists."""
 
 
-def _factor_levels(benchmark: views.Benchmark) -> Iterator[Violation]:
-    factors = benchmark.factors
-    for index, item in benchmark.items:
-        for factor, level in views.object_or_empty(item.get("factor_levels")).items():
-            place = pointer(("items", index, "factor_levels", factor))
-            if factor not in factors:
-                message = f"{factor} is not a factor of the benchmark"
-                yield INF203.violation(message, pointer=place)
-            elif isinstance(level, str) and level not in factors[factor]:
-                message = "not a declared level of this factor"
-                yield INF203.violation(
-                    message, pointer=place, expected=one_of(factors[factor]), found=level
-                )
+def _factor_levels(item: views.BenchmarkItem) -> Iterator[Violation]:
+    factors = item.benchmark.factors
+    for factor, level in views.object_or_empty(item.value.get("factor_levels")).items():
+        place = pointer(("items", item.number, "factor_levels", factor))
+        if factor not in factors:
+            message = f"{factor} is not a factor of the benchmark"
+            yield INF203.violation(message, pointer=place)
+        elif isinstance(level, str) and level not in factors[factor]:
+            message = "not a declared level of this factor"
+            yield INF203.violation(
+                message, pointer=place, expected=one_of(factors[factor]), found=level
+            )
 
 
 def _thin_cells(benchmark: views.Benchmark) -> Iterator[Violation]:
@@ -79,22 +78,27 @@ def _factor_kinds(benchmark: views.Benchmark) -> Iterator[Violation]:
             yield INF207.violation(message, pointer=pointer(place))
 
 
-def _vacuous(benchmark: views.Benchmark) -> Iterator[Violation]:
-    for name, levels in views.texts_by_name(benchmark.document.get("factors")).items():
+def _vacuous(facts: views.Benchmark | views.BenchmarkItem) -> Iterator[Violation]:
+    if isinstance(facts, views.BenchmarkItem):
+        yield from _vacuous_item(facts)
+        return
+    for name, levels in facts.factors.items():
         if not levels:
             message = "the factor has no levels, so the design has no cells"
             yield INF211.violation(message, pointer=pointer(("factors", name)))
-    for index, item in benchmark.items:
-        premises, conclusions = item.get("premises"), item.get("conclusions")
-        if premises == [] and conclusions == []:
-            message = "the item has neither premises nor conclusions"
-            yield INF211.violation(message, pointer=pointer(("items", index)))
-        stated = {text for _, text in views.texts(premises)}
-        for place, conclusion in views.texts(conclusions):
-            if conclusion in stated:
-                message = "the conclusion is a premise of the same item, so it always follows"
-                path = ("items", index, "conclusions", place)
-                yield INF211.violation(message, pointer=pointer(path), found=conclusion)
+
+
+def _vacuous_item(item: views.BenchmarkItem) -> Iterator[Violation]:
+    premises, conclusions = item.value.get("premises"), item.value.get("conclusions")
+    if premises == [] and conclusions == []:
+        message = "the item has neither premises nor conclusions"
+        yield INF211.violation(message, pointer=pointer(("items", item.number)))
+    stated = {text for _, text in views.texts(premises)}
+    for place, conclusion in views.texts(conclusions):
+        if conclusion in stated:
+            message = "the conclusion is a premise of the same item, so it always follows"
+            path = ("items", item.number, "conclusions", place)
+            yield INF211.violation(message, pointer=pointer(path), found=conclusion)
 
 
 INF203: Final = Rule(

@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.formats.infereval.dates import date_time
 from evalstream.formats.infereval.rules.copies import INF301, INF302
-from evalstream.formats.infereval.rules.samples import INF303, INF304, INF305, INF306
+from evalstream.formats.infereval.rules.samples import INF303, INF304, INF305, INF306, INF308
 from evalstream.formats.infereval.views import Evaluation
 from evalstream.model.finding import Severity, Violation
 from evalstream.rules.base import Rule
@@ -50,7 +50,7 @@ INF307: Final = Rule(
 OF_EVALUATIONS: Final = (INF301, INF302, INF307)
 """The rules that check the part of an evaluation outside its items."""
 
-OF_ITEMS: Final = (INF301, INF303, INF304, INF305, INF306)
+OF_ITEMS: Final = (INF301, INF303, INF304, INF305, INF306, INF308)
 """The rules that check an item of an evaluation."""
 
-RULES: Final = (INF301, INF302, INF303, INF304, INF305, INF306, INF307)
+RULES: Final = (INF301, INF302, INF303, INF304, INF305, INF306, INF307, INF308)

@@ -5,33 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.infereval.views import Benchmark, is_number, object_or_empty, objects, texts
+from evalstream.formats.infereval.views import (
+    Benchmark,
+    BenchmarkItem,
+    is_number,
+    object_or_empty,
+    objects,
+    texts,
+)
 from evalstream.model.finding import Severity, Violation, one_of
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
 
 def _repeated_ids(benchmark: Benchmark) -> Iterator[Violation]:
-    for name, members in (("analysts", benchmark.analysts), ("items", benchmark.items)):
+    analysts = ((index, analyst.get("id")) for index, analyst in benchmark.analysts)
+    for name, ids in (("analysts", analysts), ("items", benchmark.item_ids)):
         first: dict[str, int] = {}
-        for index, member in members:
-            given = member.get("id")
+        for index, given in ids:
             if isinstance(given, str) and first.setdefault(given, index) != index:
                 message = f"the same id as {name[:-1]} {first[given]:,}"
                 place = (name, index, "id")
                 yield INF208.violation(message, pointer=pointer(place), found=given)
 
 
-def _unknown_bearers(benchmark: Benchmark) -> Iterator[Violation]:
-    for index, item in benchmark.items:
-        target = object_or_empty(item.get("rsr_target"))
-        for path, given in (
-            (("premises",), item.get("premises")),
-            (("conclusions",), item.get("conclusions")),
-            (("rsr_target", "X"), target.get("X")),
-            (("rsr_target", "A"), target.get("A")),
-        ):
-            yield from _not_bearers(benchmark, INF209, given, ("items", index, *path))
+def _unknown_bearers(item: BenchmarkItem) -> Iterator[Violation]:
+    target = object_or_empty(item.value.get("rsr_target"))
+    for path, given in (
+        (("premises",), item.value.get("premises")),
+        (("conclusions",), item.value.get("conclusions")),
+        (("rsr_target", "X"), target.get("X")),
+        (("rsr_target", "A"), target.get("A")),
+    ):
+        yield from _not_bearers(item.benchmark, INF209, given, ("items", item.number, *path))
 
 
 def _not_bearers(
@@ -45,8 +51,11 @@ def _not_bearers(
             )
 
 
-def _cross_references(benchmark: Benchmark) -> Iterator[Violation]:
-    document = benchmark.document
+def _cross_references(facts: Benchmark | BenchmarkItem) -> Iterator[Violation]:
+    if isinstance(facts, BenchmarkItem):
+        yield from _references_of_item(facts)
+        return
+    benchmark, document = facts, facts.document
     for name, tiers in object_or_empty(document.get("ordinal_families")).items():
         yield from _not_bearers(benchmark, INF210, tiers, ("ordinal_families", name))
     yield from _unknown_families(benchmark)
@@ -54,13 +63,15 @@ def _cross_references(benchmark: Benchmark) -> Iterator[Violation]:
         for name in ("antecedent", "consequent"):
             yield from _not_a_bearer(benchmark, rule.get(name), ("entailment_rules", index, name))
     yield from _unknown_items(benchmark)
-    targets = [text for _, text in texts(document.get("targets"))]
-    for index, item in benchmark.items:
-        target = item.get("target")
-        if targets and isinstance(target, str) and target not in targets:
-            message, place = "not a target of the benchmark", pointer(("items", index, "target"))
-            yield INF210.violation(message, pointer=place, expected=one_of(targets), found=target)
-        yield from _step(benchmark, object_or_empty(item.get("monotonicity_step")), index)
+
+
+def _references_of_item(item: BenchmarkItem) -> Iterator[Violation]:
+    targets, target = item.benchmark.targets, item.value.get("target")
+    if targets and isinstance(target, str) and target not in targets:
+        message, place = "not a target of the benchmark", pointer(("items", item.number, "target"))
+        yield INF210.violation(message, pointer=place, expected=one_of(targets), found=target)
+    step = object_or_empty(item.value.get("monotonicity_step"))
+    yield from _step(item.benchmark, step, item.number)
 
 
 def _unknown_families(benchmark: Benchmark) -> Iterator[Violation]:

@@ -113,6 +113,28 @@ def _silent_failure(item: Item) -> Iterator[Violation]:
         yield INF306.violation(message, pointer=f"/samples/{index}")
 
 
+def _other_verdict(item: Item) -> Iterator[Violation]:
+    read = item.evaluation.reading
+    if read is None:
+        return
+    for index, response, verdict in answered(item.value):
+        said = read(response)
+        if said != verdict:
+            message = f"the response says {said}, and parsed_verdict is {verdict}"
+            place = f"/samples/{index}/parsed_verdict"
+            yield INF308.violation(message, pointer=place, expected=said, found=verdict)
+
+
+def answered(item: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
+    """Yield the index, response and verdict of each sample whose call did not fail."""
+    for index, sample in objects(item.get("samples")):
+        response, verdict = sample.get("raw_response"), sample.get("parsed_verdict")
+        if not isinstance(response, str) or not isinstance(verdict, str):
+            continue
+        if verdict in VERDICTS and sample.get("provider_error") is None:
+            yield index, response, verdict
+
+
 def _has_text(sample: Mapping[str, Any]) -> bool:
     response = sample.get("raw_response")
     return isinstance(response, str) and bool(response.strip())
@@ -285,4 +307,43 @@ INF306: Final = Rule(
           }
     """,
     record=_silent_failure,
+)
+
+
+INF308: Final = Rule(
+    "INF308",
+    "verdict-not-in-response",
+    Severity.ERROR,
+    "parsed_verdict is not the verdict that the response says",
+    """
+    What it finds: a parsed_verdict other than the one that infereval reads from raw_response: the
+    first of the words GOOD, BAD and ABSTAIN, in the coherence form of INCOHERENT (good), COHERENT
+    (bad) and UNCLEAR (abstain), in any case; without such a word abstain. Only the default prompt
+    is compared, since others may ask for other words.
+
+    Why it matters: the verdict or the response was changed after the evaluation, and the votes
+    follow the verdict.
+
+    How to fix: Restore the evaluation from its source. If the response is as the model gave it,
+    parse it again, and count the votes again.
+
+    Bad:
+        evaluation:
+          {
+            "endorsement_config": {"verification_prompt_id": "default-v1"},
+            "items": [{
+              "samples": [{"raw_response": "BAD", "parsed_verdict": "good"}]
+            }]
+          }
+
+    Good:
+        evaluation:
+          {
+            "endorsement_config": {"verification_prompt_id": "default-v1"},
+            "items": [{
+              "samples": [{"raw_response": "GOOD", "parsed_verdict": "good"}]
+            }]
+          }
+    """,
+    record=_other_verdict,
 )

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstream.formats.infereval.dates import date_time, is_date
-from evalstream.formats.infereval.views import Benchmark, Evaluation, is_number, object_or_empty
+from evalstream.formats.infereval.views import (
+    Benchmark,
+    BenchmarkItem,
+    Evaluation,
+    is_number,
+    object_or_empty,
+)
 from evalstream.model.finding import Severity, Violation, one_of
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
@@ -17,17 +23,13 @@ KINDS: Final = ("template", "plugin")
 CONTEXTS: Final = ("premise", "conclusion")
 
 
-def _beyond_the_schema(facts: Benchmark | Evaluation) -> Iterator[Violation]:
+def _beyond_the_schema(facts: Benchmark | BenchmarkItem | Evaluation) -> Iterator[Violation]:
     """Report what the package infereval rejects though the schema accepts it."""
+    if isinstance(facts, BenchmarkItem):
+        yield from _authored_on(facts)
+        return
     if isinstance(facts, Benchmark):
         yield from _builders(facts)
-        for index, item in facts.items:
-            metadata = object_or_empty(item.get("construction_metadata"))
-            place = ("items", index, "construction_metadata", "authored_on")
-            if isinstance(day := metadata.get("authored_on"), str) and not is_date(day):
-                yield INF101.violation(
-                    "not a date such as 2026-05-31", pointer=pointer(place), found=day
-                )
         return
     number: Any = (facts.config or {}).get("n_samples", 1)
     if is_number(number) and number < 1:
@@ -37,6 +39,13 @@ def _beyond_the_schema(facts: Benchmark | Evaluation) -> Iterator[Violation]:
         if isinstance(moment := facts.document.get(name), str) and date_time(moment) is None:
             message = "not a time such as 2026-05-31T10:00:00Z"
             yield INF101.violation(message, pointer=f"/{name}", found=moment)
+
+
+def _authored_on(item: BenchmarkItem) -> Iterator[Violation]:
+    day = object_or_empty(item.value.get("construction_metadata")).get("authored_on")
+    if isinstance(day, str) and not is_date(day):
+        place = pointer(("items", item.number, "construction_metadata", "authored_on"))
+        yield INF101.violation("not a date such as 2026-05-31", pointer=place, found=day)
 
 
 def _builders(benchmark: Benchmark) -> Iterator[Violation]:

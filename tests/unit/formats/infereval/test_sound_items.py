@@ -14,9 +14,9 @@ from evalstream.formats.infereval.views import Benchmark, Evaluation, Item
 
 ORIGINAL = {"id": "i", "premises": ["a", "b"], "conclusions": ["c"], "analyst_verdicts": ["good"]}
 SAMPLES = [
-    {"sample_index": 0, "raw_response": "x", "parsed_verdict": "good", "wall_time_ms": 5},
+    {"sample_index": 0, "raw_response": "Good!", "parsed_verdict": "good", "wall_time_ms": 5},
     {"sample_index": 1, "raw_response": "x", "parsed_verdict": "abstain", "wall_time_ms": 5},
-    {"sample_index": 2, "parsed_verdict": "good", "parse_status": "ok"},
+    {"sample_index": 2, "raw_response": "GOOD", "parsed_verdict": "good", "parse_status": "ok"},
 ]
 VOTE = {"good": 2, "abstain": 1, "verdict": "good"}
 ITEM: dict[str, Any] = {

@@ -1,0 +1,119 @@
+"""Seal a run whose own document has the seal: check it as it will be, then write that document."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Final
+
+from evalstream.batch.single import check_any
+from evalstream.engine.row_pass import reason_of
+from evalstream.formats.registry import FORMATS, MAIN
+from evalstream.io.document import document_bytes
+from evalstream.io.names import printable
+from evalstream.io.output import Output
+from evalstream.io.progress import Progress
+from evalstream.model.data_class import replace
+from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options, Sealing
+from evalstream.model.report import RunSummary
+from evalstream.model.run import STDIN, Run
+from evalstream.model.sealed_text import SealedText
+from evalstream.model.signals import STOPPING, Stopped
+
+NO_AGGREGATE: Final = "--aggregate is missing: it names the aggregate to seal the rows in"
+FAILS: Final = "the check has findings that fail it (--force seals anyway)"
+
+
+def seal_run(
+    run: Run,
+    request: Sealing,
+    options: Options,
+    show: Callable[[Finding], None],
+    progress: Progress,
+) -> RunSummary:
+    """Check a run as it will be when sealed, pass its findings to `show`, and seal it.
+
+    Raises UsageError for a run that has no document for its seal, CannotWrite, and what the check
+    raises.
+    """
+    refuse_sealing(run)
+    try:
+        sealed = FORMATS[run.format].sealed(run, options)
+    except (OSError, CannotCheck) as error:
+        summary = check_any(run, options, show, progress)
+        summary.leave_open()
+        summary.note_unsealed(reason_of(error))
+        return summary
+    checked = replace(options, sealing=request._replace(text=sealed.after))
+    summary = check_any(run, checked, show, progress)
+    refusal = _refusal(summary, request)
+    if refusal is None and not request.dry_run:
+        refusal = _stopped() or _changed(sealed)
+        if refusal is not None:
+            summary.leave_open()
+    if refusal is not None:
+        summary.note_unsealed(refusal or None)
+    elif request.dry_run:
+        summary.change = _difference(sealed)
+    else:
+        _write(sealed)
+        summary.sealed = printable(sealed.path)
+    return summary
+
+
+def refuse_sealing(run: Run) -> None:
+    """Raise UsageError for a run that cannot be sealed in a document of its own."""
+    if run.format == MAIN:
+        raise UsageError(NO_AGGREGATE)
+    if not FORMATS[run.format].seals_itself:
+        raise UsageError(f"files of {run.format} have no place for a seal")
+    if STDIN in (run.rows, run.aggregate):
+        raise UsageError("a stream cannot be sealed: its document would have to be written")
+
+
+def _refusal(summary: RunSummary, request: Sealing) -> str | None:
+    """Return why a run is not sealed, "" where the verdict says it, or None if it is."""
+    if summary.verdict == "failed":
+        if summary.otherwise == "passed":
+            return None if request.force else FAILS
+        return FAILS
+    return "" if summary.verdict == "incomplete" else None
+
+
+def _stopped() -> str | None:
+    """Return which signal came before the seal is written; later ones no longer stop it."""
+    try:
+        STOPPING.check()
+    except Stopped as stopped:
+        return f"stopped by {stopped.name}"
+    STOPPING.defer()
+    return None
+
+
+def _changed(sealed: SealedText) -> str | None:
+    """Return that the stored document is no longer the one that was sealed, or None."""
+    try:
+        now = document_bytes(sealed.path)
+    except FileNotFoundError:
+        now = None
+    except (OSError, CannotCheck) as error:
+        return reason_of(error)
+    return None if now == sealed.before else f"{printable(sealed.path)} changed meanwhile"
+
+
+def _difference(sealed: SealedText) -> str:
+    """Return the change as a unified diff."""
+    from evalstream.parsing.text_diff import diff_text
+
+    return diff_text(sealed.before or b"", sealed.after, os.path.basename(sealed.path))
+
+
+def _write(sealed: SealedText) -> None:
+    """Write the document, completely or not at all. Raises CannotWrite."""
+    try:
+        with Output(sealed.path) as output:
+            output.write(sealed.after)
+    except OSError as error:
+        raise CannotWrite(f"{sealed.path}: {error.strerror or error}") from error

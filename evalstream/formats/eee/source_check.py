@@ -1,0 +1,262 @@
+"""Compare a run with the harness log that it was converted from (`--source`).
+
+The log is read first, sample by sample, and its samples are kept on disk by id; then the rows are
+read a second time. Memory grows with neither.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from evalstream.engine.collector import LaterViolation
+from evalstream.engine.row_lookup import every_row
+from evalstream.engine.row_pass import reason_of
+from evalstream.formats.base import source_of
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.rules.source import ES650, ES651, ES652, ES653
+from evalstream.formats.eee.source_results import ComparedResults, compare_results
+from evalstream.formats.eee.source_rows import compared
+from evalstream.formats.eee.source_store import Difference, Known, SourceStore, State
+from evalstream.io.names import printable
+from evalstream.model.errors import CannotCheck
+from evalstream.model.finding import Violation
+from evalstream.model.options import Options
+from evalstream.model.report import Checked
+from evalstream.model.signals import STOPPING
+from evalstream.model.source_log import SourceLog, SourceSample, Wanted
+from evalstream.model.text import counted
+from evalstream.parsing import json
+from evalstream.parsing.limits import limit_findings
+from evalstream.rules.inputs import ES001
+
+_OF_TEXTS: Final = frozenset({ES652.code, ES653.code})
+
+_NO_RESULT: Final = 1
+"""The bit of rows that name no result."""
+
+
+class Unmatched(NamedTuple):
+    """Why a row has no sample: the violation, or None and the reason that it was not compared."""
+
+    violation: Violation | None
+    reason: str = ""
+
+
+class SourceCheck:
+    """The comparison of one run; `close` deletes what is on disk.
+
+    `violations` are those about the rows as a whole, `of_aggregate` those about the aggregate,
+    `unreadable` says why the log could not be compared, `reason` what was left open.
+    """
+
+    def __init__(self, rows: str | None, aggregate: Aggregate | None, options: Options) -> None:
+        self._rows, self._aggregate, self._options = rows, aggregate, options
+        self._store = SourceStore()
+        self._log: SourceLog | None = None
+        self._bits: dict[tuple[str | None, int], int] = {(None, 0): _NO_RESULT}
+        self._times: Counter[str] = Counter()
+        self._scorers: dict[str, str] = {}
+        self._left: Counter[str] = Counter()
+        self._by_result = False
+        self._foreign = self._own = self._reduced = self._strange = 0
+        self._results: ComparedResults | None = None
+        self._counts = 0
+        self._agreeing: tuple[int, int] = (0, 0)
+        self.violations: list[Violation] = []
+        self.unreadable: str | None = None
+
+    def close(self) -> None:
+        """Delete what is kept on disk."""
+        self._store.close()
+        if self._log is not None:
+            self._log.close()
+
+    def differences(self) -> Iterator[LaterViolation]:
+        """Compare, and iterate over what differs in single rows, in the order of their lines."""
+        try:
+            self._compare()
+        except (OSError, CannotCheck) as error:
+            name = printable(self._options.source or "")
+            self.unreadable = f"the source {name} cannot be compared: {reason_of(error)}"
+            self.violations = [ES001.violation(self.unreadable)]
+            return
+        for one in self._store.differences(self._counts):
+            violation = one.violation
+            if not self._options.show_values and violation.code in _OF_TEXTS:
+                # What the log says there is a value, too.
+                violation = violation._replace(expected=None)
+            yield LaterViolation(one.line, one.offset, one.sample_id, violation)
+
+    @property
+    def of_aggregate(self) -> list[Violation]:
+        """The violations about the aggregate."""
+        return [] if self._results is None else self._results.violations
+
+    @property
+    def reason(self) -> str | None:
+        """What was left open, or None."""
+        if self.unreadable is not None:
+            return self.unreadable
+        if self._left:
+            text, count = self._left.most_common(1)[0]
+            return f"{counted(self._left.total(), 'row')} not compared with the source: {text}" + (
+                "" if count == self._left.total() else ", …"
+            )
+        if self._foreign:
+            rows = counted(self._foreign, "row")
+            return f"the scores of {rows} are not those of the source"
+        if self._agreeing[1]:
+            samples = counted(self._agreeing[1], "sample")
+            return f"the input of {samples} cannot be compared with the source"
+        if self._results is None and self._aggregate is not None:
+            return "the source has no results to compare"
+        return None
+
+    def checked(self) -> Checked:
+        """Say how much of the log the run carries unchanged."""
+        if self.unreadable is not None or self._log is None:
+            return Checked("source not compared", None)
+        agreeing, total = self._agreeing[0], self._store.count
+        parts = [f"{agreeing:,} of {counted(total, 'sample')}"] if self._rows is not None else []
+        is_ok = self._rows is None or (agreeing == total and not self._strange)
+        if self._results is not None:
+            parts.append(f"{self._results.agreeing:,} of {counted(self._results.of, 'result')}")
+            is_ok = is_ok and not self._results.violations
+        if not parts:
+            return Checked("source not compared", None)
+        verb = "agrees" if len(parts) == 1 and "of 1 " in parts[0] else "agree"
+        text = f"{' and '.join(parts)} {verb} with {self._log.label}"
+        if self._strange:
+            text += f", which lacks {counted(self._strange, 'row')}"
+        differs = self.violations or (is_ok is False and self.reason is None)
+        return Checked(text, True if is_ok and self.reason is None else False if differs else None)
+
+    def _compare(self) -> None:
+        log = self._log = source_of(self._options.source or "", self._options, self._wanted())
+        self._scorers = {one.id: one.scorer for one in log.results or ()}
+        self._times = Counter(one.id for one in log.results or ())
+        for sample in log.samples():
+            STOPPING.check()
+            self._store.add(sample, self._due(sample, log))
+        self._store.flush()
+        if self._rows is not None:
+            self._compare_rows(log, self._rows)
+        if self._aggregate is not None and log.results is not None:
+            self._results = compare_results(self._aggregate, log, self._store.count)
+
+    def _wanted(self) -> Wanted:
+        if self._aggregate is None:
+            return Wanted(frozenset(), None)
+        time = self._aggregate.document.get("evaluation_timestamp")
+        return Wanted(
+            self._aggregate.evaluation_names or frozenset(), time if isinstance(time, str) else None
+        )
+
+    def _due(self, sample: SourceSample, log: SourceLog) -> int:
+        """Return the bits of the results that rows of a sample should score."""
+        due = 0
+        for one in log.results or ():
+            about = one.part in (None, sample.part) and one.scorer in sample.scores
+            if about and one.is_required:
+                due |= self._bit(one.id)
+        return due or _NO_RESULT
+
+    def _bit(self, result: str | None, time: int = 0) -> int:
+        """Return the bit of a result; each of several results of one id has its own."""
+        return self._bits.setdefault((result, time), 1 << len(self._bits))
+
+    def _free_bit(self, result: str | None, sample: Known) -> int | None:
+        """Return the bit of a result that no row of a sample has taken, or None."""
+        times = 1 if result is None else max(1, self._times[result])
+        bits = (self._bit(result, time) for time in range(times))
+        return next((bit for bit in bits if not sample.seen & bit), None)
+
+    def _compare_rows(self, log: SourceLog, path: str) -> None:
+        for line, offset, text in every_row(path, self._options):
+            STOPPING.check()
+            try:
+                row = json.fast(text)
+            except ValueError:
+                row = None
+            if not isinstance(row, dict):
+                self._left["they cannot be read"] += 1
+                continue
+            self._compare_row(log, row, line, offset)
+        self._store.flush()
+        own_fits = self._own <= self._reduced
+        self._counts = State.OWN_DIFFERS if own_fits else State.REDUCED_DIFFERS
+        self.violations += limit_findings(self._missing(log))
+        self._agreeing = self._store.agreeing(self._counts, by_result=self._by_result)
+
+    def _compare_row(self, log: SourceLog, row: Mapping[str, Any], line: int, offset: int) -> None:
+        given = row.get("sample_id")
+        identity = given if isinstance(given, (str, int)) else None
+        result = row.get("evaluation_result_id")
+        named = result if isinstance(result, str) else None
+        self._by_result = self._by_result or named is not None
+        found = self._sample(log, row, None if identity is None else str(identity), named)
+        if isinstance(found, Unmatched):
+            if found.violation is None:
+                self._left[found.reason] += 1
+            else:
+                self._strange += 1
+                self._store.differ(Difference(line, offset, identity, found.violation))
+            return
+        key = None if named is None else self._scorers.get(named, named)
+        score = found.default if key is None else found.scores[key]
+        outcome = compared(row, found, score, was_matched=log.was_matched)
+        self._foreign += outcome.is_foreign
+        self._own += bool(outcome.state & State.OWN_DIFFERS)
+        self._reduced += bool(outcome.state & State.REDUCED_DIFFERS)
+        self._store.mark(found, self._free_bit(named, found) or 0, outcome.state)
+        for violation, condition in outcome.violations:
+            self._store.differ(Difference(line, offset, identity, violation, condition))
+
+    def _sample(
+        self, log: SourceLog, row: Mapping[str, Any], identity: str | None, result: str | None
+    ) -> Known | Unmatched:
+        """Return the sample that a row is about, the first one that no earlier row has taken."""
+        if identity is None:
+            return Unmatched(None, "they have no sample_id")
+        part, name = _part(row, log), log.part_name
+        found = list(self._store.samples(identity, part))
+        if part is None and len({one.part for one in found}) > 1:
+            return Unmatched(None, f"they do not say their {name}")
+        if not found:
+            where = "" if part is None else f" in {name} {printable(part)}"
+            message = f"the log has no such sample{where}"
+            return Unmatched(ES651.violation(message, pointer="/sample_id", found=identity))
+        key = None if result is None else self._scorers.get(result, result)
+        if key is not None and key not in found[0].scores:
+            message = "the log has no such result for this sample"
+            place = {"pointer": "/evaluation_result_id", "found": result}
+            return Unmatched(ES651.violation(message, **place))
+        for one in found:
+            if self._free_bit(result, one) is not None:
+                return one
+        times = "once" if len(found) == 1 else f"{len(found):,} times"
+        message = f"an earlier row has this sample, which the log has {times}"
+        return Unmatched(ES651.violation(message, pointer="/sample_id", found=identity))
+
+    def _missing(self, log: SourceLog) -> Iterator[Violation]:
+        names = {bit: result for (result, _), bit in self._bits.items()}
+        for identity, part, place, lacks in self._store.missing(by_result=self._by_result):
+            about = f"sample {printable(identity)}, {log.part_name} {printable(part)} ({place})"
+            if not lacks:
+                yield ES650.violation(f"no row has {about} of the log", expected=identity)
+                continue
+            for bit, result in names.items():
+                if lacks & bit:
+                    message = f"no row has the result {result} of {about} of the log"
+                    yield ES650.violation(message, expected=identity)
+
+
+def _part(row: Mapping[str, Any], log: SourceLog) -> str | None:
+    """Return the epoch or the filter of a row, None where it says none."""
+    said = json.member(row.get("metadata"), log.part_name)
+    if isinstance(said, (str, int)) and not isinstance(said, bool):
+        return str(said)
+    name = row.get("evaluation_name")
+    return log.part_of(name) if isinstance(name, str) else None

@@ -1,0 +1,179 @@
+"""The manifest of a folder: the SHA-256 of each of its documents (section 9.2)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+from evalstream.engine.documents import DocumentCheck
+from evalstream.formats.evalguard.document import LARGEST_DOCUMENT, bytes_of
+from evalstream.formats.evalguard.documents import MANIFEST, MANIFEST_FILE, is_manifest, schema_name
+from evalstream.formats.evalguard.files import files_of
+from evalstream.formats.evalguard.rules.manifests import EVG601, EVG602, EVG603, EVG604
+from evalstream.io.document import document_bytes
+from evalstream.io.file_state import Watch
+from evalstream.io.names import printable
+from evalstream.model.errors import CannotCheck
+from evalstream.model.finding import Violation
+from evalstream.model.sealed_text import SealedText
+from evalstream.model.signals import STOPPING
+from evalstream.model.text import counted
+from evalstream.parsing.json import pointer
+from evalstream.rules.syntax import read_document
+
+ALGORITHM: Final = "sha256"
+
+
+class Digest(NamedTuple):
+    """The SHA-256 of a file's bytes, as hex digits, and their number."""
+
+    sha256: str
+    size: int
+
+
+def digest_of(text: bytes) -> Digest:
+    """Return the digest of a file's bytes."""
+    return Digest(sha256(text).hexdigest(), len(text))
+
+
+def sealed_folder(folder: str) -> SealedText:
+    """Return the manifest of a folder as it is and as it would be now.
+
+    Raises OSError and CannotCheck for a file that cannot be read, or that a link leads to outside
+    of the folder.
+    """
+    digests: dict[str, Digest] = {}
+    seen: set[str] = set()
+    for file in files_of(folder):
+        STOPPING.check()
+        true_path = os.path.realpath(file.path)
+        # The check reads a file once, whatever links lead to it.
+        if is_manifest(file.path) or (true_path in seen and not file.leaves):
+            continue
+        seen.add(true_path)
+        if file.leaves or file.incomplete_reason:
+            reason = file.incomplete_reason or "the link leads out of the folder"
+            raise CannotCheck(f"{printable(file.path)}: {reason}")
+        text = bytes_of(file.path, Watch())
+        if text is None:
+            raise CannotCheck(f"{printable(file.path)} is larger than {LARGEST_DOCUMENT:,} bytes")
+        digests[_below(folder, file.path)] = digest_of(text)
+    path = os.path.join(folder, MANIFEST_FILE)
+    before = document_bytes(path) if os.path.lexists(path) else None
+    return SealedText(path, before, text_of(digests))
+
+
+def text_of(digests: Mapping[str, Digest]) -> bytes:
+    """Return the text of a manifest: one line for each document, in the order of their paths."""
+    lines = [
+        f"    {json.dumps({'path': path, 'sha256': digest.sha256, 'size': digest.size})}"
+        for path, digest in sorted(digests.items())
+    ]
+    listed = ",\n".join(lines)
+    return f'{{\n  "algorithm": "{ALGORITHM}",\n  "documents": [\n{listed}\n  ]\n}}\n'.encode()
+
+
+class Manifest:
+    """A manifest in a folder that is checked, and what of it was compared.
+
+    `path` is its path, `count` the number of documents that are as it lists them, and `total` the
+    number that it lists.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path, self.folder = path, os.path.dirname(path)
+        self.count = self.total = 0
+        self.is_kept = False
+
+    def check(
+        self, documents: DocumentCheck, digests: Mapping[str, Digest], text: bytes | None
+    ) -> None:
+        """Compare the manifest, or the `text` that will be it, with the files that were read."""
+        name = printable(self.path)
+        if text is None:
+            text = documents.bytes(self.path)
+        if text is None:
+            return
+        reading = read_document(text, documents.options, "a manifest")
+        for violation, line in reading.violations:
+            documents.note(violation, name, line)
+        if reading.value is None:
+            documents.cannot(f"{name} could not be read as a manifest")
+            return
+        value = reading.value
+        faults = list(
+            documents.schema_violations(schema_name(MANIFEST), value, EVG601.code)
+        ) or list(_faults(value["documents"]))
+        documents.note_all(reading.concerned(faults), name)
+        if faults:
+            documents.cannot(f"nothing could be compared with {name}")
+            return
+        found = list(self._differences(documents, value["documents"], digests))
+        self.is_kept = not found
+        documents.note_all(found, name)
+        for violation, path in self._unlisted(value["documents"], digests):
+            self.is_kept = False
+            documents.note(violation, printable(path))
+
+    def _differences(
+        self, documents: DocumentCheck, listed: list[dict[str, Any]], digests: Mapping[str, Digest]
+    ) -> Iterator[Violation]:
+        self.total = len(listed)
+        unread = 0
+        for index, one in enumerate(listed):
+            path = os.path.join(self.folder, one["path"])
+            digest, place = digests.get(path), pointer(("documents", index, "path"))
+            if digest is not None and digest == Digest(one["sha256"], one["size"]):
+                self.count += 1
+            elif digest is not None:
+                yield _changed(digest, one, place)
+            elif os.path.lexists(path):
+                unread += 1
+            else:
+                message = "no such file is in the folder any more"
+                yield EVG603.violation(message, pointer=place, found=one["path"])
+        if unread:
+            documents.cannot(f"{counted(unread, 'document')} of {printable(self.path)} not read")
+
+    def _unlisted(
+        self, listed: list[dict[str, Any]], digests: Mapping[str, Digest]
+    ) -> Iterator[tuple[Violation, str]]:
+        known = {os.path.join(self.folder, one["path"]) for one in listed}
+        start = f"{self.folder.rstrip('/')}/" if self.folder else ""
+        for path in digests:
+            if path.startswith(start) and path not in known:
+                message = f"the document is not in the manifest {printable(self.path)}"
+                yield EVG604.violation(message), path
+
+
+def _changed(digest: Digest, listed: Mapping[str, Any], place: str) -> Violation:
+    if digest.sha256 == listed["sha256"]:
+        message = f"{listed['path'][:200]} has {digest.size:,} bytes, not {listed['size']:,}"
+        return EVG602.violation(message, pointer=place)
+    message = f"{listed['path'][:200]} is not the document that was sealed"
+    expected = f"{ALGORITHM} {listed['sha256']}"
+    return EVG602.violation(
+        message, pointer=place, expected=expected, found=f"{ALGORITHM} {digest.sha256}"
+    )
+
+
+def _faults(listed: list[dict[str, Any]]) -> Iterator[Violation]:
+    """Report paths that leave the folder or come twice."""
+    seen: set[str] = set()
+    for index, one in enumerate(listed):
+        path, place = one["path"], pointer(("documents", index, "path"))
+        parts = path.split("/")
+        if "\0" in path or "\\" in path or {"", ".", ".."} & set(parts):
+            message = "not a path below the folder of the manifest"
+            yield EVG601.violation(message, pointer=place, found=path)
+        elif path in seen:
+            yield EVG601.violation("the path is listed twice", pointer=place, found=path)
+        seen.add(path)
+
+
+def _below(folder: str, path: str) -> str:
+    """Return the path of a file relative to a folder above it, with slashes."""
+    return os.path.relpath(path, folder).replace(os.sep, "/")

@@ -1,0 +1,79 @@
+"""EVG207: the tasks, metrics and models that guardrails of EvalGuard are for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from evalstream.formats.evalguard.documents import GUARDRAIL, METRIC, MODEL, TASK
+from evalstream.formats.evalguard.views import Folder, Subject, listed, text_in
+from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
+
+
+def _targets(subject: Subject) -> Iterator[Violation]:
+    document, folder = subject
+    if document.kind != GUARDRAIL:
+        return
+    targets = listed(document.value.get("targets"))
+    if not folder.followed:
+        if targets:
+            message = "the targets were not looked up; name their folder with --aggregate"
+            yield EVG207.violation(message, pointer="/targets", severity=Severity.WARNING)
+        return
+    for index, target in enumerate(targets):
+        if isinstance(target, dict):
+            yield from _target(target, ("targets", index), folder)
+
+
+def _target(
+    target: dict[str, object], path: tuple[str | int, ...], folder: Folder
+) -> Iterator[Violation]:
+    task, model = text_in(target, "task"), text_in(target, "model")
+    if task is not None and not folder.knows(TASK, task):
+        message = "no task document has this id"
+        yield EVG207.violation(message, pointer=pointer((*path, "task")), found=task)
+    for index, name in enumerate(listed(target.get("metrics"))):
+        if not isinstance(name, str):
+            continue
+        place = pointer((*path, "metrics", index))
+        if not folder.knows(METRIC, name):
+            yield EVG207.violation("no metric document has this id", pointer=place, found=name)
+        elif task is not None and not folder.lists(task, name):
+            message = f"the task {task[:80]} does not list this metric"
+            yield EVG207.violation(message, pointer=place, found=name, severity=Severity.WARNING)
+    # The layout of the specification has no documents of models.
+    has_models = folder.owners[MODEL] or folder.unread[MODEL]
+    if model is not None and has_models and not folder.knows(MODEL, model):
+        message = "no model document has this id"
+        yield EVG207.violation(message, pointer=pointer((*path, "model")), found=model)
+
+
+EVG207: Final = Rule(
+    "EVG207",
+    "guardrail-for-unknown-target",
+    Severity.ERROR,
+    "a guardrail names a task, metric or model that no document defines",
+    """
+    What it finds: a target of a guardrail whose task, metric or model is not the id of a document.
+    Models are looked up only in a folder that has documents of models. A metric that the task does
+    not list is a warning. When a guardrail is checked without its folder (`--aggregate DIR`), a
+    warning says that its targets were not looked up.
+
+    Why it matters: the guardrail is recommended for a risk that is never measured, and not for the
+    one that was meant.
+
+    How to fix: Correct the id in the guardrail's targets, or add the document that is missing. For
+    the warning, add the metric to the task's metrics, or remove it from the target.
+
+    Bad:
+        guardrails/word-filter.yaml:
+          {"targets": [{"task": "advise", "metrics": ["refusal_rate"]}]}
+
+    Good:
+        guardrails/word-filter.yaml:
+          {"targets": [{"task": "advice", "metrics": ["refusal_rate"]}]}
+    """,
+    record=_targets,
+)

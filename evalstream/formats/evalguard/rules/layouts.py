@@ -1,0 +1,105 @@
+"""EVG206 and EVG208: how a folder of EvalGuard is laid out, and how its schemas are named."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from evalstream.formats.evalguard.views import POLICIES, SPECIFICATION, Subject
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import counted
+from evalstream.rules.base import Rule
+
+_FILE: Final = re.compile(r"[A-Za-z0-9_-]+\.schema\.yaml")
+_VERSION: Final = re.compile(r"v[0-9]+(\.[0-9]+)?")
+
+
+def _mixed(subject: Subject) -> Iterator[Violation]:
+    """Report the first document of the layout that has fewer of them."""
+    shown = subject.folder.shown
+    if not {SPECIFICATION, POLICIES} <= shown.keys():
+        return
+    fewer = min((POLICIES, SPECIFICATION), key=lambda layout: len(shown[layout]))
+    if shown[fewer][0] is subject.document:
+        message = (
+            f"the folder mixes two layouts: {counted(len(shown[SPECIFICATION]), 'document')} of the "
+            "specification's (thresholds, tasks with metrics) and "
+            f"{counted(len(shown[POLICIES]), 'document')} of the later one (policies, models)"
+        )
+        yield EVG206.violation(message, pointer="")
+
+
+def misnamed(path: str, *, is_nested: bool) -> Iterator[Violation]:
+    """Report a schema whose file, or the folder that it is in, is not named as section 6.2 asks.
+
+    `is_nested` says that it is below the named folder, so that its own folder is part of the layout.
+    """
+    folder, name = os.path.split(path)
+    if not _FILE.fullmatch(name):
+        message = "the file of a schema is named {type}.schema.yaml"
+        yield EVG208.violation(message, found=name)
+    if is_nested and not _VERSION.fullmatch(os.path.basename(folder)):
+        message = "the folder of a schema is named after its version, v{major} or v{major}.{minor}"
+        yield EVG208.violation(message, found=os.path.basename(folder))
+
+
+EVG206: Final = Rule(
+    "EVG206",
+    "mixed-layouts",
+    Severity.WARNING,
+    "the folder has documents of both layouts of EvalGuard's v1",
+    """
+    What it finds: threshold documents, or tasks that list their metrics, beside policies or models.
+    The specification has the former; the later layout has policies, which contain the thresholds,
+    models, and tasks without metrics. Both are called v1. The warning is at the first document of
+    the layout with fewer documents. Each document is checked by the schema of its own layout.
+
+    Why it matters: a program that knows one of the layouts leaves out the thresholds of the other,
+    or refuses its tasks.
+
+    How to fix: Choose one layout. For the later one, move the ranges of each threshold document
+    into a policy, below the id of the task, and remove `metrics` from the tasks.
+
+    Bad:
+        policies/default.yaml:
+          {
+            "id": "default",
+            "thresholds": {"sums": {"accuracy": [{"impact": "severe", "max": 0.5}]}}
+          }
+
+    Good:
+        thresholds/sums.yaml:
+          {
+            "task": "sums",
+            "thresholds": {"accuracy": [{"impact": "severe", "max": 0.5}]}
+          }
+    """,
+    record=_mixed,
+)
+
+EVG208: Final = Rule(
+    "EVG208",
+    "schema-file-name",
+    Severity.WARNING,
+    "the file of a schema, or its folder, is not named as the specification asks",
+    """
+    What it finds: a JSON Schema in the folder whose file is not named `{type}.schema.yaml`, or
+    whose folder is not named after its version: `v1`, or major and minor version such as `v1.1`.
+    The schema itself is not checked.
+
+    Why it matters: programs find the schema of a document by type and version, in these names.
+
+    How to fix: Rename the file, and move it into the folder of its version, such as
+    `schemas/v1/task.schema.yaml`.
+
+    Bad:
+        schemas/1.0/task.schema.yaml:
+          {"$schema": "http://json-schema.org/draft/2020-12/schema", "type": "object"}
+
+    Good:
+        schemas/v1.0/task.schema.yaml:
+          {"$schema": "http://json-schema.org/draft/2020-12/schema", "type": "object"}
+    """,
+)

@@ -1,0 +1,149 @@
+"""Benchmarks of which each item stays text until it is asked for: a fraction of the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, ClassVar
+
+from evalstream.formats.infereval.documents import BENCHMARK, ITEMS, kind_by_members
+from evalstream.formats.infereval.schema import benchmark_item_validator, benchmark_validator, fits
+from evalstream.formats.infereval.views import Benchmark
+from evalstream.model.options import Options
+from evalstream.model.signals import STOPPING
+from evalstream.parsing.array_splitter import Element
+from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, fast
+from evalstream.parsing.json_schema import finite_check
+from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values
+from evalstream.parsing.object_splitter import ObjectSplitter
+
+
+@dataclass(frozen=True)
+class CompactBenchmark(Benchmark):
+    """A benchmark that matches its schema; `document` lacks the items, whose texts are kept.
+
+    `size` is the number of bytes that were read.
+    """
+
+    texts: Sequence[bytes] = ()
+    ids: Sequence[str] = ()
+    size: int = 0
+    matches_schema: ClassVar[bool] = True
+
+    @cached_property
+    def items(self) -> Collection[tuple[int, dict[str, Any]]]:
+        """The items by their index, parsed one at a time."""
+        return _Items(self.texts)
+
+    @cached_property
+    def by_id(self) -> Mapping[str, dict[str, Any]]:
+        """The items by id, parsed one at a time; the first of several with the same id."""
+        return _ItemsById(self.texts, self.ids)
+
+    @property
+    def item_ids(self) -> Iterator[tuple[int, str]]:
+        """The ids of the items by index."""
+        return iter(enumerate(self.ids))
+
+
+class _Items(Collection[tuple[int, dict[str, Any]]]):
+    def __init__(self, texts: Sequence[bytes]) -> None:
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        return ((index, fast(text)) for index, text in enumerate(self._texts))
+
+    def __contains__(self, item: object) -> bool:
+        return any(item == one for one in self)
+
+
+class _ItemsById(Mapping[str, dict[str, Any]]):
+    def __init__(self, texts: Sequence[bytes], ids: Sequence[str]) -> None:
+        self._texts = texts
+        self._places: dict[str, int] = {}
+        for index, name in enumerate(ids):
+            self._places.setdefault(name, index)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        item: dict[str, Any] = fast(self._texts[self._places[name]])
+        return item
+
+
+def compact_benchmark(pieces: Iterable[bytes], options: Options) -> CompactBenchmark | None:
+    """Read a benchmark from its bytes, or return None if it has any defect of JSON or its schema.
+
+    A second reading as a whole finds the defects. Raises what reading the pieces raises, TooLarge
+    and Stopped.
+    """
+    # The fast parser has a depth limit of its own, so it cannot decide for a smaller one.
+    if options.max_depth < FAST_DEPTH:
+        return None
+    splitter, size = ObjectSplitter(ITEMS, options.max_line_bytes), 0
+    items = _Reading(options.engine)
+    for piece in chain(pieces, [b""]):
+        STOPPING.check()
+        size += len(piece)
+        found = splitter.feed(piece) if piece else splitter.end()
+        if size > MOST_JSON_BYTES or not items.take(found):
+            return None
+    envelope = splitter.envelope()
+    if splitter.issue is not None or not splitter.has_begun or not envelope.is_whole:
+        return None
+    refuse_many_values(envelope.text)
+    document = _sound(envelope.text, options.engine)
+    return None if document is None else CompactBenchmark(document, items.texts, items.ids, size)
+
+
+class _Reading:
+    """The texts of the items so far, each of which is read once to check it."""
+
+    def __init__(self, engine: str) -> None:
+        self.texts: list[bytes] = []
+        self.ids: list[str] = []
+        self._finite, self._schema = finite_check(engine), benchmark_item_validator(engine)
+
+    def take(self, elements: Iterable[Element]) -> bool:
+        """Add items, and return whether all of them are free of defects."""
+        for element in elements:
+            value = self._sound(element.text) if element.whole else None
+            if value is None:
+                return False
+            self.texts.append(element.text)
+            self.ids.append(value["id"])
+        return True
+
+    def _sound(self, text: bytes) -> dict[str, Any] | None:
+        try:
+            value = fast(text)
+        except ValueError:
+            return None
+        is_sound = self._finite(value) and fits(self._schema, value)
+        return value if is_sound else None
+
+
+def _sound(text: bytes, engine: str) -> dict[str, Any] | None:
+    """Return the part outside the items if it is free of defects."""
+    if text.startswith(UTF8_MARK):
+        return None
+    try:
+        document = fast(text)
+    except ValueError:
+        return None
+    if not isinstance(document, dict) or kind_by_members(document.keys()) != BENCHMARK:
+        return None
+    is_sound = finite_check(engine)(document) and fits(benchmark_validator(engine), document)
+    return document if is_sound else None

@@ -1,0 +1,1 @@
+"""The format inspect: logs of the harness Inspect (inspect_ai)."""

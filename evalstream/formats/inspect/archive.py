@@ -1,0 +1,299 @@
+"""Read the zip archive of a log: its central directory, and its members in pieces.
+
+The structures are those of APPNOTE.TXT of PKWARE, version 6.3.10. Methods are stored (0), deflate
+(8) and zstandard (93), which are those that inspect_ai writes. Memory does not grow with the
+archive: its directory is kept on disk, and members are unpacked piece by piece.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+from evalstream.formats.inspect.archive_end import ArchiveEnd, end_of
+from evalstream.formats.inspect.unpacking import METHODS, Damaged, unpacked
+from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.model.block import MEBIBYTE
+
+MOST_RATIO: Final = 2_000
+"""Most bytes that a packed byte may stand for, in members of more than RATIO_FROM bytes."""
+
+RATIO_FROM: Final = 64 * MEBIBYTE
+
+_DIRECTORY: Final = Struct("<4sHHHHHHIIIHHHHHII")
+_LOCAL: Final = Struct("<4sHHHHHIIIHH")
+_ENTRY_SIGN: Final = b"PK\x01\x02"
+_LOCAL_SIGN: Final = b"PK\x03\x04"
+_ENCRYPTED: Final = 0x2041
+_DESCRIPTOR: Final = 0x8
+_UTF8: Final = 0x800
+_HEADER_FIELDS: Final = ("name", "method", "CRC-32", "packed size", "size")
+"""What the header of a member repeats of the directory; the last three may follow the bytes."""
+
+_DESCRIPTOR_SIZES: Final = (0, 12, 16, 20, 24)
+_FULL: Final = 0xFFFFFFFF
+_PAGE: Final = 500
+
+_TABLES: Final = """
+    CREATE TABLE member (
+        number INTEGER PRIMARY KEY, name BLOB, method INTEGER, flags INTEGER, crc INTEGER,
+        packed INTEGER, size INTEGER, offset INTEGER
+    );
+    CREATE INDEX by_name ON member (name);
+    CREATE INDEX by_offset ON member (offset, number);
+"""
+
+
+class Member(NamedTuple):
+    """A member as the central directory describes it; sizes and the offset are in bytes."""
+
+    number: int
+    name: str
+    method: int
+    flags: int
+    crc: int
+    packed: int
+    size: int
+    offset: int
+
+
+Report = Callable[[str, str | None], None]
+"""Receives what is wrong with the archive: a message, and the member's name, if it is one's."""
+
+
+class Archive:
+    """An open zip archive; `close` deletes what is kept of its directory.
+
+    `damage` and `danger` receive defects as they are found: the former contradict the archive's own
+    structure, the latter make it unsafe to unpack. `unexplained` counts the bytes between members
+    that belong to none. Raises OSError.
+    """
+
+    def __init__(self, descriptor: int, size: int, damage: Report, danger: Report) -> None:
+        self._descriptor, self._size = descriptor, size
+        self._damage, self._danger = damage, danger
+        self.unexplained = 0
+        self.count = 0
+        self._table = SpillTable(_TABLES)
+        self._end: ArchiveEnd | None = None
+
+    def close(self) -> None:
+        """Delete what is kept of the directory."""
+        self._table.close()
+
+    def open(self) -> bool:
+        """Read the central directory, and tell whether there is one."""
+        found = end_of(self._descriptor, self._size, self._damage)
+        self._end = found
+        if found is None:
+            return False
+        batch: list[Member] = []
+        for member in self._entries(found):
+            batch.append(member)
+            if len(batch) >= _PAGE:
+                self._keep(batch)
+        self._keep(batch)
+        if self.count != found.entries:
+            message = f"the directory lists {self.count:,} members, but declares {found.entries:,}"
+            self._damage(message, None)
+        return True
+
+    def _keep(self, batch: list[Member]) -> None:
+        self._table.change(
+            "INSERT INTO member VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [(*one[:1], stored(one.name), *one[2:]) for one in batch],
+        )
+        batch.clear()
+
+    def named(self, name: str) -> Member | None:
+        """Return the member of a name, the last one of several, or None."""
+        found = self._table.rows(
+            "SELECT * FROM member WHERE name = ? ORDER BY number DESC LIMIT 1", stored(name)
+        )
+        return _member(found[0]) if found else None
+
+    def at(self, offset: int) -> Member | None:
+        """Return the member whose header begins at an offset, or None."""
+        found = self._table.rows("SELECT * FROM member WHERE offset = ? LIMIT 1", offset)
+        return _member(found[0]) if found else None
+
+    def is_last(self, member: Member) -> bool:
+        """Tell whether a member is the last one of its name: the one that readers return."""
+        found = self.named(member.name)
+        return found is not None and found.number == member.number
+
+    def repeated(self) -> Iterator[tuple[str, int, bool]]:
+        """Iterate over repeated names, with their number and whether their bytes are equal."""
+        for name, number, kinds in self._table.rows(
+            "SELECT name, COUNT(*), COUNT(DISTINCT crc || ' ' || size) FROM member "
+            "GROUP BY name HAVING COUNT(*) > 1 ORDER BY MIN(number) LIMIT 10000"
+        ):
+            yield restored(name), number, kinds == 1
+
+    def members(self) -> Iterator[Member]:
+        """Iterate over the members in the order of their bytes."""
+        last, number = -1, -1
+        while found := self._table.rows(
+            "SELECT * FROM member WHERE (offset, number) > (?, ?) ORDER BY offset, number LIMIT ?",
+            last,
+            number,
+            _PAGE,
+        ):
+            for row in found:
+                member = _member(row)
+                last, number = member.offset, member.number
+                yield member
+
+    def laid_out(self) -> Iterator[Member]:
+        """Iterate over the members as `members` does, and check that they lie one behind another.
+
+        Bytes between them are counted as unexplained: a harness that edits a log in place leaves
+        such bytes behind.
+        """
+        before, slack = 0, False
+        for member in self.members():
+            if member.offset < before:
+                self._damage("the member begins within the one before it", member.name)
+            elif not (slack and member.offset - before in _DESCRIPTOR_SIZES):
+                self.unexplained += member.offset - before
+            yield member
+            before = max(before, self._data_start(member) + member.packed)
+            slack = bool(member.flags & _DESCRIPTOR)
+        if self._end is not None:
+            rest = self._end.directory - before
+            if rest < 0:
+                self._damage("the members reach into the directory", None)
+            elif not (slack and rest in _DESCRIPTOR_SIZES):
+                self.unexplained += rest
+
+    def pieces(self, member: Member) -> Iterator[bytes]:
+        """Iterate over the unpacked bytes of a member, and check its sizes and its CRC.
+
+        Raises Damaged where they are wrong, after all bytes before the error, and MissingExtra.
+        """
+        start = self._checked_start(member)
+        crc = size = 0
+        for piece in unpacked(self._descriptor, start, member.packed, member.method):
+            size += len(piece)
+            if size > member.size:
+                raise Damaged(f"unpacks to more than its declared {member.size:,} bytes")
+            crc = zlib.crc32(piece, crc)
+            yield piece
+        if size != member.size:
+            raise Damaged(f"unpacks to {size:,} bytes, but {member.size:,} are declared")
+        if crc != member.crc:
+            raise Damaged(f"has the CRC-32 {crc:08x}, but {member.crc:08x} is declared")
+
+    def refusal(self, member: Member) -> str | None:
+        """Return why a member must not be unpacked, or None."""
+        if member.flags & _ENCRYPTED:
+            return "is encrypted"
+        if member.method not in METHODS:
+            return f"is packed with method {member.method}, which logs do not use"
+        if member.size > RATIO_FROM and member.size > MOST_RATIO * max(1, member.packed):
+            return f"declares {member.size:,} bytes, packed in {member.packed:,}"
+        return None
+
+    def _entries(self, end: ArchiveEnd) -> Iterator[Member]:
+        """Iterate over the entries of the central directory, which must fill its bytes."""
+        place, stop = end.directory, end.directory + end.size
+        while place < stop:
+            head = os.pread(self._descriptor, _DIRECTORY.size, place)
+            if len(head) < _DIRECTORY.size or not head.startswith(_ENTRY_SIGN):
+                self._damage(f"the directory is damaged at byte {place:,}", None)
+                return
+            fields = _DIRECTORY.unpack(head)
+            lengths = fields[10], fields[11], fields[12]
+            rest = os.pread(self._descriptor, sum(lengths), place + _DIRECTORY.size)
+            name = self._decoded(rest[: lengths[0]], fields[3])
+            extra = rest[lengths[0] : lengths[0] + lengths[1]]
+            packed, size, offset = _wide(extra, fields[9], fields[8], fields[16])
+            self.count += 1
+            yield Member(
+                self.count, name, fields[4], fields[3], fields[7], packed, size, offset + end.shift
+            )
+            place += _DIRECTORY.size + sum(lengths)
+        if place != stop:
+            self._damage("the directory ends within an entry", None)
+
+    def _decoded(self, raw: bytes, flags: int) -> str:
+        encoding = "utf-8" if flags & _UTF8 else "cp437"
+        try:
+            name = raw.decode(encoding)
+        except UnicodeDecodeError:
+            name = raw.decode("utf-8", errors="surrogateescape")
+            self._damage("the name of a member is not valid UTF-8", name)
+        if _leads_out(name):
+            self._danger("the name of the member leads out of the archive", name)
+        return name
+
+    def _data_start(self, member: Member) -> int:
+        """Return where the packed bytes of a member begin, by its local header."""
+        head = os.pread(self._descriptor, _LOCAL.size, member.offset)
+        if len(head) < _LOCAL.size:
+            return member.offset
+        name, extra = int(_LOCAL.unpack(head)[-2]), int(_LOCAL.unpack(head)[-1])
+        return member.offset + _LOCAL.size + name + extra
+
+    def _checked_start(self, member: Member) -> int:
+        """Return where the packed bytes begin. Raises Damaged where the local header differs."""
+        head = os.pread(self._descriptor, _LOCAL.size, member.offset)
+        if len(head) < _LOCAL.size or not head.startswith(_LOCAL_SIGN):
+            raise Damaged(f"has no header at byte {member.offset:,}")
+        _, _, flags, method, _, _, crc, packed, size, name_size, extra_size = _LOCAL.unpack(head)
+        rest = os.pread(self._descriptor, name_size + extra_size, member.offset + _LOCAL.size)
+        raw, extra = rest[:name_size], rest[name_size:]
+        packed, size, _ = _wide(extra, size, packed, 0)
+        encoding = "utf-8" if flags & _UTF8 else "cp437"
+        name = raw.decode(encoding, errors="surrogateescape" if flags & _UTF8 else "strict")
+        told = [(name, member.name), (method, member.method)]
+        if not flags & _DESCRIPTOR:
+            told += [(crc, member.crc), (packed, member.packed), (size, member.size)]
+        elif not member.flags & _DESCRIPTOR:
+            raise Damaged("has a header that differs from the directory (flags)")
+        for what, (here, there) in zip(_HEADER_FIELDS, told, strict=False):
+            if here != there:
+                raise Damaged(f"has a header that differs from the directory ({what})")
+        start: int = member.offset + _LOCAL.size + name_size + extra_size
+        stop = self._end.directory if self._end is not None else self._size
+        if start + member.packed > stop:
+            raise Damaged("reaches beyond the members' part of the archive")
+        return start
+
+
+def _member(row: tuple[Any, ...]) -> Member:
+    return Member(row[0], restored(row[1]), *row[2:])
+
+
+def _wide(extra: bytes, size: int, packed: int, offset: int) -> tuple[int, int, int]:
+    """Return packed size, size and offset, read from the ZIP64 field where they do not fit."""
+    values = [size, packed, offset]
+    place = 0
+    while place + 4 <= len(extra):
+        kind, length = (
+            int.from_bytes(extra[place : place + 2], "little"),
+            int.from_bytes(extra[place + 2 : place + 4], "little"),
+        )
+        field = extra[place + 4 : place + 4 + length]
+        if kind == 1:
+            for index, value in enumerate(values):
+                if value == _FULL and len(field) >= 8:
+                    values[index] = int.from_bytes(field[:8], "little")
+                    field = field[8:]
+        place += 4 + length
+    return values[1], values[0], values[2]
+
+
+def _leads_out(name: str) -> bool:
+    """Tell whether a name is not that of a file below the folder it is unpacked to."""
+    parts = name.replace("\\", "/").split("/")
+    return (
+        not name
+        or name.startswith(("/", "\\"))
+        or ".." in parts
+        or "\0" in name
+        or (len(name) > 1 and name[1] == ":")
+    )

@@ -1,0 +1,280 @@
+"""Check a log that is an archive: the members, and what they say."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from evalstream.formats.inspect.archive import Archive, Member
+from evalstream.formats.inspect.log_check import LogCheck, SampleText
+from evalstream.formats.inspect.reading import UNREADABLE
+from evalstream.formats.inspect.rules.archive import INS101, INS102, INS103, INS104
+from evalstream.formats.inspect.rules.log import INS105, INS106, INS107, INS108
+from evalstream.formats.inspect.unpacking import Damaged
+from evalstream.formats.inspect.views import LogView, same
+from evalstream.io.progress import Progress
+from evalstream.model.errors import MissingExtra
+from evalstream.model.finding import Severity
+from evalstream.model.signals import STOPPING
+from evalstream.model.text import counted
+from evalstream.parsing.array_splitter import ArraySplitter
+from evalstream.parsing.json import pointer
+from evalstream.parsing.limits import MOST_JSON_BYTES
+
+START: Final = "_journal/start.json"
+HEADER: Final = "header.json"
+SUMMARIES: Final = "summaries.json"
+REDUCTIONS: Final = "reductions.json"
+
+_SAMPLE: Final = re.compile(r"samples/(.+)_epoch_([0-9]+)\.json", re.DOTALL)
+_JOURNAL: Final = re.compile(r"_journal/summaries/[0-9]+\.json")
+_OTHERS: Final = re.compile(r"_journal/(?:config_updates/)?[^/]*\.json|results\.json")
+_LIVE: Final = ("model_args", "task_args", "solver_args", "model_roles", "metadata")
+"""Members of `eval` whose values are written as they are at that moment."""
+
+_PARTED: Final = re.compile(r"samples/.+_epoch_[0-9]+/sample\.json", re.DOTALL)
+"""A sample that is stored in parts, as the next layout of large samples has it."""
+
+
+class ArchiveCheck:
+    """Checks an archive: every byte of its members, and the log that they are.
+
+    `has_summaries` says whether the summaries of all samples were compared.
+    """
+
+    def __init__(self, log: LogCheck, descriptor: int, size: int, progress: Progress) -> None:
+        self._log, self._documents, self._progress = log, log.documents, progress
+        self._archive = Archive(descriptor, size, self._damage, self._danger)
+        self.has_summaries = False
+        self._lacks: MissingExtra | None = None
+
+    def close(self) -> None:
+        """Delete what is kept of the archive's directory."""
+        self._archive.close()
+
+    def _damage(self, message: str, member: str | None) -> None:
+        place = None if member is None else pointer((member,))
+        self._documents.note(INS101.violation(message, pointer=place))
+
+    def _danger(self, message: str, member: str | None) -> None:
+        place = None if member is None else pointer((member,))
+        self._documents.note(INS102.violation(message, pointer=place))
+
+    def view(self) -> LogView | None:
+        """Check the archive, and return the log without its samples, None if it has none."""
+        if not self._archive.open():
+            self._documents.cannot("the archive has no directory, so that nothing in it was read")
+            return None
+        self._note_repeated()
+        start, header = self._read(START), self._read(HEADER)
+        told = header if isinstance(header, dict) else start
+        if isinstance(told, dict):
+            self._log.header(told)
+        if self._log.is_refused:
+            return None
+        return self._view(start, header) if self._members() else None
+
+    def _note_repeated(self) -> None:
+        for name, number, is_same in self._archive.repeated():
+            message = f"the archive has {number:,} members of this name"
+            self._documents.note(
+                INS103.violation(
+                    message + (", with the same content" if is_same else ""),
+                    pointer=pointer((name,)),
+                    severity=Severity.WARNING if is_same else None,
+                )
+            )
+
+    def _members(self) -> bool:
+        """Unpack and check all members in the order of their bytes, and the samples among them.
+
+        Tell whether the log can be checked as a whole.
+        """
+        for member in self._archive.laid_out():
+            STOPPING.check()
+            if _PARTED.fullmatch(member.name):
+                self._log.refuse("this log stores samples in parts, a layout that is not known")
+                return False
+            self._member(member)
+            found = sum(self._documents.collector.counts.values())
+            self._progress.advance(member.packed, self._log.count, found)
+        if self._archive.unexplained:
+            message = f"{counted(self._archive.unexplained, 'byte')} between members belong to none"
+            self._documents.note(INS104.violation(message, severity=Severity.INFO))
+        if self._lacks is not None:
+            self._log.lose(str(self._lacks))
+        return self._lacks is None
+
+    def _member(self, member: Member) -> None:
+        self._log.members += 1
+        place, is_sample = pointer((member.name,)), _SAMPLE.fullmatch(member.name) is not None
+        if not (is_sample or _is_known(member.name)):
+            message = "a log has no member of this name"
+            self._documents.note(INS104.violation(message, pointer=place))
+        is_content = is_sample and self._archive.is_last(member)
+        text = self._unpacked(member, self._documents.options.max_line_bytes if is_content else 0)
+        if not is_content:
+            return
+        if isinstance(text, bytes):
+            self._log.sample(SampleText(text, place, None, member.offset, member.name))
+        elif text is not None:
+            self._log.too_long(place, text)
+        elif self._lacks is None:
+            self._log.lose(f"the member {member.name} could not be unpacked")
+
+    def _unpacked(self, member: Member, most: int) -> bytes | int | None:
+        """Unpack a member and check its bytes; return them if they are at most `most`.
+
+        Of a longer member return its length, and None for one that is damaged or not unpacked.
+        """
+        refusal = self._archive.refusal(member)
+        if refusal is not None:
+            self._danger(f"the member {refusal}", member.name)
+            self._documents.cannot(f"a member was not unpacked: it {refusal}")
+            return None
+        kept: list[bytes] = []
+        size = 0
+        try:
+            for piece in self._archive.pieces(member):
+                STOPPING.check()
+                size += len(piece)
+                if size <= most:
+                    kept.append(piece)
+                else:
+                    kept.clear()
+        except Damaged as error:
+            self._damage(f"the member {error}", member.name)
+            return None
+        except MissingExtra as error:
+            self._lacks = self._lacks or error
+            return None
+        self._log.sound_members += 1
+        return b"".join(kept) if size <= most else size
+
+    def _read(self, name: str) -> Any:
+        """Return the value of a member, None if there is none, UNREADABLE if it cannot be read."""
+        member = self._archive.named(name)
+        if member is None:
+            return None
+        if member.size > MOST_JSON_BYTES or self._archive.refusal(member) is not None:
+            self._documents.cannot(f"{name} is too large to be read")
+            return UNREADABLE
+        try:
+            text = b"".join(self._archive.pieces(member))
+        except (Damaged, MissingExtra):
+            # The pass over all members reports it.
+            return UNREADABLE
+        return self._log.parse(text, place=pointer((name,)))
+
+    def _view(self, start: Any, header: Any) -> LogView | None:
+        if header is UNREADABLE or (header is None and start in (None, UNREADABLE)):
+            self._documents.cannot("the header of the log could not be read")
+            if header is None:
+                self._documents.note(INS108.violation(f"{HEADER} and {START} are missing"))
+            return None
+        base = pointer((HEADER,))
+        if header is None:
+            message = f"the run did not finish: the archive has no {HEADER}"
+            self._documents.note(INS105.violation(message))
+            base, header = pointer((START,)), start
+        elif not isinstance(header, dict):
+            self._documents.note(INS107.violation("the header must be an object", pointer=base))
+            return None
+        else:
+            self._compare_start(start, header)
+        view = LogView(_begun(header), base, self._log.store)
+        self._log.store.flush()
+        self._summaries(is_finished=header is not start)
+        view.reductions, view.reductions_at = self._reductions(view), pointer((REDUCTIONS,))
+        return view
+
+    def _compare_start(self, start: Any, header: dict[str, Any]) -> None:
+        if start is None:
+            self._documents.note(INS108.violation(f"{START} is missing"))
+            return
+        if not isinstance(start, dict):
+            return
+        for name in ("version", "eval", "plan"):
+            if name in header and name in start and not same(header[name], start[name]):
+                path, here, there = _difference(header[name], start[name], (name,))
+                # Arguments may be objects that the run itself changes.
+                is_live = path[1:2] and path[1] in _LIVE
+                self._documents.note(
+                    INS106.violation(
+                        f"{START} has another value",
+                        pointer=pointer((HEADER, *path)),
+                        expected=there,
+                        found=here,
+                        severity=Severity.WARNING if is_live else None,
+                    )
+                )
+
+    def _summaries(self, *, is_finished: bool) -> None:
+        """Compare the summaries with the samples: those at the end, or those of the journal."""
+        member = self._archive.named(SUMMARIES)
+        if member is not None:
+            self.has_summaries = self._each_summary(member)
+            return
+        if is_finished:
+            self._documents.note(INS108.violation(f"{SUMMARIES} is missing"))
+        for one in self._archive.members():
+            if _JOURNAL.fullmatch(one.name):
+                self._each_summary(one)
+
+    def _each_summary(self, member: Member) -> bool:
+        """Compare the summaries in a member; tell whether all of them could be read."""
+        if self._archive.refusal(member) is not None:
+            return False
+        splitter = ArraySplitter(self._documents.options.max_line_bytes)
+        number, base = 0, pointer((member.name,))
+        try:
+            for piece in (*self._archive.pieces(member), b""):
+                for element in splitter.feed(piece) if piece else splitter.end():
+                    place = f"{base}/{number}"
+                    value = self._log.parse(element.text, place=place) if element.whole else None
+                    if value is not UNREADABLE and element.whole:
+                        self._log.summary(value, place)
+                    number += 1
+        except Damaged:
+            return False
+        if splitter.issue is not None:
+            message = f"the summaries cannot be read: {splitter.issue.message}"
+            self._documents.note(INS107.violation(message, pointer=base))
+            return False
+        return True
+
+    def _reductions(self, view: LogView) -> Any:
+        found = self._read(REDUCTIONS)
+        has_reducers = any(one.value.get("reducer") for one in view.results_scores)
+        if found is None and has_reducers and view.is_finished:
+            self._documents.note(INS108.violation(f"{REDUCTIONS} is missing"))
+        if found is None or found is UNREADABLE:
+            return None
+        if not isinstance(found, list):
+            place = pointer((REDUCTIONS,))
+            self._documents.note(INS107.violation("reductions must be a list", pointer=place))
+        return found
+
+
+def _is_known(name: str) -> bool:
+    return name in (HEADER, SUMMARIES, REDUCTIONS) or any(
+        pattern.fullmatch(name) is not None for pattern in (_JOURNAL, _OTHERS)
+    )
+
+
+def _begun(header: dict[str, Any]) -> dict[str, Any]:
+    """Return the header, or what was written at the start with the status of such a log."""
+    return header if "status" in header else {**header, "status": "started"}
+
+
+def _difference(one: Any, other: Any, path: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any, Any]:
+    """Return the path of the first member that two values do not share, and both its values."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in one:
+            if name not in other or not same(one[name], other[name]):
+                return _difference(one[name], other.get(name), (*path, name))
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        pairs = enumerate(zip(one, other, strict=True))
+        index, (here, there) = next(pair for pair in pairs if not same(*pair[1]))
+        return _difference(here, there, (*path, index))
+    return path, one, other

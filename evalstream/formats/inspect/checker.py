@@ -1,0 +1,201 @@
+"""Find and check logs of Inspect."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.row_pass import BREAKS, reason_of
+from evalstream.formats.base import other_formats
+from evalstream.formats.inspect.archive_check import ArchiveCheck
+from evalstream.formats.inspect.catalogue import CATALOGUE
+from evalstream.formats.inspect.documents import ENDING, NAME, SAMPLES, ZIP
+from evalstream.formats.inspect.log_check import LogCheck, SampleText
+from evalstream.formats.inspect.reading import UNREADABLE, begun, kept, parsed, pieces, stream_of
+from evalstream.formats.inspect.recomputed import NAMED, Outcome, Recomputation
+from evalstream.formats.inspect.views import LogView, object_or_empty
+from evalstream.io.names import printable
+from evalstream.io.progress import Progress
+from evalstream.model.block import ByteStream
+from evalstream.model.errors import BrokenCompression, CannotCheck, UsageError
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options
+from evalstream.model.report import Checked, RunSummary
+from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.signals import Stopped
+from evalstream.model.text import counted
+from evalstream.parsing.object_splitter import ObjectSplitter
+from evalstream.rules.base import Rule
+from evalstream.rules.inputs import ES001, ES002, ES003, ES005
+
+NOT_OURS = f"not a log of Inspect; {other_formats()}"
+
+
+def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+    """Find the run of one log. Raises UsageError for documents beside it, and for a folder."""
+    for option, value in (("--aggregate", aggregate), ("--inputs-file", inputs)):
+        if value is not None:
+            raise UsageError(f"{option} does not go with files of {NAME}: a log holds its results")
+    if path != STDIN and os.path.isdir(path):
+        raise UsageError("a folder is searched for logs without --input-format")
+    yield Run(path, None, format=NAME)
+
+
+def check(
+    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+) -> RunSummary:
+    """Check one log and pass its findings to `show`, in order."""
+    documents = DocumentCheck(run, options, show, CATALOGUE)
+    with closing(LogCheck(documents)) as log:
+        one = _Check(documents, log, progress)
+        one.run(run.rows or STDIN)
+        return one.summary()
+
+
+class _Check:
+    def __init__(self, documents: DocumentCheck, log: LogCheck, progress: Progress) -> None:
+        self._documents, self._log, self._progress = documents, log, progress
+        self._view: LogView | None = None
+        self._version: Any = None
+
+    def run(self, path: str) -> None:
+        """Read the log, and report why it cannot be read."""
+        try:
+            reader, size = stream_of(path, self._documents.watch)
+            with closing(reader):
+                self._progress.begin(self._documents.name, size)
+                start, whole = begun(reader)
+                if start.startswith(ZIP[:2]) or path.lower().endswith(ENDING):
+                    self._archive(path, whole)
+                else:
+                    self._json(whole)
+        except BrokenCompression as error:
+            self._fail(ES002, str(error))
+        except BrokenPipeError:
+            raise
+        except (OSError, CannotCheck) as error:
+            self._fail(ES001, f"cannot be read: {reason_of(error)}")
+        except Stopped as stopped:
+            read = counted(self._log.count, "sample")
+            self._documents.cannot(f"stopped by {stopped.name} after {read}")
+        finally:
+            self._progress.end()
+
+    def _archive(self, path: str, reader: ByteStream) -> None:
+        """Check an archive, from a copy on disk if it cannot be read in any order."""
+        is_local = path != STDIN and os.path.isfile(path)
+        with open(path, "rb", buffering=0) if is_local else kept(reader) as file:
+            size = os.fstat(file.fileno()).st_size
+            self._documents.size += size
+            checked = ArchiveCheck(self._log, file.fileno(), size, self._progress)
+            with closing(checked):
+                self._finish(checked.view(), has_summaries=checked.has_summaries)
+
+    def _json(self, reader: ByteStream) -> None:
+        """Check a log that is one JSON object, in constant memory."""
+        log, options = self._log, self._documents.options
+        members = ObjectSplitter(SAMPLES, options.max_line_bytes)
+        has_begun = False
+        for piece in pieces(reader):
+            for element in members.feed(piece):
+                has_begun = has_begun or self._begin(members)
+                if log.is_refused:
+                    return
+                if element.whole:
+                    self._sample(element.text, element.line, element.offset)
+            self._documents.size += len(piece)
+            found = sum(self._documents.collector.counts.values())
+            self._progress.advance(len(piece), log.count, found)
+        for element in members.end():
+            has_begun = has_begun or self._begin(members)
+            if element.whole and not log.is_refused:
+                self._sample(element.text, element.line, element.offset)
+        if not log.is_refused:
+            self._end(members)
+
+    def _begin(self, members: ObjectSplitter) -> bool:
+        """Read the part before the samples, as far as it can be read alone."""
+        envelope = members.envelope()
+        # The check of the whole envelope reports what is wrong with this part of it.
+        text = envelope.text[: envelope.cut] + b"]}"
+        found = parsed(text, self._documents.options.max_depth, lambda _violation, _line: None)
+        self._log.header(object_or_empty(found))
+        return True
+
+    def _sample(self, text: bytes, line: int, offset: int) -> None:
+        place = f"/{SAMPLES}/{self._log.count}"
+        self._log.sample(SampleText(text, place, line, offset))
+
+    def _end(self, members: ObjectSplitter) -> None:
+        """Check the part of a JSON log outside its samples."""
+        log, issue = self._log, members.issue
+        envelope = members.envelope()
+        if issue is not None:
+            message = f"{issue.message} (byte {issue.offset:,} of the file)"
+            place = f"/{SAMPLES}/{log.count}"
+            violation = BREAKS[issue.name].violation(message, pointer=place)
+            self._documents.note(violation, line=issue.line)
+            log.lose("the samples could not be read to their end")
+            return
+        if not envelope.is_whole:
+            most = self._documents.options.max_line_bytes
+            self._fail(ES003, f"the part outside the samples is longer than {most:,} bytes")
+            return
+        header = log.parse(envelope.text, 1)
+        if header is UNREADABLE or not isinstance(header, dict):
+            self._fail(ES005, f"this is {NOT_OURS}") if header is not UNREADABLE else None
+            self._documents.cannot("the log could not be read as an object")
+            return
+        if not {"eval", "status", "version"} & header.keys():
+            self._fail(ES005, f"this is {NOT_OURS}")
+            return
+        log.refuse_version(header.get("version"))
+        if log.is_refused:
+            return
+        if not log.count:
+            log.header(header)
+        if header.get(SAMPLES) and isinstance(header[SAMPLES], list):
+            self._documents.cannot("a second list of samples was not checked")
+        view = LogView(header, "", log.store)
+        view.reductions, view.reductions_at = header.get("reductions"), "/reductions"
+        if view.reductions is None and "sample_reductions" in view.results:
+            view.reductions = view.results["sample_reductions"]
+            view.reductions_at = "/results/sample_reductions"
+        self._finish(view, has_summaries=False)
+
+    def _finish(self, view: LogView | None, *, has_summaries: bool) -> None:
+        if view is None or self._log.is_refused:
+            return
+        self._view, self._version = view, view.header.get("version")
+        self._log.finish(view, has_summaries=has_summaries)
+
+    def _fail(self, rule: Rule, reason: str) -> None:
+        self._documents.note(rule.violation(reason))
+        self._documents.cannot(reason)
+
+    def summary(self) -> RunSummary:
+        """Return the verdict."""
+        outcome = None
+        if self._view is not None:
+            outcome = Recomputation(self._view).outcome()
+            self._documents.note_all(outcome.violations)
+        version = None if self._version is None else str(self._version)
+        summary = self._documents.closed(rows=self._log.count, version=version)
+        if outcome is not None:
+            summary.results = outcome.results
+            summary.checked = (*self._log.verified(), *_figures(outcome))
+        return summary
+
+
+def _figures(outcome: Outcome) -> Iterator[Checked]:
+    """Say how many figures of the results were recomputed."""
+    if outcome.figures:
+        text = f"{outcome.recomputed:,} of {counted(outcome.figures, 'figure')} recomputed"
+        names = ", ".join(map(printable, outcome.left_out[:NAMED]))
+        if names:
+            more = ", …" if len(outcome.left_out) > NAMED else ""
+            text = f"{text} (not {names}{more})"
+        yield Checked(text, True if outcome.recomputed == outcome.figures else None)

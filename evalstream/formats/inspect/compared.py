@@ -1,0 +1,196 @@
+"""What a log gives to a comparison: its samples with their scores, its settings, its answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from math import nan
+from typing import Any, Final
+
+from evalstream.formats.inspect.archive import Archive
+from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
+from evalstream.formats.inspect.figures import is_unscored, to_float
+from evalstream.formats.inspect.reading import UNREADABLE, begun, parsed, pieces, stream_of
+from evalstream.formats.inspect.views import (
+    LogView,
+    SampleView,
+    list_or_empty,
+    object_or_empty,
+    value_of,
+)
+from evalstream.io.file_state import Watch
+from evalstream.io.remote import is_remote
+from evalstream.model.comparison import Answered, MetricName, RunDescription
+from evalstream.model.errors import CannotCheck
+from evalstream.model.options import Options
+from evalstream.model.run import STDIN
+from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRequest
+from evalstream.parsing.json import canonical, member, resolve_pointer, text_or_none
+from evalstream.parsing.object_splitter import ObjectSplitter
+from evalstream.parsing.setting_texts import setting_text, settings_in
+from evalstream.stats.record_samples import has_identity, record_sample
+from evalstream.stats.run_samples import RunSamples
+from evalstream.stats.sample_batch import SampleBatch
+from evalstream.stats.sample_digests import InputDigests, cluster_digest, digest_of, sample_text
+
+BATCH_SAMPLES: Final = 1000
+_RIGHT: Final = {"C": SampleFlag.RIGHT, "I": SampleFlag.WRONG}
+
+
+class LogSamples:
+    """Collects the samples of a log: each epoch is a row, each scorer a result."""
+
+    def __init__(self, samples: RunSamples, request: SampleRequest, log: LogView) -> None:
+        self._samples, self._request = samples, request
+        self._task = text_or_none(log.eval.get("task")) or ""
+        self._batch, self._unidentified = SampleBatch(), 0
+
+    def add(self, sample: SampleView, line: int, offset: int) -> None:
+        """Add a sample, by its number or line and its byte offset in the log."""
+        value = sample.value
+        row = record_sample(self._request, value.get("id"), _input(sample), line, offset)
+        if self._request.cluster is not None:
+            row = row._replace(
+                cluster=cluster_digest(resolve_pointer(value, self._request.cluster))
+            )
+        self._unidentified += not has_identity(row)
+        failed = SampleFlag.FAILED if sample.failed else SampleFlag(0)
+        for name, scored in _scores(sample):
+            flags = failed
+            if isinstance(scored, str):
+                flags |= _RIGHT.get(scored, SampleFlag(0))
+            score = nan if is_unscored(scored) else to_float(scored)
+            label = GroupLabel(None, self._task, name)
+            self._batch.add(label, row._replace(score=score, flags=int(flags)))
+        if len(self._batch) >= BATCH_SAMPLES:
+            self._samples.take(self._batch.take(), 0)
+
+    def finish(self, log: LogView) -> None:
+        """Pass on what waits, and describe the run."""
+        self._samples.take(self._batch.take(), 0)
+        self._samples.unidentified = self._unidentified
+        labels = self._samples.labels
+        generation = {
+            **settings_in("model_generate_config", log.eval.get("model_generate_config")),
+            **settings_in("task_args", log.eval.get("task_args")),
+        }
+        packages = object_or_empty(log.eval.get("packages"))
+        settings = {
+            "harness": " ".join(filter(None, [NAME, text_or_none(packages.get("inspect_ai"))])),
+            "format version": log.header.get("version"),
+            "task_version": log.eval.get("task_version"),
+            "dataset": member(log.eval.get("dataset"), "name"),
+            "epochs": log.epochs,
+        }
+        self._samples.description = RunDescription(
+            text_or_none(log.eval.get("model")),
+            text_or_none(log.eval.get("eval_id")),
+            [MetricName(label.name or "", label.result) for label in labels],
+            [generation for _ in labels],
+            {name: setting_text(value) for name, value in settings.items() if value is not None},
+        )
+
+
+def _input(sample: SampleView) -> InputDigests | None:
+    """Return the digests of the input, with the target as its references."""
+    value = sample.value
+    shown = sample.resolved(value.get("input"))
+    if shown is None:
+        return None
+    raw = shown if isinstance(shown, str) else canonical(_without_ids(shown)).decode()
+    target = value.get("target")
+    references = [target] if isinstance(target, str) else list_or_empty(target)
+    choices = list_or_empty(value.get("choices"))
+    return InputDigests(raw, _texts(references), _texts(choices))
+
+
+def _without_ids(messages: Any) -> Any:
+    """Return messages without their ids, which differ from run to run."""
+    return [
+        {name: part for name, part in one.items() if name != "id"} if isinstance(one, dict) else one
+        for one in list_or_empty(messages)
+    ]
+
+
+def _texts(values: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(value for value in values if isinstance(value, str))
+
+
+def _scores(sample: SampleView) -> Iterator[tuple[str, Any]]:
+    """Iterate over the scores of a sample by name; those of a dict one by one."""
+    for name, score in sample.scores.items():
+        value = value_of(score)
+        if isinstance(value, dict):
+            yield from ((f"{name}/{key}", part) for key, part in value.items())
+        elif not isinstance(value, list):
+            yield name, value
+
+
+def answers(
+    path: str, options: Options, places: Iterable[tuple[int, int]]
+) -> Iterator[Answered | None]:
+    """Iterate over the outputs of samples at some places, in their order."""
+    if path == STDIN or (not is_remote(path) and not os.path.isfile(path)):
+        yield from (None for _ in places)
+        return
+    reader, _ = stream_of(path, Watch())
+    with closing(reader):
+        start, whole = begun(reader)
+        if not start.startswith(ZIP):
+            yield from _in_json(pieces(whole), options, iter(places))
+            return
+    if is_remote(path):
+        yield from (None for _ in places)
+        return
+    yield from _in_archive(path, options, places)
+
+
+def _in_archive(
+    path: str, options: Options, places: Iterable[tuple[int, int]]
+) -> Iterator[Answered | None]:
+    with open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        with closing(Archive(file.fileno(), size, _ignored, _ignored)) as archive:
+            is_open = archive.open()
+            for _, offset in places:
+                member_at = archive.at(offset) if is_open else None
+                if member_at is None or member_at.size > options.max_line_bytes:
+                    yield None
+                    continue
+                try:
+                    text = b"".join(archive.pieces(member_at))
+                except CannotCheck:
+                    yield None
+                else:
+                    yield _answered(text)
+
+
+def _in_json(
+    data: Iterator[bytes], options: Options, places: Iterator[tuple[int, int]]
+) -> Iterator[Answered | None]:
+    members = ObjectSplitter(SAMPLES, options.max_line_bytes)
+    place = next(places, None)
+    for piece in data:
+        for element in members.feed(piece):
+            while place is not None and place[1] <= element.offset:
+                yield _answered(element.text) if place[1] == element.offset else None
+                place = next(places, None)
+        if place is None:
+            return
+    while place is not None:
+        yield None
+        place = next(places, None)
+
+
+def _ignored(_message: str, _member: str | None) -> None:
+    """Ignore a defect of the archive: the check has reported it."""
+
+
+def _answered(text: bytes) -> Answered | None:
+    sample: Any = parsed(text, Options().max_depth, lambda _violation, _line: None)
+    if sample is UNREADABLE or not isinstance(sample, Mapping):
+        return None
+    output = member(sample.get("output"), "completion")
+    named = sample_text(sample.get("id"))
+    return Answered(sample.get("id"), output, digest_of(named) if named else 0)

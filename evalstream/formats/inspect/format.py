@@ -1,0 +1,94 @@
+"""The format inspect, as the `Format` protocol requires it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from evalstream.formats.base import Detector, PairedFormat, Place, RecordView, Show
+from evalstream.formats.inspect import documents
+from evalstream.formats.inspect.documents import LOG, SAMPLES
+from evalstream.io.beginning import Beginning
+from evalstream.io.progress import Progress
+from evalstream.model.comparison import Answered
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import NoInput, Run
+from evalstream.model.source_log import SourceLog, Wanted
+from evalstream.parsing.json import canonical, member
+from evalstream.rules.base import Rule
+
+
+class InspectFormat(PairedFormat):
+    """Logs of evaluations that the harness Inspect wrote."""
+
+    __slots__ = ()
+
+    name = documents.NAME
+    label = "Inspect"
+    title = documents.TITLE
+    prefix = "INS"
+    noun = "sample"
+    versions: Mapping[str, Sequence[str]] = {}
+    places: ClassVar[Mapping[str, Place]] = {LOG: "rows"}
+    options = frozenset()
+
+    def rules(self) -> Iterable[Rule]:
+        from evalstream.formats.inspect.catalogue import RULES
+
+        return RULES
+
+    def recognised(self, file: Beginning) -> str | None:
+        return documents.recognised(file)
+
+    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+        from evalstream.formats.inspect.checker import find
+
+        return find(path, aggregate, inputs)
+
+    def pair(
+        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
+    ) -> Iterator[Run | NoInput]:
+        # A log holds its results: each is a run of its own, `named` or not.
+        del named
+        return (Run(path, None, format=self.name) for _, path in documents())
+
+    def check(
+        self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
+    ) -> RunSummary:
+        from evalstream.formats.inspect.checker import check
+
+        return check(run, options, show, progress)
+
+    def answers(
+        self, run: Run, options: Options, places: Iterable[tuple[int, int]], /
+    ) -> Iterator[Answered | None]:
+        from evalstream.formats.inspect.compared import answers
+
+        return answers(run.rows or "", options, places)
+
+    def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:
+        from evalstream.formats.inspect.source import opened
+
+        return opened(path, options, wanted)
+
+    def records(self, document: Any) -> Iterator[Any]:
+        samples = member(document, SAMPLES)
+        return (one for one in samples or () if isinstance(one, dict))
+
+    def record_view(self, record: Any, _version: str) -> RecordView:
+        shown = record.get("input")
+        scores = member(record, "scores")
+        values = scores if isinstance(scores, dict) else {}
+        return RecordView(
+            ids={name: record[name] for name in ("id", "epoch") if name in record},
+            input=shown,
+            input_identity=None if shown is None else canonical(shown),
+            hash=None,
+            scores={name: member(score, "value") for name, score in values.items()},
+            output=member(record.get("output"), "completion"),
+        )
+
+
+FORMAT: Final[PairedFormat] = InspectFormat()
+"""Logs of Inspect."""

@@ -1,0 +1,94 @@
+"""Inspect's own reader of logs: the models of inspect_ai, and its digest of attachments.
+
+They are imported only here, and only when a log is checked: it takes about two seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from evalstream.formats.inspect.documents import EXTRA
+from evalstream.model.errors import MissingExtra
+from evalstream.parsing.json import pointer
+
+Digest = Callable[[str], str]
+"""Returns the key under which a text is attached to a sample."""
+
+
+class Refusal(NamedTuple):
+    """Why the harness cannot load a value: its words, and the JSON Pointer within the value."""
+
+    message: str
+    place: str
+
+
+class Library:
+    """The models that inspect_ai loads logs with."""
+
+    def __init__(self, models: Any, context: Any) -> None:
+        self._models, self._context = models, context
+
+    def refused_sample(self, value: Mapping[str, Any]) -> Refusal | None:
+        """Return why the harness cannot load a sample, or None. It may change the value."""
+        return self._refused(self._models.EvalSample, value)
+
+    def refused_log(self, value: Mapping[str, Any]) -> Refusal | None:
+        """Return why the harness cannot load a log without its samples, or None."""
+        return self._refused(self._models.EvalLog, value)
+
+    def _refused(self, model: Any, value: Mapping[str, Any]) -> Refusal | None:
+        try:
+            model.model_validate(value, context=self._context)
+        except ValueError as error:
+            return _explained(error)
+        # Validators of the harness run over values of any type.
+        except (TypeError, KeyError, AttributeError, RecursionError, IndexError) as error:
+            return Refusal(f"{type(error).__name__}: {error}", "")
+        return None
+
+
+def _explained(error: ValueError) -> Refusal:
+    """Return the first error that pydantic lists."""
+    listed = getattr(error, "errors", None)
+    details = listed(include_url=False, include_context=False) if callable(listed) else []
+    if not details:
+        return Refusal(str(error), "")
+    first = details[0]
+    path = [part for part in first["loc"] if isinstance(part, (int, str))]
+    return Refusal(str(first["msg"]), pointer(path))
+
+
+@lru_cache(maxsize=1)
+def library() -> Library:
+    """Return the harness's reader. Raises MissingExtra if it is not installed."""
+    try:
+        models = import_module("inspect_ai.log")
+    except ImportError as error:
+        raise MissingExtra(f"inspect_ai is not installed; install it with: {EXTRA}") from error
+    try:
+        constants = import_module("inspect_ai._util.constants")
+        context = constants.get_deserializing_context()
+    except (ImportError, AttributeError):
+        context = None
+    return Library(models, context)
+
+
+@lru_cache(maxsize=1)
+def attachment_digest() -> Digest | None:
+    """Return the digest of attachments, or None if mmh3, which computes it, is not installed.
+
+    It is MurmurHash3 of 128 bits as two unsigned hexadecimal numbers (_util/hash.py of inspect_ai).
+    """
+    try:
+        hash64 = import_module("mmh3").hash64
+    except ImportError:
+        return None
+
+    def digest(text: str) -> str:
+        high, low = hash64(text.encode(errors="backslashreplace"), signed=False)
+        return f"{high:016x}{low:016x}"
+
+    return digest

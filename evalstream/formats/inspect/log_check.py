@@ -1,0 +1,317 @@
+"""Check the parts of a log as they are read: its samples, its summaries, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evalstream.engine.documents import DocumentCheck
+from evalstream.formats.inspect.documents import EXTRA, VERSIONS
+from evalstream.formats.inspect.library import Library, attachment_digest, library
+from evalstream.formats.inspect.reading import UNREADABLE, parsed
+from evalstream.formats.inspect.rules import coverage, log, results, samples
+from evalstream.formats.inspect.rules.coverage import INS206, usage_violations
+from evalstream.formats.inspect.rules.log import INS107
+from evalstream.formats.inspect.rules.samples import INS207, malformed
+from evalstream.formats.inspect.store import KnownSample, SampleFacts, SampleStore
+from evalstream.formats.inspect.views import (
+    LogView,
+    SampleView,
+    is_count,
+    is_id,
+    object_or_empty,
+    same,
+    value_of,
+)
+from evalstream.model.errors import MissingExtra
+from evalstream.model.finding import Violation
+from evalstream.model.report import Checked
+from evalstream.model.text import counted
+from evalstream.parsing.json import pointer, text_or_none
+from evalstream.rules.base import Rule
+from evalstream.rules.inputs import ES003, ES005
+
+if TYPE_CHECKING:
+    from evalstream.formats.inspect.compared import LogSamples
+
+MOST_MODELS = 1_000
+"""Most models, and most numbers of each, whose usage is summed."""
+
+_SHORT = 1_000
+"""Longer texts are cut in summaries (log/_util.py of inspect_ai: 1,024 characters)."""
+
+
+class SampleText(NamedTuple):
+    """The text of a sample: its JSON Pointer, its line and byte offset, and its member, if any."""
+
+    text: bytes
+    place: str
+    line: int | None
+    offset: int
+    member: str | None = None
+
+
+class LogCheck:
+    """Checks one log, part by part. The part without samples should come first.
+
+    `count` is the number of samples so far. `members` counts those of its archive, `sound_members`
+    those whose bytes are the declared ones. `is_refused` says that the log is of a layout that is
+    not known, so that nothing else of it is checked.
+    """
+
+    def __init__(self, documents: DocumentCheck) -> None:
+        self.documents, self.store = documents, SampleStore()
+        self.count = 0
+        self.is_refused = False
+        self.samples_known = True
+        self.members = self.sound_members = 0
+        self._missing = ""
+        self._depth = documents.options.max_depth
+        self._digest = attachment_digest()
+        self._library = self._loaded()
+        self._attachments = self._sound_attachments = self._loaded_samples = 0
+        self._usage: dict[str, dict[str, int]] = {}
+        self._keys: frozenset[str] = frozenset()
+        self._samples: LogSamples | None = None
+
+    def close(self) -> None:
+        """Delete what is kept of the samples."""
+        self.store.close()
+
+    def _loaded(self) -> Library | None:
+        try:
+            return library()
+        except MissingExtra as error:
+            self._missing = str(error)
+            return None
+
+    def parse(self, text: bytes, line: int | None = None, place: str = "") -> Any:
+        """Return the value of a text, or UNREADABLE with its violations noted."""
+
+        def note(violation: Violation, at: int | None) -> None:
+            found = None if line is None or at is None else line + at - 1
+            where = place + (violation.pointer or "")
+            self.documents.note(violation._replace(pointer=where or None), line=found)
+
+        return parsed(text, self._depth, note)
+
+    def header(self, header: Mapping[str, Any]) -> None:
+        """Take the part of a log that comes before its samples: what to keep of them."""
+        view = LogView(header, "", self.store)
+        self._keys = view.cluster_keys
+        self.refuse_version(header.get("version"))
+        request, collected = self.documents.options.samples, self.documents.collector.samples
+        if request is not None and collected is not None and self._samples is None:
+            from evalstream.formats.inspect.compared import LogSamples
+
+            self._samples = LogSamples(collected, request, view)
+
+    def refuse_version(self, version: Any) -> None:
+        """Refuse a log of a layout that is newer than those that are known."""
+        if self.is_refused or not is_count(version) or version <= VERSIONS[-1]:
+            return
+        self.refuse(f"this is a log of version {version}; the known ones are 1 and 2")
+
+    def refuse(self, reason: str) -> None:
+        """Refuse a log of an unknown layout."""
+        self.is_refused = True
+        self.documents.note(ES005.violation(reason))
+        self.documents.cannot(reason)
+
+    def lose(self, reason: str) -> None:
+        """Note that samples could not be read, so that figures over all of them are not known."""
+        self.samples_known = False
+        self.documents.cannot(reason)
+
+    def too_long(self, place: str, size: int) -> None:
+        """Report a sample above the limit of length."""
+        most = self.documents.options.max_line_bytes
+        message = f"a sample of {size:,} bytes is longer than --max-line-bytes ({most:,})"
+        self.documents.note(ES003.violation(message, pointer=place))
+        self.lose("a sample is too long to be read")
+
+    def sample(self, one: SampleText) -> None:
+        """Check one sample, and keep what is needed of it."""
+        self.count += 1
+        value = self.parse(one.text, one.line, one.place)
+        if value is UNREADABLE:
+            self.lose(f"sample {self.count:,} could not be read")
+            return
+        if not isinstance(value, dict):
+            violation = INS107.violation("a sample must be an object", pointer=one.place)
+            self.documents.note(violation, line=one.line)
+            self.lose(f"sample {self.count:,} could not be read")
+            return
+        view = SampleView(value, one.place, one.member, self._digest)
+        problems = list(malformed(view))
+        if problems:
+            self.lose(f"sample {self.count:,} could not be read")
+        else:
+            self._keep(view, one)
+        for rule in samples.RULES:
+            if rule.record is not None:
+                problems += rule.record(view)
+        self._count_attachments(view, problems)
+        if self._library is not None:
+            # Last, as the harness may change the value that it loads.
+            refused = list(self._refused(self._library, view))
+            problems += refused
+            self._loaded_samples += not refused
+        for violation in problems:
+            self.documents.note(violation, line=one.line)
+
+    def _count_attachments(self, view: SampleView, problems: list[Violation]) -> None:
+        number = len(view.attachments)
+        self._attachments += number
+        if self._digest is not None:
+            wrong = sum(violation.code == INS207.code for violation in problems)
+            self._sound_attachments += number - wrong
+
+    def _keep(self, view: SampleView, one: SampleText) -> None:
+        value = view.value
+        metadata = object_or_empty(value.get("metadata"))
+        self.store.add(
+            SampleFacts(
+                str(value["id"]),
+                value["epoch"],
+                view.failed,
+                text_or_none(value.get("uuid")),
+                value.get("target"),
+                one.place,
+                {name: value_of(score) for name, score in view.scores.items()},
+                {key: metadata[key] for key in self._keys if key in metadata},
+            )
+        )
+        self._add_usage(value.get("model_usage"))
+        if self._samples is not None:
+            self._samples.add(view, one.line or self.count, one.offset)
+
+    def _add_usage(self, usage: Any) -> None:
+        for model, numbers in object_or_empty(usage).items():
+            if model not in self._usage and len(self._usage) >= MOST_MODELS:
+                continue
+            sums = self._usage.setdefault(model, {})
+            for name, number in object_or_empty(numbers).items():
+                if is_count(number) and (name in sums or len(sums) < MOST_MODELS):
+                    sums[name] = sums.get(name, 0) + number
+
+    def _refused(self, reader: Library, view: SampleView) -> Iterator[Violation]:
+        refusal = reader.refused_sample(view.value)
+        if refusal is not None:
+            message = f"inspect_ai cannot load the sample: {refusal.message}"
+            yield INS107.violation(message, pointer=view.place + refusal.place)
+
+    def summary(self, value: Any, place: str) -> None:
+        """Compare a summary with its sample."""
+        if not isinstance(value, dict) or not is_id(value.get("id")):
+            self.documents.note(INS107.violation("a summary needs an id", pointer=place))
+            return
+        epoch: Any = value.get("epoch")
+        known = self.store.find(str(value["id"]), epoch) if is_count(epoch) else None
+        if known is None:
+            if self.samples_known:
+                message = f"the log has no sample {value['id']} (epoch {epoch})"
+                self.documents.note(INS206.violation(message, pointer=place))
+            return
+        scores = self.store.scores_of(known.number)
+        self.documents.note_all(_summary_violations(value, known, scores, place))
+
+    def finish(self, view: LogView, *, has_summaries: bool) -> None:
+        """Check what needs all samples."""
+        self.store.flush()
+        view.samples_known = self.samples_known
+        note = self.documents.note_all
+        note(_by_rules(log.OF_LOGS, view))
+        if self._library is not None:
+            note(self._refused_log(self._library, view))
+        ids = view.sample_ids
+        self.store.expect(ids or ())
+        note(_by_rules(coverage.OF_LOGS, view))
+        note(usage_violations(view, self._usage))
+        if has_summaries and self.samples_known:
+            for sample, epoch, place in self.store.without_summary():
+                message = f"no summary tells of the sample {sample} (epoch {epoch:,})"
+                self.documents.note(INS206.violation(message, pointer=place))
+        note(_by_rules((results.INS305,), view))
+        self._close_gaps(view)
+        if self._samples is not None:
+            self._samples.finish(view)
+
+    def _refused_log(self, reader: Library, view: LogView) -> Iterator[Violation]:
+        import copy
+
+        refusal = reader.refused_log({**copy.deepcopy(dict(view.header)), "samples": None})
+        if refusal is not None:
+            message = f"inspect_ai cannot load the log: {refusal.message}"
+            yield INS107.violation(message, pointer=view.base + refusal.place)
+
+    def verified(self) -> Iterator[Checked]:
+        """Say what was verified of the log's parts, and how much of it."""
+        for right, of, noun in (
+            (self.sound_members, self.members, "member"),
+            (self._sound_attachments, self._attachments, "attachment"),
+        ):
+            if of:
+                text = f"{right:,} of {counted(of, noun)} with the right digest"
+                yield Checked(text, right == of or None)
+        if self.count:
+            of_all = f"{self._loaded_samples:,} of {counted(self.count, 'sample')}"
+            text = f"{of_all} loaded by inspect_ai"
+            yield Checked(text, self._loaded_samples == self.count or None)
+
+    def _close_gaps(self, view: LogView) -> None:
+        """Note what was not checked."""
+        cannot = self.documents.cannot
+        if self._library is None:
+            cannot(f"its content was not loaded with the harness's own reader: {self._missing}")
+        if self._attachments and self._digest is None:
+            cannot(f"the attachments were not verified: mmh3 is missing; install it with: {EXTRA}")
+        if not self.count:
+            cannot("the log holds no samples, so that its results cannot be recomputed")
+        elif view.sample_ids is None:
+            cannot("the log does not list the ids of its dataset: missing samples go unnoticed")
+
+
+def _by_rules(rules: tuple[Rule, ...], view: LogView) -> Iterator[Violation]:
+    for rule in rules:
+        if rule.record is not None:
+            yield from rule.record(view)
+
+
+def _summary_violations(
+    value: Mapping[str, Any], known: KnownSample, scores: Mapping[str, Any], place: str
+) -> Iterator[Violation]:
+    """Compare a summary with what is kept of its sample."""
+    told = object_or_empty(value.get("scores"))
+    for name in dict.fromkeys((*told, *scores)):
+        where = place + pointer(("scores", name))
+        if name not in told or name not in scores:
+            has, lacks = ("summary", "sample") if name in told else ("sample", "summary")
+            message = f"the {has} has a score of {name}, and the {lacks} has none"
+            yield INS206.violation(message, pointer=where if name in told else place)
+        elif not same(value_of(told[name]), scores[name]):
+            yield INS206.violation(
+                f"the sample has another value of {name}",
+                pointer=f"{where}/value",
+                expected=scores[name],
+                found=object_or_empty(told[name]).get("value"),
+            )
+    if (value.get("error") is not None) != known.failed:
+        has, lacks = ("sample", "summary") if known.failed else ("summary", "sample")
+        yield INS206.violation(f"the {has} has an error, and the {lacks} has none", pointer=place)
+    if "uuid" in value and value["uuid"] != known.uuid:
+        yield _other(place, "uuid", known.uuid, value)
+    if "target" in value and not _is_cut(known.target) and not same(value["target"], known.target):
+        yield _other(place, "target", known.target, value)
+
+
+def _other(place: str, name: str, expected: Any, value: Mapping[str, Any]) -> Violation:
+    message = f"the sample has another {name}"
+    where = place + pointer((name,))
+    return INS206.violation(message, pointer=where, expected=expected, found=value[name])
+
+
+def _is_cut(target: Any) -> bool:
+    """Tell whether a summary may hold only the beginning of a target."""
+    texts = target if isinstance(target, list) else [target]
+    return any(isinstance(text, str) and len(text) > _SHORT for text in texts)

@@ -1,0 +1,106 @@
+"""Parse the parts of a log: JSON in which NaN and infinite numbers are allowed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import IO, Any, Final
+
+import jiter
+
+from evalstream.io.codecs import COMPRESSIONS
+from evalstream.io.compression import DecompressingReader, compression_of
+from evalstream.io.file_state import Watch
+from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader
+from evalstream.io.remote import RemoteReader, is_remote
+from evalstream.io.standard_input import STANDARD_INPUT
+from evalstream.model.block import ByteStream
+from evalstream.model.finding import Violation
+from evalstream.model.run import STDIN
+from evalstream.model.signals import STOPPING
+from evalstream.parsing.strict_json import parse_exactly
+from evalstream.rules.syntax import ES108, explain
+
+MAGIC_BYTES: Final = 6
+"""The number of bytes that show a compression."""
+
+Note = Callable[[Violation, int | None], None]
+"""Receives a violation and the line of the text it is on, from 1."""
+
+UNREADABLE: Final = object()
+"""What stands for a text that is not JSON."""
+
+
+def parsed(text: bytes, most_depth: int, note: Note) -> Any:
+    """Return the value of a text, or UNREADABLE; violations of JSON go to `note`.
+
+    NaN and infinite numbers are not violations here: the harness writes them.
+    """
+    try:
+        return jiter.from_json(text, catch_duplicate_keys=True, allow_inf_nan=True)
+    except ValueError:
+        pass
+    found = parse_exactly(text, most_depth)
+    lines = [issue.line for issue in found.issues]
+    for violation, line in zip(explain(found.issues, torn=False), lines, strict=True):
+        if violation.code != ES108.code:
+            note(violation, line)
+    return found.value if found.readable else UNREADABLE
+
+
+def stream_of(path: str, watch: Watch) -> tuple[ByteStream, int]:
+    """Open a log, and return its bytes as they are stored, and their number (0 if unknown).
+
+    Raises OSError and CannotCheck.
+    """
+    if path == STDIN:
+        return STANDARD_INPUT.reader(), 0
+    if is_remote(path):
+        remote = RemoteReader(path)
+        return remote, remote.size
+    if not os.path.isfile(path):
+        with STOPPING.interruptible():
+            return DescriptorReader(os.open(path, os.O_RDONLY), owned=True), 0
+    status = os.stat(path)
+    watch.add(path, status)
+    return FileReader(path), status.st_size
+
+
+def begun(reader: ByteStream) -> tuple[bytes, ByteStream]:
+    """Return the first bytes of a stream, decompressed if it is compressed, and the whole of it."""
+    start = _start(reader)
+    whole: ByteStream = PrefixedReader(start, reader)
+    packed = compression_of(start)
+    if packed is None or packed not in COMPRESSIONS:
+        return start, whole
+    content = DecompressingReader(whole, packed)
+    start = _start(content)
+    return start, PrefixedReader(start, content)
+
+
+def _start(reader: ByteStream) -> bytes:
+    start = b""
+    while len(start) < MAGIC_BYTES and (data := reader.read()):
+        start += data
+    return start
+
+
+def pieces(reader: ByteStream) -> Iterator[bytes]:
+    """Iterate over the bytes of a stream."""
+    while data := reader.read():
+        STOPPING.check()
+        yield data
+
+
+def kept(reader: ByteStream) -> IO[bytes]:
+    """Copy a stream to disk, for an archive whose parts are read in another order."""
+    copy = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by the caller
+    try:
+        for piece in pieces(reader):
+            copy.write(piece)
+        copy.flush()
+    except BaseException:
+        copy.close()
+        raise
+    return copy

@@ -1,0 +1,289 @@
+"""INS2: rules about all samples of a log: which there are, and what other parts say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evalstream.formats.inspect.views import LogView, is_count
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import counted
+from evalstream.rules.base import Rule
+
+
+def _repeated(log: LogView) -> Iterator[Violation]:
+    for sample, epoch, place in log.store.repeated():
+        message = f"the sample {_named(sample, epoch)} was there before"
+        yield INS201.violation(message, pointer=place)
+
+
+def _missing(log: LogView) -> Iterator[Violation]:
+    ids = log.sample_ids
+    if ids is None or not log.is_finished or not log.samples_known or _may_lack(log):
+        return
+    number, first = log.store.missing(log.epochs)
+    if number:
+        named = ", ".join(_named(*one) for one in first)
+        more = ", …" if number > len(first) else ""
+        message = f"{counted(number, 'sample')} of the dataset is missing: {named}{more}"
+        if number > 1:
+            message = message.replace(" is missing", " are missing", 1)
+        yield INS202.violation(message, pointer=log.at("eval", "dataset", "sample_ids"))
+
+
+def _may_lack(log: LogView) -> bool:
+    """Tell whether the log says that it was ended before all samples had run."""
+    return any(log.results.get(name) is not None for name in ("early_stopping", "logged_samples"))
+
+
+def _unknown(log: LogView) -> Iterator[Violation]:
+    if log.sample_ids is None:
+        return
+    for sample, epoch, place in log.store.unknown(log.epochs):
+        message = f"the dataset and the epochs do not have the sample {_named(sample, epoch)}"
+        yield INS203.violation(message, pointer=place)
+
+
+def _named(sample: str, epoch: int) -> str:
+    return f"{sample} (epoch {epoch:,})"
+
+
+def _counts(log: LogView) -> Iterator[Violation]:
+    ids, total = log.sample_ids, log.results.get("total_samples")
+    if ids is not None and is_count(total) and total != len(ids) * log.epochs:
+        message = f"{len(ids):,} samples in {counted(log.epochs, 'epoch')} are declared"
+        yield _count_violation(log, "total_samples", len(ids) * log.epochs, message)
+    if not log.samples_known:
+        return
+    completed = log.results.get("completed_samples")
+    whole = log.store.count - log.store.failed
+    if is_count(completed) and completed != whole:
+        message = f"the log has {counted(whole, 'sample')} without an error"
+        yield _count_violation(log, "completed_samples", whole, message)
+
+
+def _count_violation(log: LogView, name: str, expected: int, message: str) -> Violation:
+    found, place = log.results[name], log.at("results", name)
+    return INS204.violation(message, pointer=place, expected=expected, found=found)
+
+
+def _unscored(log: LogView) -> Iterator[Violation]:
+    if log.store.failed and log.is_finished:
+        message = f"{counted(log.store.failed, 'sample')} ended with an error"
+        yield INS211.violation(message, pointer=log.at("status"), found=log.status)
+    for scorer in log.store.scorers() if log.is_finished else ():
+        number = log.store.without_score(scorer)
+        if number:
+            message = (
+                f"{counted(number, 'sample')} without an error and without a score of {scorer}"
+            )
+            yield INS211.violation(message, pointer=log.at("status"), found=log.status)
+
+
+INS201: Final = Rule(
+    "INS201",
+    "sample-logged-twice",
+    Severity.ERROR,
+    "a sample was logged more than once for an epoch",
+    """
+    What it finds: a sample whose id and epoch an earlier sample of the log has.
+
+    Why it matters: it counts twice in every result.
+
+    How to fix: Remove the copy, if they are equal; otherwise run the sample again.
+
+    Bad:
+        log:
+          {"samples": [{"id": 2, "epoch": 2}, {"id": 2, "epoch": 2}]}
+
+    Good:
+        log:
+          {"samples": [{"id": 2, "epoch": 1}, {"id": 2, "epoch": 2}]}
+    """,
+    record=_repeated,
+)
+
+
+INS202: Final = Rule(
+    "INS202",
+    "missing-sample",
+    Severity.ERROR,
+    "a finished log lacks samples that were to be run",
+    """
+    What it finds: ids in eval.dataset.sample_ids that have no sample in one of the epochs. Logs
+    that were stopped early, and say so, are not reported.
+
+    Why it matters: results without the samples that went wrong are too good.
+
+    How to fix: Finish the run with `inspect eval-retry`, or copy the log again.
+
+    Bad:
+        log:
+          {
+            "eval": {"dataset": {"sample_ids": [1, 2, 3]}},
+            "samples": [{"id": 1}, {"id": 2}]
+          }
+
+    Good:
+        log:
+          {
+            "eval": {"dataset": {"sample_ids": [1, 2]}},
+            "samples": [{"id": 1}, {"id": 2}]
+          }
+    """,
+    record=_missing,
+)
+
+
+INS203: Final = Rule(
+    "INS203",
+    "unknown-sample",
+    Severity.ERROR,
+    "a log has a sample that was not to be run",
+    """
+    What it finds: a sample whose id is not in eval.dataset.sample_ids, or whose epoch is above
+    eval.config.epochs.
+
+    Why it matters: a sample of another run counts in the results.
+
+    How to fix: Remove the sample and compute the results again, or run the evaluation again.
+
+    Bad:
+        log:
+          {
+            "eval": {"dataset": {"sample_ids": [1, 2]}, "config": {"epochs": 2}},
+            "samples": [{"id": 2, "epoch": 3}]
+          }
+
+    Good:
+        log:
+          {
+            "eval": {"dataset": {"sample_ids": [1, 2]}, "config": {"epochs": 2}},
+            "samples": [{"id": 2, "epoch": 2}]
+          }
+    """,
+    record=_unknown,
+)
+
+
+INS204: Final = Rule(
+    "INS204",
+    "sample-total-mismatch",
+    Severity.ERROR,
+    "total_samples or completed_samples is not the number of samples",
+    """
+    What it finds: a total_samples that is not the number of declared ids times the epochs, and a
+    completed_samples that is not the number of samples without an error.
+
+    Why it matters: the results claim to cover more, or fewer, samples than they do.
+
+    How to fix: Trust the samples, if none is missing, and correct the number. Otherwise copy the
+    log again.
+
+    Bad:
+        log:
+          {"results": {"completed_samples": 5}}
+
+    Good:
+        log:
+          {"results": {"completed_samples": 4}}
+    """,
+    record=_counts,
+)
+
+
+INS206: Final = Rule(
+    "INS206",
+    "summary-mismatch",
+    Severity.ERROR,
+    "a summary contradicts its sample",
+    """
+    What it finds: a summary in summaries.json without a sample, a sample without a summary, and a
+    summary whose scores, error, target or uuid differ from those of its sample.
+
+    Why it matters: Inspect's viewer and its lists of samples show the summaries. The harness writes
+    both from one object.
+
+    How to fix: Trust neither until the events of the sample show which one is right, and then write
+    the log again.
+
+    Bad:
+        A summary says C where the sample has I.
+
+    Good:
+        The summary has the value of the sample.
+    """,
+)
+
+
+INS210: Final = Rule(
+    "INS210",
+    "usage-mismatch",
+    Severity.WARNING,
+    "the token usage of a log is not the sum over its samples",
+    """
+    What it finds: a number in stats.model_usage of a finished log that is not the sum over
+    model_usage of all samples.
+
+    Why it matters: samples may be missing or come from another run. A retried run reuses samples
+    whose tokens are not counted again, so that this is a warning.
+
+    How to fix: Find out whether the run was retried. If it was not, compare the log with its
+    original.
+
+    Bad:
+        log:
+          {"stats": {"model_usage": {"mockllm/model": {"total_tokens": 100}}}}
+
+    Good:
+        log:
+          {"stats": {"model_usage": {"mockllm/model": {"total_tokens": 24}}}}
+    """,
+)
+
+
+INS211: Final = Rule(
+    "INS211",
+    "unscored-samples",
+    Severity.WARNING,
+    "samples of a finished log ended with an error, or have no score",
+    """
+    What it finds: samples with an error in a log whose status is success. The run was allowed to go
+    on without them (fail_on_error). Also samples without an error that lack a score which other
+    samples have.
+
+    Why it matters: the results leave out what has no score.
+
+    How to fix: Run the failed samples again with `inspect eval-retry`, or say beside the results
+    how many failed.
+
+    Bad:
+        log:
+          {"samples": [{"id": 2, "error": {"message": "timed out"}}]}
+
+    Good:
+        log:
+          {"samples": [{"id": 2}]}
+    """,
+    record=_unscored,
+)
+
+
+RULES: Final = (INS201, INS202, INS203, INS204, INS206, INS210, INS211)
+OF_LOGS: Final = (INS201, INS202, INS203, INS204, INS211)
+"""Rules that need the part of a log without samples and what is kept of the samples."""
+
+
+def usage_violations(log: LogView, sums: dict[str, dict[str, int]]) -> Iterator[Violation]:
+    """Compare the token usage of a finished log with the sums over its samples."""
+    stats = log.header.get("stats")
+    told: Any = stats.get("model_usage") if isinstance(stats, dict) else None
+    if not isinstance(told, dict) or not log.is_finished or not log.samples_known:
+        return
+    for model, usage in told.items():
+        for name, found in usage.items() if isinstance(usage, dict) else ():
+            expected = sums.get(model, {}).get(name, 0)
+            if is_count(found) and found != expected:
+                message = f"the samples of the log used {expected:,} in all"
+                place = log.at("stats", "model_usage", model, name)
+                yield INS210.violation(message, pointer=place, expected=expected, found=found)

@@ -1,0 +1,147 @@
+"""INS1: rules about the structure of a log, and about the state of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from evalstream.formats.inspect.views import LogView
+from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import member, type_name
+from evalstream.rules.base import Rule
+
+STATES: Final = ("started", "success", "cancelled", "error")
+
+
+def _unfinished(log: LogView) -> Iterator[Violation]:
+    if log.status in STATES and not log.is_finished:
+        message = f"the run did not finish: its status is {log.status}"
+        yield INS105.violation(
+            message, pointer=log.at("status"), expected="success", found=log.status
+        )
+
+
+def _malformed(log: LogView) -> Iterator[Violation]:
+    if log.status not in STATES:
+        message, place = "status is not one of those that the harness writes", log.at("status")
+        if "status" in log.header:
+            yield INS107.violation(
+                message, pointer=place, expected={"enum": list(STATES)}, found=log.status
+            )
+        else:
+            yield INS107.violation("status is missing", pointer=log.base)
+    parts = (("eval", dict, False), ("plan", dict, True), ("results", dict, True))
+    for name, kind, may_lack in (*parts, ("stats", dict, True)):
+        found = log.header.get(name)
+        if not isinstance(found, kind) and not (may_lack and found is None):
+            message = f"{name} must be an object"
+            place = log.at(name) if name in log.header else log.base
+            yield INS107.violation(message, pointer=place, expected={"type": "object"})
+    scores = log.results.get("scores")
+    if scores is not None and not isinstance(scores, list):
+        message = f"scores must be a list, not {type_name(scores)}"
+        yield INS107.violation(message, pointer=log.at("results", "scores"))
+    for index, one in enumerate(scores if isinstance(scores, list) else ()):
+        if not isinstance(member(one, "name"), str) or not isinstance(one.get("metrics"), dict):
+            message = "a result must have a name and metrics"
+            yield INS107.violation(message, pointer=log.at("results", "scores", index))
+
+
+INS105: Final = Rule(
+    "INS105",
+    "unfinished-run",
+    Severity.ERROR,
+    "the run of a log did not finish successfully",
+    """
+    What it finds: a status other than success, and an archive without header.json, which the
+    harness writes when the run ends.
+
+    Why it matters: results of some samples are not the results of the evaluation.
+
+    How to fix: Finish the run with `inspect eval-retry`, and check the new log.
+
+    Bad:
+        log:
+          {"status": "cancelled"}
+
+    Good:
+        log:
+          {"status": "success"}
+    """,
+    record=_unfinished,
+)
+
+
+INS106: Final = Rule(
+    "INS106",
+    "start-mismatch",
+    Severity.ERROR,
+    "the header of an archive does not repeat what was written when the run began",
+    """
+    What it finds: an `eval` or `plan` in header.json that differs from the one in
+    _journal/start.json, or another version. The harness writes both from the same object.
+
+    Why it matters: the task, the model or the configuration was changed after the run.
+
+    How to fix: Find out which of the two was edited, and write the log again from the one that is
+    right.
+
+    Bad:
+        header.json names another model than _journal/start.json.
+
+    Good:
+        Both name the same model.
+    """,
+)
+
+
+INS107: Final = Rule(
+    "INS107",
+    "malformed-log",
+    Severity.ERROR,
+    "a log, or one of its samples, does not have the structure of a log",
+    """
+    What it finds: a status that does not exist, parts that are missing or of another type, a sample
+    without a valid id, epoch or scores, and what inspect_ai itself cannot load.
+
+    Why it matters: what cannot be read as a log cannot be verified, and Inspect does not open it.
+
+    How to fix: Correct the value at the pointer, or write the log again with the harness.
+
+    Bad:
+        log:
+          {"samples": [{"id": 1, "epoch": 0}]}
+
+    Good:
+        log:
+          {"samples": [{"id": 1, "epoch": 1}]}
+    """,
+    record=_malformed,
+)
+
+
+INS108: Final = Rule(
+    "INS108",
+    "missing-member",
+    Severity.ERROR,
+    "the archive lacks a member that a finished log has",
+    """
+    What it finds: an archive with header.json and without _journal/start.json or summaries.json, or
+    without reductions.json although its results have reducers.
+
+    Why it matters: Inspect writes these members before the header, so they were removed.
+
+    How to fix: Copy the log again from where it was written, or run the evaluation again.
+
+    Bad:
+        summaries.json is missing.
+
+    Good:
+        The archive has all members of a finished log.
+    """,
+)
+
+
+RULES: Final = (INS105, INS106, INS107, INS108)
+OF_LOGS: Final = (INS105, INS107)
+"""Rules about the part of a log that has no samples."""

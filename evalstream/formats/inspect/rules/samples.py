@@ -1,0 +1,256 @@
+"""INS2: rules about single samples: their texts, their events, and their scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evalstream.formats.inspect.views import (
+    UNNAMED,
+    SampleView,
+    is_count,
+    is_id,
+    list_or_empty,
+    object_or_empty,
+    same,
+    value_of,
+)
+from evalstream.model.finding import Severity, Violation, at_least
+from evalstream.parsing.json import type_name
+from evalstream.rules.base import Rule
+
+_KEY: Final = re.compile(r"[0-9a-f]{32}")
+
+
+def malformed(sample: SampleView) -> Iterator[Violation]:
+    """Report what a sample needs to be counted and compared, and has not."""
+    from evalstream.formats.inspect.rules.log import INS107
+
+    given, epoch = sample.value.get("id"), sample.value.get("epoch")
+    if not is_id(given):
+        place = sample.at("id") if "id" in sample.value else sample.place
+        yield INS107.violation("a sample needs an id, a string or an integer", pointer=place)
+    if not is_count(epoch) or not epoch:
+        place = sample.at("epoch") if "epoch" in sample.value else sample.place
+        found = epoch if "epoch" in sample.value else None
+        yield INS107.violation(
+            "a sample needs an epoch from 1", pointer=place, expected=at_least(1), found=found
+        )
+    scores = sample.value.get("scores")
+    if scores is not None and not isinstance(scores, dict):
+        message = f"scores must be an object, not {type_name(scores)}"
+        yield INS107.violation(message, pointer=sample.at("scores"))
+    for name, score in object_or_empty(scores).items():
+        if not isinstance(score, dict) or "value" not in score:
+            message = "a score must be an object with a value"
+            yield INS107.violation(message, pointer=sample.at("scores", name))
+
+
+def _misnamed(sample: SampleView) -> Iterator[Violation]:
+    if sample.member is None or not is_id(sample.value.get("id")):
+        return
+    expected = member_name(sample.value["id"], sample.value.get("epoch"))
+    if sample.member != expected:
+        message = f"the sample belongs into a member {expected}"
+        yield INS205.violation(message, pointer=sample.place)
+
+
+def member_name(sample: Any, epoch: Any) -> str:
+    """Return the name of the member that holds a sample."""
+    return f"samples/{sample}_epoch_{epoch}.json"
+
+
+def _attachments(sample: SampleView) -> Iterator[Violation]:
+    for key, text in sample.attachments.items():
+        place = sample.at("attachments", key)
+        if not isinstance(text, str):
+            yield INS207.violation("an attachment must be a text", pointer=place)
+        elif sample.digest is not None and _KEY.fullmatch(key) and sample.digest(text) != key:
+            message = "the text does not have the digest that is its key"
+            yield INS207.violation(message, pointer=place, found=text)
+
+
+def _events(sample: SampleView) -> Iterator[Violation]:
+    for index, event in sample.events("sample_init"):
+        told = object_or_empty(event.get("sample"))
+        for name in ("id", "target", "input"):
+            if name not in told or told[name] is None or name not in sample.value:
+                continue
+            here, there = sample.resolved(sample.value[name]), sample.resolved(told[name])
+            # Messages are stored in other ways in events than in the sample.
+            is_text = isinstance(here, str) and isinstance(there, str)
+            if not same(here, there) and (name != "input" or is_text):
+                message = f"the sample has another {name} than its sample_init event ({index})"
+                yield INS208.violation(
+                    message, pointer=sample.at(name), expected=there, found=sample.value[name]
+                )
+        break
+    yield from _score_events(sample)
+
+
+def _score_events(sample: SampleView) -> Iterator[Violation]:
+    """Compare each score, as it was before edits, with the last event of its scorer."""
+    finals = {
+        event["scorer"]: event
+        for _, event in sample.events("score")
+        if isinstance(event.get("scorer"), str) and not event.get("intermediate")
+    }
+    for name in finals:
+        if name not in sample.scores and UNNAMED not in sample.scores:
+            message = f"the events have a score of {name}, and the sample has none"
+            place = sample.at("scores") if "scores" in sample.value else sample.place
+            yield INS208.violation(message, pointer=place)
+    for name, score in sample.scores.items():
+        event, history = finals.get(name), list_or_empty(score.get("history"))
+        if event is None:
+            continue
+        first = history[0] if history else score
+        told = value_of(event.get("score"))
+        if not same(value_of(first), told):
+            message = f"the event of the scorer {name} has another value, and no edit tells why"
+            path = ("history", 0, "value") if history else ("value",)
+            yield INS208.violation(
+                message,
+                pointer=sample.at("scores", name, *path),
+                expected=told,
+                found=first.get("value") if isinstance(first, dict) else None,
+            )
+
+
+def _edited(sample: SampleView) -> Iterator[Violation]:
+    for name, score in sample.scores.items():
+        history = list_or_empty(score.get("history"))
+        if not history:
+            continue
+        first = object_or_empty(history[0])
+        value = score.get("value")
+        change = "" if same(value_of(first), value_of(score)) else ", and has another value"
+        message = f"the score of {name} was edited ({len(history):,} entries of history){change}"
+        yield INS209.violation(message, pointer=sample.at("scores", name, "value"), found=value)
+
+
+INS205: Final = Rule(
+    "INS205",
+    "misnamed-sample",
+    Severity.ERROR,
+    "a member of the archive has another name than its sample",
+    """
+    What it finds: a member below samples/ whose name is not made of the id and the epoch of the
+    sample in it: samples/ID_epoch_N.json.
+
+    Why it matters: Inspect finds a sample by that name, and shows another one. A sample that was
+    copied over another one looks like this.
+
+    How to fix: Copy the log again from where it was written, or run the sample again.
+
+    Bad:
+        samples/2_epoch_1.json holds the sample 1.
+
+    Good:
+        samples/2_epoch_1.json holds the sample 2.
+    """,
+    record=_misnamed,
+)
+
+
+INS207: Final = Rule(
+    "INS207",
+    "attachment-mismatch",
+    Severity.ERROR,
+    "an attachment does not have the digest that is its key",
+    """
+    What it finds: a text among the attachments of a sample whose MurmurHash3 (128 bits, as
+    inspect_ai computes it) is not its key.
+
+    Why it matters: long inputs and answers are stored as attachments. Their key is the only digest
+    in a log, and it shows that the text was changed.
+
+    How to fix: Put the original text back, or run the sample again.
+
+    Bad:
+        log:
+          {
+            "samples": [{
+              "attachments": {"cadf2023ef80bd10e65bebdca87434ab": "Another text"}
+            }]
+          }
+
+    Good:
+        log:
+          {"samples": [{"attachments": {}}]}
+    """,
+    record=_attachments,
+)
+
+
+INS208: Final = Rule(
+    "INS208",
+    "event-mismatch",
+    Severity.ERROR,
+    "a sample contradicts its own events",
+    """
+    What it finds: an id, an input or a target that differs from the one in the sample_init event,
+    a score in the events that the sample lacks, and a score whose value, before any recorded edit,
+    is not that of the last event of its scorer.
+    Inputs are compared if both are texts, scores if the event names its scorer.
+
+    Why it matters: the events were recorded during the run. The sample was changed afterwards.
+
+    How to fix: Trust the events. Edit scores with `inspect_ai.log.edit_score`, which keeps the
+    first value in their history.
+
+    Bad:
+        log:
+          {
+            "samples": [{
+              "id": 1,
+              "scores": {"match": {"value": "C"}},
+              "events": [{"event": "score", "scorer": "match", "score": {"value": "I"}}]
+            }]
+          }
+
+    Good:
+        log:
+          {
+            "samples": [{
+              "id": 1,
+              "scores": {"match": {"value": "C"}},
+              "events": [{"event": "score", "scorer": "match", "score": {"value": "C"}}]
+            }]
+          }
+    """,
+    record=_events,
+)
+
+
+INS209: Final = Rule(
+    "INS209",
+    "edited-score",
+    Severity.INFO,
+    "a score was edited after the run",
+    """
+    What it finds: a score with a history. The value that counts is the last one.
+
+    Why it matters: the figures are not those of the run alone, and readers should know it.
+
+    How to fix: Nothing, if the edit is meant. Its author and its reason are in the history.
+
+    Bad:
+        log:
+          {
+            "samples": [{
+              "scores": {"match": {"value": "C", "history": [{"value": "C"}, {"value": "C"}]}}
+            }]
+          }
+
+    Good:
+        log:
+          {"samples": [{"scores": {"match": {"value": "C", "history": []}}}]}
+    """,
+    record=_edited,
+)
+
+
+RULES: Final = (INS205, INS207, INS208, INS209)
+"""Rules that check one sample."""

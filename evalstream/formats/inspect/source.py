@@ -1,0 +1,346 @@
+"""The log of Inspect that a run was converted from: what its samples become.
+
+The facts come from the converters of every-eval-ever, tags v0.2.0 to v0.2.3rc1 and release 0.3.0
+(converters/inspect): a row for each sample and epoch, from 0.3.0 on one for each result of its
+scorers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from typing import Any, Final
+
+from evalstream.formats.inspect.archive import Archive
+from evalstream.formats.inspect.archive_check import HEADER, REDUCTIONS, START
+from evalstream.formats.inspect.documents import ENDING, SAMPLES, VERSIONS, ZIP, recognised
+from evalstream.formats.inspect.reading import UNREADABLE, begun, kept, parsed, pieces, stream_of
+from evalstream.formats.inspect.source_texts import (
+    messages_of,
+    outputs_of,
+    question_of,
+    references_of,
+)
+from evalstream.formats.inspect.views import LogView, SampleView, objects
+from evalstream.io.beginning import beginning_of
+from evalstream.io.file_state import Watch
+from evalstream.io.names import printable
+from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.model.errors import CannotCheck
+from evalstream.model.options import Options
+from evalstream.model.source_log import SourceResult, SourceSample, SourceScore, Wanted
+from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.limits import MOST_JSON_BYTES
+from evalstream.parsing.object_splitter import ObjectSplitter
+
+_SAMPLE: Final = re.compile(r"samples/(.+)_epoch_([0-9]+)\.json", re.DOTALL)
+_DEVIATIONS: Final = frozenset({"std", "stddev"})
+_ERRORS: Final = ("stderr", "bootstrap_stderr")
+"""The metrics that converters write as the standard error of the others, best first."""
+
+_DISPERSION: Final = _DEVIATIONS.union(_ERRORS)
+_WORDS: Final = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+_LETTERS: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""What Inspect counts letters as (`value_to_float` in scorer/_metric.py)."""
+
+_TABLE: Final = """
+    CREATE TABLE reduction (number INTEGER PRIMARY KEY, id BLOB, scorer BLOB, value REAL);
+    CREATE INDEX by_id ON reduction (id, number);
+"""
+
+Samples = Callable[[], Iterator[tuple[str, Any]]]
+"""Returns the samples of a log with their places."""
+
+
+class InspectSource:
+    """A log of Inspect; its reduced scores are on disk."""
+
+    part_name = "epoch"
+    was_matched = True
+
+    def __init__(self, path: str, header: Mapping[str, Any], reduced: Any, read: Samples) -> None:
+        self.label = f"inspect log {printable(path)}"
+        self._log = LogView(header, "", None)  # type: ignore[arg-type]  # only figures are read
+        self._read = read
+        self.models = _models(text_or_none(self._log.eval.get("model")), None)
+        self._reduced = SpillTable(_TABLE)
+        try:
+            self._reduced.change(
+                "INSERT INTO reduction (id, scorer, value) VALUES (?, ?, ?)", _reductions(reduced)
+            )
+        except BaseException:
+            self.close()
+            raise
+        shown = tuple(_results(self._log))
+        self.results = shown if self._log.results else None
+        self._scorer = self._log.results_scores[0].value if self._log.results_scores else {}
+
+    def samples(self) -> Iterator[SourceSample]:
+        """Iterate over the samples. Raises OSError and CannotCheck."""
+        is_first = True
+        for place, value in self._read():
+            if not isinstance(value, dict) or "id" not in value:
+                raise CannotCheck(f"{place} is not a sample")
+            if is_first:
+                model = text_or_none(member(value.get("output"), "model"))
+                self.models |= _models(text_or_none(self._log.eval.get("model")), model)
+                is_first = False
+            yield self._sample(place, SampleView(value, ""))
+
+    def part_of(self, _name: str) -> str | None:
+        """Return the epoch where there is only one; names do not say it."""
+        return "1" if self._log.epochs == 1 else None
+
+    def close(self) -> None:
+        """Delete the reduced scores."""
+        self._reduced.close()
+
+    def _sample(self, place: str, view: SampleView) -> SourceSample:
+        value = view.value
+        identity = str(value["id"])
+        scores = {name or self._unnamed: score for name, score in view.scores.items()}
+        own = {name: number_of(score.get("value")) for name, score in scores.items()}
+        reduced = {
+            restored(name): number
+            for name, number in self._reduced.rows(
+                "SELECT scorer, value FROM reduction WHERE id = ? ORDER BY number", stored(identity)
+            )
+        }
+        choices = value.get("choices")
+        return SourceSample(
+            identity,
+            str(value.get("epoch", 1)),
+            place,
+            question_of(view),
+            references_of(view),
+            tuple(map(str, choices)) if isinstance(choices, list) else None,
+            outputs_of(view, scores),
+            messages_of(view),
+            {name: SourceScore(number, reduced.get(name)) for name, number in own.items()},
+            _default(own, reduced),
+        )
+
+    @property
+    def _unnamed(self) -> str:
+        return text_or_none(self._scorer.get("scorer")) or ""
+
+
+def opened(path: str, options: Options, _wanted: Wanted) -> InspectSource | None:
+    """Return a log, None for a path that is not a log of Inspect. Raises OSError, CannotCheck."""
+    if os.path.isdir(path) or recognised(beginning_of(path)) is None:
+        return None
+    with closing(stream_of(path, Watch())[0]) as reader:
+        start, _ = begun(reader)
+    if start.startswith(ZIP[:2]) or path.lower().endswith(ENDING):
+        header, reduced = _archived(path)
+        return InspectSource(_known(header, path), header, reduced, lambda: _members(path))
+    header = _envelope(path, options)
+    reduced = header.get("reductions") or member(header.get("results"), "sample_reductions")
+    return InspectSource(_known(header, path), header, reduced, lambda: _elements(path, options))
+
+
+def number_of(value: Any) -> float | None:
+    """Return a value of a score as a number, None where neither converters nor Inspect give one."""
+    if isinstance(value, (bool, int, float)):
+        return float(value)
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    if text.upper() in _LETTERS:
+        return _LETTERS[text.upper()]
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _default(own: Mapping[str, float | None], reduced: Mapping[str, float]) -> SourceScore:
+    """Return the score of a row that names no result: that of the first scorer that has one."""
+    first = next((number for number in own.values() if number is not None), None)
+    named = next((reduced[name] for name in own if name in reduced), None)
+    if named is None and len(set(reduced.values())) == 1:
+        named = next(iter(reduced.values()))
+    return SourceScore(first, named)
+
+
+def _reductions(reduced: Any) -> Iterator[tuple[bytes, bytes, float]]:
+    """Iterate over reduced scores, of several reducers the last one last: it is the one written."""
+    for one in objects(reduced):
+        scorer = text_or_none(one.value.get("scorer")) or ""
+        for sample in objects(one.value.get("samples")):
+            number = number_of(sample.value.get("value"))
+            if number is not None and sample.value.get("sample_id") is not None:
+                yield stored(str(sample.value["sample_id"])), stored(scorer), number
+
+
+def _results(log: LogView) -> Iterator[SourceResult]:
+    task = text_or_none(log.eval.get("task_display_name")) or str(log.eval.get("task"))
+    run = (log.results.get("completed_samples"), log.results.get("total_samples"))
+    for place in log.results_scores:
+        scorer = place.value
+        name = text_or_none(scorer.get("name")) or str(scorer.get("scorer"))
+        metrics = [
+            (str(one.get("name") or key), number)
+            for key, one in _objects(scorer.get("metrics"))
+            if (number := number_of(one.get("value"))) is not None
+        ]
+        known = dict(reversed(metrics))
+        error = next((known[one] for one in _ERRORS if one in known), None)
+        deviation = next((known[one] for one in _DEVIATIONS if one in known), None)
+        counts = (*run, scorer.get("scored_samples"))
+        for metric, number in metrics:
+            yield SourceResult(
+                f"{name}:{metric}",
+                frozenset({f"{metric} on {task} for scorer {name}", name, task}),
+                frozenset({metric, f"{metric} from scorer {name}"}),
+                name,
+                None,
+                number,
+                error,
+                deviation,
+                frozenset(one for one in counts if isinstance(one, int)),
+                metric not in _DISPERSION or all(one in _DISPERSION for one in known),
+            )
+
+
+def _objects(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    found = value.items() if isinstance(value, dict) else ()
+    return ((str(key), one) for key, one in found if isinstance(one, dict))
+
+
+def _models(path: str | None, answered: str | None) -> frozenset[str]:
+    """Return the spellings of the model's id that converters derive from its path.
+
+    They keep the last part of the path; hosts spell it in several ways, which the converters undo.
+    """
+    paths = [one for one in (path, answered) if one]
+    if path and answered and "/" in path:
+        paths.append(f"{path.partition('/')[0]}/{answered}")
+    found = set(paths)
+    for one in paths:
+        last = one.rpartition("/")[2]
+        found.update((last, last.replace(":", "-"), one.replace(":", "-")))
+        found.add(re.sub(r"-v\d+(\.\d+)?$", "", last.partition(".")[2] or last))
+        claude = re.search(r"claude-\d+-\d+-[a-z]+", last)
+        if claude is not None:
+            date = re.search(r"@?(\d{8})", last)
+            found.add(f"{claude.group()}@{date.group(1) if date else '00000000'}")
+    return frozenset(found)
+
+
+def _known(header: Mapping[str, Any], path: str) -> str:
+    """Return the path of a log whose layout is known. Raises CannotCheck for another one."""
+    version = header.get("version", VERSIONS[0])
+    if "eval" not in header:
+        raise CannotCheck("it is not a log of Inspect")
+    if version not in VERSIONS:
+        raise CannotCheck(f"it has the unknown version {version!r}")
+    return path
+
+
+def _archived(path: str) -> tuple[dict[str, Any], Any]:
+    """Return the header of an archive, of an unfinished run its beginning, and its reductions."""
+    with _Opened(path) as archive:
+        header = archive.value(HEADER)
+        if not isinstance(header, dict):
+            header = archive.value(START)
+        if not isinstance(header, dict):
+            raise CannotCheck(f"it has neither {HEADER} nor {START}")
+        return header, archive.value(REDUCTIONS)
+
+
+def _members(path: str) -> Iterator[tuple[str, Any]]:
+    with _Opened(path) as archive:
+        for one in archive.archive.members():
+            if _SAMPLE.fullmatch(one.name) and archive.archive.is_last(one):
+                yield one.name, archive.value(one.name)
+
+
+class _Opened:
+    """An archive that must be sound: what is damaged cannot be compared with anything."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: Any = None
+        self.archive: Archive
+
+    def __enter__(self) -> _Opened:
+        if os.path.isfile(self._path):
+            self._file = open(self._path, "rb", buffering=0)
+        else:
+            with closing(stream_of(self._path, Watch())[0]) as reader:
+                self._file = kept(reader)
+        number = self._file.fileno()
+        self.archive = Archive(number, os.fstat(number).st_size, self._refuse, self._refuse)
+        try:
+            if not self.archive.open():
+                self._refuse("it has no directory", None)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.archive.close()
+        self._file.close()
+
+    def _refuse(self, message: str, name: str | None) -> None:
+        where = "" if name is None else f"{printable(name)}: "
+        raise CannotCheck(f"it is damaged: {where}{message}")
+
+    def value(self, name: str) -> Any:
+        """Return the value of a member, None without it."""
+        found = self.archive.named(name)
+        if found is None:
+            return None
+        refusal = self.archive.refusal(found)
+        if refusal is not None or found.size > MOST_JSON_BYTES:
+            self._refuse(refusal or "is too large", name)
+        try:
+            text = b"".join(self.archive.pieces(found))
+        except CannotCheck as error:
+            raise CannotCheck(f"it is damaged: {printable(name)} {error}") from error
+        return _value(text, name)
+
+
+def _value(text: bytes, place: str) -> Any:
+    found = parsed(text, 1000, lambda _violation, _line: None)
+    if found is UNREADABLE:
+        raise CannotCheck(f"{printable(place)} is not valid JSON")
+    return found
+
+
+def _envelope(path: str, options: Options) -> dict[str, Any]:
+    """Return a JSON log without its samples."""
+    members = ObjectSplitter(SAMPLES, options.max_line_bytes)
+    for _ in _split(path, members):
+        pass
+    envelope = members.envelope()
+    if members.issue is not None or not envelope.is_whole:
+        reason = members.issue.message if members.issue else "it is too large without its samples"
+        raise CannotCheck(f"it cannot be read: {reason}")
+    found = _value(envelope.text, path)
+    return found if isinstance(found, dict) else {}
+
+
+def _elements(path: str, options: Options) -> Iterator[tuple[str, Any]]:
+    members = ObjectSplitter(SAMPLES, options.max_line_bytes)
+    for number, text in enumerate(_split(path, members)):
+        yield f"sample {number + 1:,}", _value(text, f"sample {number + 1:,}")
+    if members.issue is not None:
+        raise CannotCheck(f"it cannot be read: {members.issue.message}")
+
+
+def _split(path: str, members: ObjectSplitter) -> Iterator[bytes]:
+    with closing(stream_of(path, Watch())[0]) as reader:
+        _, whole = begun(reader)
+        for piece in pieces(whole):
+            for element in members.feed(piece):
+                if not element.whole:
+                    raise CannotCheck("a sample is too large")
+                yield element.text
+        yield from (element.text for element in members.end() if element.whole)

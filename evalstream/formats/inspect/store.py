@@ -1,0 +1,227 @@
+"""Keep what is known of a log's samples on disk, so that memory does not grow with their number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from evalstream.io.spill_table import SpillTable, restored, stored
+
+_BATCH: Final = 500
+
+NAMED: Final = 5
+"""How many missing samples are named."""
+
+_TABLES: Final = """
+    CREATE TABLE sample (
+        number INTEGER PRIMARY KEY, id BLOB, epoch INTEGER, failed INTEGER, uuid BLOB,
+        target BLOB, place BLOB, summaries INTEGER DEFAULT 0
+    );
+    CREATE INDEX by_id ON sample (id, epoch);
+    CREATE TABLE score (sample INTEGER, scorer BLOB, value TEXT);
+    CREATE INDEX by_scorer ON score (scorer, sample);
+    CREATE INDEX by_sample ON score (sample);
+    CREATE TABLE meta (sample INTEGER, key BLOB, value TEXT);
+    CREATE INDEX by_key ON meta (key, sample);
+    CREATE TABLE expected (number INTEGER PRIMARY KEY, id BLOB);
+    CREATE INDEX by_expected ON expected (id);
+"""
+
+
+class SampleFacts(NamedTuple):
+    """What is kept of one sample: `scores` and `metadata` by name, `place` is its JSON Pointer."""
+
+    id: str
+    epoch: int
+    failed: bool
+    uuid: str | None
+    target: Any
+    place: str
+    scores: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+
+
+class KnownSample(NamedTuple):
+    """A kept sample, with its number from 1 in the order of the log."""
+
+    number: int
+    id: str
+    epoch: int
+    failed: bool
+    uuid: str | None
+    target: Any
+    place: str
+
+
+class Scored(NamedTuple):
+    """One value of a scorer, with the number, the id and the epoch of its sample."""
+
+    sample: int
+    id: str
+    epoch: int
+    value: Any
+
+
+class SampleStore:
+    """The samples of a log, on disk. All methods raise CannotCheck where the disk is full."""
+
+    def __init__(self) -> None:
+        self._table = SpillTable(_TABLES)
+        self._samples: list[tuple[Any, ...]] = []
+        self._scores: list[tuple[Any, ...]] = []
+        self._meta: list[tuple[Any, ...]] = []
+        self.count = 0
+        self.failed = 0
+
+    def close(self) -> None:
+        """Delete what is kept."""
+        self._table.close()
+
+    def add(self, facts: SampleFacts) -> None:
+        """Keep a sample."""
+        self.count += 1
+        self.failed += facts.failed
+        number = self.count
+        uuid = None if facts.uuid is None else stored(facts.uuid)
+        target = _text(facts.target)
+        self._samples.append(
+            (number, stored(facts.id), facts.epoch, facts.failed, uuid, target, stored(facts.place))
+        )
+        self._scores += [
+            (number, stored(name), _text(value)) for name, value in facts.scores.items()
+        ]
+        self._meta += [(number, stored(key), _text(value)) for key, value in facts.metadata.items()]
+        if len(self._samples) >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        self._table.change(
+            "INSERT INTO sample (number, id, epoch, failed, uuid, target, place) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            self._samples,
+        )
+        self._table.change("INSERT INTO score VALUES (?, ?, ?)", self._scores)
+        self._table.change("INSERT INTO meta VALUES (?, ?, ?)", self._meta)
+        self._samples, self._scores, self._meta = [], [], []
+
+    def repeated(self) -> Iterator[tuple[str, int, str]]:
+        """Iterate over the samples whose id and epoch an earlier one has: id, epoch, place."""
+        for id_, epoch, place in self._table.rows(
+            "SELECT id, epoch, place FROM sample AS later WHERE EXISTS (SELECT 1 FROM sample "
+            "AS first WHERE first.id = later.id AND first.epoch = later.epoch "
+            "AND first.number < later.number) ORDER BY number LIMIT 10000"
+        ):
+            yield restored(id_), epoch, restored(place)
+
+    def expect(self, ids: Iterable[str]) -> None:
+        """Keep the ids that the log declares."""
+        self._table.change("INSERT INTO expected (id) VALUES (?)", ((stored(one),) for one in ids))
+
+    def missing(self, epochs: int) -> tuple[int, list[tuple[str, int]]]:
+        """Return how many declared ids and epochs have no sample, and the first of them."""
+        ((ids,),) = self._table.rows("SELECT COUNT(DISTINCT id) FROM expected")
+        ((there,),) = self._table.rows(
+            "SELECT COUNT(*) FROM (SELECT DISTINCT id, epoch FROM sample "
+            "WHERE epoch BETWEEN 1 AND ? AND id IN (SELECT id FROM expected))",
+            epochs,
+        )
+        number = ids * epochs - there
+        first: list[tuple[str, int]] = []
+        # Among the first epochs, one more than there are samples, some sample is missing.
+        for epoch in range(1, min(epochs, self.count + 1) + 1 if number else 0):
+            found = self._table.rows(
+                "SELECT id FROM expected WHERE NOT EXISTS (SELECT 1 FROM sample WHERE "
+                "sample.id = expected.id AND sample.epoch = ?) ORDER BY number LIMIT 5",
+                epoch,
+            )
+            first += [(restored(id_), epoch) for (id_,) in found]
+            if len(first) >= NAMED:
+                break
+        return number, first[:NAMED]
+
+    def unknown(self, epochs: int) -> Iterator[tuple[str, int, str]]:
+        """Iterate over the samples of ids or epochs that are not declared: id, epoch, place."""
+        for id_, epoch, place in self._table.rows(
+            "SELECT id, epoch, place FROM sample WHERE epoch > ? OR epoch < 1 OR id NOT IN "
+            "(SELECT id FROM expected) ORDER BY number LIMIT 10000",
+            epochs,
+        ):
+            yield restored(id_), epoch, restored(place)
+
+    def without_score(self, scorer: str) -> int:
+        """Return the number of samples without an error that a scorer gave no score."""
+        ((number,),) = self._table.rows(
+            "SELECT COUNT(*) FROM sample WHERE NOT failed AND NOT EXISTS (SELECT 1 FROM score "
+            "WHERE score.sample = sample.number AND score.scorer = ?)",
+            stored(scorer),
+        )
+        return int(number)
+
+    def find(self, id_: str, epoch: int) -> KnownSample | None:
+        """Return the last sample of an id and epoch, and note that a summary tells of it."""
+        found = self._table.rows(
+            "SELECT number, id, epoch, failed, uuid, target, place FROM sample "
+            "WHERE id = ? AND epoch = ? ORDER BY number DESC LIMIT 1",
+            stored(id_),
+            epoch,
+        )
+        if not found:
+            return None
+        number, name, _, failed, uuid, target, place = found[0]
+        self._table.change(
+            "UPDATE sample SET summaries = summaries + 1 WHERE id = ? AND epoch = ?",
+            [(name, epoch)],
+        )
+        told = None if uuid is None else restored(uuid)
+        return KnownSample(
+            number, id_, epoch, bool(failed), told, json.loads(target), restored(place)
+        )
+
+    def without_summary(self) -> Iterator[tuple[str, int, str]]:
+        """Iterate over the samples that no summary tells of: id, epoch, place."""
+        for id_, epoch, place in self._table.rows(
+            "SELECT id, epoch, place FROM sample WHERE summaries = 0 ORDER BY number LIMIT 10000"
+        ):
+            yield restored(id_), epoch, restored(place)
+
+    def scores_of(self, sample: int) -> dict[str, Any]:
+        """Return the values of a sample's scores by scorer."""
+        found = self._table.rows("SELECT scorer, value FROM score WHERE sample = ?", sample)
+        return {restored(scorer): json.loads(value) for scorer, value in found}
+
+    def scorers(self) -> Sequence[str]:
+        """Return the names of all scorers, in the order of their first score."""
+        found = self._table.rows(
+            "SELECT scorer, MIN(rowid) AS first FROM score GROUP BY scorer ORDER BY first"
+        )
+        return [restored(scorer) for scorer, _ in found]
+
+    def scored(self, scorer: str) -> Iterator[Scored]:
+        """Iterate over the values of a scorer, those of one id together, in the log's order."""
+        last, number = b"", 0
+        while found := self._table.rows(
+            "SELECT sample.number, sample.id, sample.epoch, score.value FROM score "
+            "JOIN sample ON sample.number = score.sample WHERE score.scorer = ? "
+            "AND (sample.id, sample.number) > (?, ?) ORDER BY sample.id, sample.number LIMIT 5000",
+            stored(scorer),
+            last,
+            number,
+        ):
+            for number, last, epoch, value in found:
+                yield Scored(number, restored(last), epoch, json.loads(value))
+
+    def meta(self, key: str, sample: int) -> Any:
+        """Return the metadata of a sample under a key; KeyError where it has none."""
+        found = self._table.rows(
+            "SELECT value FROM meta WHERE key = ? AND sample = ?", stored(key), sample
+        )
+        if not found:
+            raise KeyError(key)
+        return json.loads(found[0][0])
+
+
+def _text(value: Any) -> str:
+    """Return a value as JSON in ASCII, with NaN as Python writes it."""
+    return json.dumps(value)

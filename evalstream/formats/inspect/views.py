@@ -1,0 +1,251 @@
+"""Views of a log and of its samples for the rules; they accept any JSON value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from evalstream.parsing.json import member, pointer, text_or_none
+
+if TYPE_CHECKING:
+    from evalstream.formats.inspect.store import SampleStore
+
+UNNAMED: Final = ""
+"""The scorer of a sample's only score in logs of the first releases, which do not name it."""
+
+MOST_COUNT: Final = 10**15
+"""More than any count of samples, epochs or tokens."""
+
+_NEAR: Final = 1e-9
+
+
+class Numbered(NamedTuple):
+    """An object in a list, with its index."""
+
+    place: int
+    value: dict[str, Any]
+
+
+def objects(value: Any) -> Iterator[Numbered]:
+    """Iterate over the objects of a list with their indices; nothing for other values."""
+    for index, one in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(one, dict):
+            yield Numbered(index, one)
+
+
+def object_or_empty(value: Any) -> dict[str, Any]:
+    """Return an object; an empty one for other values."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_or_empty(value: Any) -> list[Any]:
+    """Return a list; an empty one for other values."""
+    return value if isinstance(value, list) else []
+
+
+def is_count(value: Any) -> bool:
+    """Tell whether a value is an integer from 0 to 10^15; true and false are not."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_COUNT
+
+
+def is_id(value: Any) -> bool:
+    """Tell whether a value can be the id of a sample."""
+    return isinstance(value, (int, str)) and not isinstance(value, bool)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Tell whether two values are equal, numbers up to a relative difference of 1e-9.
+
+    NaN equals NaN, and null, which stands for it in some logs.
+    """
+    if one is None or other is None or isinstance(one, float) or isinstance(other, float):
+        if _is_nothing(one) or _is_nothing(other):
+            return _is_nothing(one) and _is_nothing(other)
+        if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+            return math.isclose(one, other, rel_tol=_NEAR, abs_tol=_NEAR)
+        return False
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def value_of(score: Any) -> Any:
+    """Return the value of a score, NaN for null as the harness reads it."""
+    value = member(score, "value")
+    return math.nan if value is None else value
+
+
+class SampleView:
+    """One sample: its value, its JSON Pointer, its member in an archive, and the digest of texts.
+
+    `digest` returns the key of an attachment; None where the library that computes it is missing.
+    """
+
+    def __init__(
+        self,
+        value: Mapping[str, Any],
+        place: str,
+        member: str | None = None,
+        digest: Callable[[str], str] | None = None,
+    ) -> None:
+        self.value, self.place, self.member, self.digest = value, place, member, digest
+
+    def at(self, *path: Any) -> str:
+        """Return the JSON Pointer of a part of the sample."""
+        return self.place + pointer(path)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the sample ended with an error."""
+        return self.value.get("error") is not None
+
+    @cached_property
+    def scores(self) -> dict[str, dict[str, Any]]:
+        """The scores by scorer."""
+        if isinstance(self.value.get("score"), dict) and "scores" not in self.value:
+            return {UNNAMED: self.value["score"]}
+        found = object_or_empty(self.value.get("scores"))
+        return {name: score for name, score in found.items() if isinstance(score, dict)}
+
+    @cached_property
+    def attachments(self) -> dict[str, Any]:
+        """The texts that are stored once and referred to by their key."""
+        return object_or_empty(self.value.get("attachments"))
+
+    def events(self, kind: str) -> Iterator[Numbered]:
+        """Iterate over the events of a kind, with their indices."""
+        return (one for one in objects(self.value.get("events")) if one.value.get("event") == kind)
+
+    def resolved(self, value: Any) -> Any:
+        """Return a text in full if it is a reference to an attachment; other values as they are."""
+        prefix = "attachment://"
+        if isinstance(value, str) and value.startswith(prefix):
+            return self.attachments.get(value.removeprefix(prefix), value)
+        return value
+
+
+class LogView:
+    """A log without its samples, and what is kept of them.
+
+    `base` is the JSON Pointer of the part that has no samples, `reductions` the reduced scores with
+    the pointer of their list. `samples_known` is False where samples could not be read.
+    """
+
+    def __init__(self, header: Mapping[str, Any], base: str, store: SampleStore) -> None:
+        self.header, self.base, self.store = header, base, store
+        self.reductions: Any = None
+        self.reductions_at = ""
+        self.samples_known = True
+
+    def at(self, *path: Any) -> str:
+        """Return the JSON Pointer of a part of the log."""
+        return self.base + pointer(path)
+
+    @cached_property
+    def eval(self) -> dict[str, Any]:
+        """The task, the model and the configuration."""
+        return object_or_empty(self.header.get("eval"))
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The configuration."""
+        return object_or_empty(self.eval.get("config"))
+
+    @cached_property
+    def results(self) -> dict[str, Any]:
+        """The results, empty where the log has none."""
+        return object_or_empty(self.header.get("results"))
+
+    @property
+    def status(self) -> Any:
+        """The status: success, error, cancelled or started."""
+        return self.header.get("status")
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run finished successfully."""
+        return bool(self.status == "success")
+
+    @cached_property
+    def epochs(self) -> int:
+        """The number of epochs, 1 where none is declared."""
+        number: Any = self.config.get("epochs")
+        return int(number) if is_count(number) and number else 1
+
+    @cached_property
+    def sample_ids(self) -> list[str] | None:
+        """The ids of the samples that were to be run, or None where the log does not list them."""
+        given = member(self.eval.get("dataset"), "sample_ids")
+        if not isinstance(given, list) or not all(map(is_id, given)):
+            return None
+        return [str(one) for one in given]
+
+    @cached_property
+    def results_scores(self) -> list[Numbered]:
+        """The results of the scorers, those of the first releases in today's form."""
+        if "scores" in self.results:
+            return list(objects(self.results["scores"]))
+        scorer = self.results.get("scorer")
+        if not isinstance(scorer, dict):
+            return []
+        name = scorer.get("name")
+        return [Numbered(0, {**scorer, "scorer": name, "metrics": self.results.get("metrics")})]
+
+    def place_of_score(self, index: int, *path: Any) -> str:
+        """Return the JSON Pointer of a part of a scorer's result."""
+        if "scores" in self.results:
+            return self.at("results", "scores", index, *path)
+        first = () if path[:1] == ("metrics",) else ("scorer",)
+        return self.at("results", *first, *path)
+
+    @cached_property
+    def declared_metrics(self) -> frozenset[str] | None:
+        """The full names of the metrics that the log declares, or None in older logs."""
+        names: set[str] = set()
+        scorers = list(objects(self.eval.get("scorers")))
+        for found in (*(one.value.get("metrics") for one in scorers), self.eval.get("metrics")):
+            names.update(_names_in(found))
+        return frozenset(names) if scorers or names else None
+
+    @cached_property
+    def cluster_keys(self) -> frozenset[str]:
+        """The keys of metadata by which metrics group or cluster samples."""
+        keys: set[str] = set()
+        for found in (self.eval.get("scorers"), self.eval.get("metrics"), self.results):
+            keys.update(_keys_in(found, depth=8))
+        return frozenset(keys)
+
+
+def _names_in(metrics: Any) -> Iterator[str]:
+    """Iterate over the names in a list of metrics, or in a map of lists of them."""
+    parts: Sequence[Any] = list(metrics.values()) if isinstance(metrics, dict) else [metrics]
+    for part in parts:
+        for one in list_or_empty(part):
+            name = text_or_none(member(one, "name"))
+            if name is not None:
+                yield name
+            elif isinstance(one, dict):
+                yield from _names_in(one)
+
+
+def _keys_in(value: Any, depth: int) -> Iterator[str]:
+    """Iterate over the values of `cluster` and `group_key` anywhere in a value."""
+    if not depth:
+        return
+    if isinstance(value, dict):
+        for name, part in value.items():
+            if name in ("cluster", "group_key") and isinstance(part, str):
+                yield part
+            else:
+                yield from _keys_in(part, depth - 1)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _keys_in(part, depth - 1)

@@ -1,0 +1,251 @@
+"""The log of lm-eval that a run was converted from: what its rows become.
+
+The facts come from the converters of every-eval-ever, tags v0.2.0 to v0.2.3rc1 and release 0.3.0
+(converters/lm_eval): a row for each row of the samples, from 0.3.0 on one for each of its metrics.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import jiter
+
+from evalstream.engine.row_lookup import every_row
+from evalstream.formats.lm_eval.documents import RESULTS, SAMPLES, results_time, samples_name
+from evalstream.formats.lm_eval.files import kind_of_file
+from evalstream.formats.lm_eval.neighbours import results_beside, samples_beside
+from evalstream.formats.lm_eval.row import metrics_of, prompt_of
+from evalstream.formats.lm_eval.views import Results
+from evalstream.io.document import document_bytes
+from evalstream.io.names import printable
+from evalstream.model.errors import CannotCheck
+from evalstream.model.options import Options
+from evalstream.model.source_log import SourceResult, SourceSample, SourceScore, Wanted
+from evalstream.parsing.json import text_or_none
+from evalstream.parsing.strict_json import parse_exactly
+
+NO_FILTER: Final = "none"
+"""The filter of tasks that declare none; converters leave it out of names."""
+
+_MODEL_ARGUMENT: Final = "pretrained"
+
+
+class LmEvalSource:
+    """The samples of one task, and what the results say of it."""
+
+    part_name = "filter"
+    was_matched = False
+
+    def __init__(self, samples: str, task: str, results: Results | None, options: Options) -> None:
+        self._path, self._task, self._options = samples, task, options
+        self.label = f"lm_eval log {printable(samples)}"
+        self.models = frozenset() if results is None else _models(results)
+        self.results = None if results is None else tuple(_results(results, task))
+
+    def samples(self) -> Iterator[SourceSample]:
+        """Iterate over the rows of the samples file. Raises OSError and CannotCheck."""
+        for number, _, line in every_row(self._path, self._options):
+            row = _parsed(line, self._options.max_depth)
+            if not isinstance(row, dict) or "doc_id" not in row:
+                message = f"line {number:,} of {printable(self._path)} is not a sample of lm-eval"
+                raise CannotCheck(message)
+            yield _sample(row, f"line {number:,}")
+
+    def part_of(self, name: str) -> str | None:
+        """Return the filter in an evaluation_name: `TASK` or `TASK/FILTER`."""
+        if name == self._task:
+            return NO_FILTER
+        return name.removeprefix(f"{self._task}/") if name.startswith(f"{self._task}/") else None
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+
+def opened(path: str, options: Options, wanted: Wanted) -> LmEvalSource | None:
+    """Return the samples of a run's task in a log, None for a path that is not a log of lm-eval.
+
+    The path is a samples file, a results file, or their folder. Raises OSError, and CannotCheck
+    where the log does not say which samples are meant.
+    """
+    if os.path.isdir(path):
+        return _in_folder(path, options, wanted)
+    kind = kind_of_file(path)
+    if kind == SAMPLES:
+        name, beside = samples_name(path), results_beside(path)
+        results = None if beside is None else _read(beside)
+        task = _task(wanted, results, None if name is None else name.task)
+        return LmEvalSource(path, task, results, options)
+    return _of_results(path, options, wanted) if kind == RESULTS else None
+
+
+def _parsed(line: bytes, most_depth: int) -> Any:
+    """Return the value of a line, in which numbers may be NaN as the harness writes them."""
+    try:
+        return jiter.from_json(line, catch_duplicate_keys=True, allow_inf_nan=True)
+    except ValueError:
+        found = parse_exactly(line, most_depth)
+        return found.value if found.readable else None
+
+
+def _in_folder(path: str, options: Options, wanted: Wanted) -> LmEvalSource | None:
+    names = sorted(name for name in os.listdir(path) if results_time(name) is not None)
+    paths = [os.path.join(path, name) for name in names if name.endswith(".json")]
+    if not paths:
+        return None
+    if len(paths) > 1:
+        timed = [one for one in paths if _time(_read(one)) == wanted.time]
+        if len(timed) != 1:
+            message = f"{printable(path)} holds the logs of several calls; name the samples"
+            raise CannotCheck(message)
+        paths = timed
+    return _of_results(paths[0], options, wanted)
+
+
+def _of_results(path: str, options: Options, wanted: Wanted) -> LmEvalSource:
+    results = _read(path)
+    task = _task(wanted, results, None)
+    for samples in samples_beside(path):
+        name = samples_name(samples)
+        if name is not None and name.task == task:
+            return LmEvalSource(samples, task, results, options)
+    raise CannotCheck(f"no samples of task {printable(task)} lie beside {printable(path)}")
+
+
+def _task(wanted: Wanted, results: Results | None, named: str | None) -> str:
+    """Return the task that a run is about: the longest one that its names begin with."""
+    known = [] if results is None else list(results.tasks)
+    fitting = [
+        task
+        for task in known
+        if any(name == task or name.startswith(f"{task}/") for name in wanted.names)
+    ]
+    if named is not None:
+        return named
+    if not fitting:
+        names = ", ".join(map(printable, sorted(wanted.names)[:3])) or "no result"
+        raise CannotCheck(f"the log has no task of the run's results ({names})")
+    return max(fitting, key=len)
+
+
+def _read(path: str) -> Results:
+    found = parse_exactly(document_bytes(path), 100)
+    if not found.readable or not isinstance(found.value, dict):
+        raise CannotCheck(f"{printable(path)} cannot be read as results of lm-eval")
+    return Results(found.value)
+
+
+def _time(results: Results) -> str | None:
+    date = results.document.get("date")
+    return str(int(date)) if isinstance(date, (int, float)) else None
+
+
+def _models(results: Results) -> frozenset[str]:
+    """Return the spellings of the model's id: `pretrained` of its arguments, else its name."""
+    arguments = results.setting("model_args")
+    given = arguments if isinstance(arguments, dict) else _arguments(arguments)
+    name = given.get(_MODEL_ARGUMENT, results.model)
+    return frozenset() if not isinstance(name, str) or not name else frozenset({name})
+
+
+def _arguments(text: Any) -> dict[str, str]:
+    """Return arguments of the form `name=value,name=value`; a value may hold commas."""
+    found: dict[str, str] = {}
+    last = None
+    for part in text.split(",") if isinstance(text, str) else ():
+        name, equals, value = part.partition("=")
+        if equals:
+            last = name.strip()
+            found[last] = value.strip()
+        elif last is not None:
+            found[last] += f",{part}"
+    return found
+
+
+def _results(results: Results, task: str) -> Iterator[SourceResult]:
+    entry = results.entry(task)
+    given = (results.samples(task).get("effective"), entry.get("samples"), entry.get("sample_len"))
+    counts = frozenset(one for one in given if isinstance(one, int))
+    claims = list(results.claims(task))
+    errors = {(one.metric, one.filter): one.value for one in claims if one.is_stderr}
+    for claim in claims:
+        if claim.is_stderr or not isinstance(claim.value, (int, float)):
+            continue
+        metric, part = claim.metric, claim.filter or NO_FILTER
+        suffix = "" if part == NO_FILTER else f"/{part}"
+        yield SourceResult(
+            _result_id(metric, part),
+            frozenset({f"{task}{suffix}"}),
+            frozenset({metric, f"{metric} (filter: {part})"}),
+            _result_id(metric, part),
+            part,
+            float(claim.value),
+            _number(errors.get((metric, claim.filter))),
+            None,
+            counts,
+            is_required=True,
+        )
+
+
+def _result_id(metric: str, part: str) -> str:
+    return metric if part == NO_FILTER else f"{metric}:{part}"
+
+
+def _sample(row: Mapping[str, Any], place: str) -> SourceSample:
+    part = text_or_none(row.get("filter")) or NO_FILTER
+    numbers = {
+        _result_id(name, part): SourceScore(_number(value))
+        for name, value in metrics_of(row)
+        if _number(value) is not None
+    }
+    choices = _choices(row)
+    return SourceSample(
+        str(row["doc_id"]),
+        part,
+        place,
+        (prompt_of(row) or "",),
+        ((str(row.get("target", "")),),),
+        choices,
+        (_output(row, choices),),
+        (),
+        numbers,
+        next(iter(numbers.values()), SourceScore(None)),
+    )
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _choices(row: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the continuations that a multiple choice compares, without space around them."""
+    arguments = row.get("arguments")
+    if not isinstance(arguments, dict) or "gen_args_1" not in arguments:
+        return None
+    found: list[str] = []
+    while isinstance(one := arguments.get(f"gen_args_{len(found)}"), dict) and "arg_1" in one:
+        found.append(str(one["arg_1"]).strip())
+    return tuple(found) or None
+
+
+def _output(row: Mapping[str, Any], choices: tuple[str, ...] | None) -> str:
+    """Return what the model answered: the likeliest choice, or its first response."""
+    given = row.get("filtered_resps") or row.get("resps")
+    if not isinstance(given, list) or not given:
+        return ""
+    if choices is not None:
+        return _likeliest(given, choices)
+    first = given[0]
+    if isinstance(first, list):
+        return str(first[0]) if first else ""
+    return str(first)
+
+
+def _likeliest(given: list[Any], choices: tuple[str, ...]) -> str:
+    try:
+        values = [float((one[0] if isinstance(one[0], list) else one)[0]) for one in given]
+        place = values.index(max(values))
+    except (ValueError, TypeError, IndexError):
+        return str(given)
+    return choices[place] if place < len(choices) else str(place)

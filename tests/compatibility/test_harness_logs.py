@@ -1,0 +1,294 @@
+"""Real logs of both harnesses, and the pairs that upstream's converters make of them.
+
+The tests need `scripts/harnesses` to have been run, or the Python of such an environment in
+EVALSTREAM_HARNESSES.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from harness_logs import (
+    convert,
+    inspect_log,
+    inspect_logs,
+    lm_eval_logs,
+    needs_harnesses,
+    source_of,
+)
+
+import evalstream
+from evalstream.model.finding import Severity
+
+pytestmark = needs_harnesses
+
+REFUSED = {"cancelled", "failed", "nan", "unscored"}
+"""The logs that upstream's converter of Inspect logs refuses: without results, or with NaN."""
+
+CONVERTED = (
+    *("attachments", "chats", "choices", "epochs", "errored", "graded", "letters", "limited"),
+    *("numbers", "parts", "plain", "reducers", "slashes"),
+)
+MADE_UP = {"errored", "parts"}
+"""The logs of which the converter makes up scores, since they do not have one number."""
+
+
+class Pair(NamedTuple):
+    """A converted run: its aggregate, its rows, and its log."""
+
+    aggregate: Path
+    rows: Path
+    log: Path
+
+    def check(self, **options: Any) -> evalstream.Report:
+        """Compare the pair with its log."""
+        return evalstream.check(self.aggregate, source=str(self.log), **options)
+
+    @property
+    def content(self) -> list[dict[str, Any]]:
+        """The rows; their texts hold separators at which `splitlines` would cut."""
+        return [json.loads(line) for line in self.rows.read_bytes().split(b"\n") if line]
+
+    def edit(self, change: Callable[[list[dict[str, Any]], dict[str, Any]], None]) -> None:
+        """Change rows and aggregate, and seal them anew."""
+        rows = self.content
+        document = json.loads(self.aggregate.read_text())
+        change(rows, document)
+        data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        self.rows.write_bytes(data)
+        document["detailed_evaluation_results"] |= {
+            "checksum": hashlib.sha256(data).hexdigest(),
+            "total_rows": len(rows),
+        }
+        self.aggregate.write_text(json.dumps(document))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("logs")
+
+
+@pytest.fixture(scope="module")
+def inspect_pairs(folder: Path) -> Mapping[tuple[str, str], Pair]:
+    """Return the pair of each Inspect log that the converter accepts, by name and layout."""
+    logs = inspect_logs(folder / "inspect")
+    names = sorted(path.name.rpartition("-") for path in logs.iterdir())
+    by_log = {inspect_log(logs, name, layout): (name, layout) for name, _, layout in names}
+    found = convert("inspect", list(by_log), folder / "inspect-pairs")
+    return {by_log[log]: next(pairs("inspect", log, output)) for log, output in found.items()}
+
+
+@pytest.fixture(scope="module")
+def lm_eval_pairs(folder: Path) -> Mapping[tuple[str, str], Pair]:
+    """Return the pair of each task of lm-eval, by run and task."""
+    logs = lm_eval_logs(folder / "lm_eval")
+    by_log = {logs / run / "acme__acorn-1b": run for run in ("plain", "limited", "chosen", "one")}
+    found = convert("lm_eval", list(by_log), folder / "lm_eval-pairs")
+    return {
+        (by_log[log], pair.content[0]["evaluation_name"].partition("/")[0]): pair
+        for log, output in found.items()
+        for pair in pairs("lm_eval", log, output)
+    }
+
+
+def pairs(harness: str, log: Path, output: Path) -> Iterator[Pair]:
+    for aggregate in sorted(output.rglob("*.json")):
+        rows = aggregate.with_name(f"{aggregate.stem}_samples.jsonl")
+        if rows.exists():
+            yield Pair(aggregate, rows, source_of(harness, log, output))
+
+
+def copied(pair: Pair, folder: Path) -> Pair:
+    """Copy a pair, to change it."""
+    for path in (pair.aggregate, pair.rows):
+        shutil.copy(path, folder / path.name)
+    return Pair(folder / pair.aggregate.name, folder / pair.rows.name, pair.log)
+
+
+def errors(report: evalstream.Report) -> set[str]:
+    """Return the codes of errors about the source."""
+    return {one.code for one in report if one.code[:4] == "ES65" and one.severity is Severity.ERROR}
+
+
+def source_said(report: evalstream.Report) -> str:
+    """Return what the verdict says of the source."""
+    (run,) = report.runs
+    (part,) = run.checked
+    return part.text
+
+
+def test_the_converter_refuses_what_it_is_known_to_refuse(
+    inspect_pairs: Mapping[tuple[str, str], Pair],
+) -> None:
+    assert {name for name, _ in inspect_pairs} == set(CONVERTED)
+    assert not REFUSED & set(CONVERTED)
+
+
+@pytest.mark.parametrize("layout", ["eval", "json"])
+@pytest.mark.parametrize("name", CONVERTED)
+def test_converted_inspect_logs_agree_with_their_log(
+    name: str, layout: str, inspect_pairs: Mapping[tuple[str, str], Pair]
+) -> None:
+    pair = inspect_pairs[name, layout]
+    report = pair.check(max_findings=0)
+    assert errors(report) == set()
+    assert ("ES655" in report.counts) == (name in MADE_UP)
+    samples = {(row["sample_id"], row["metadata"]["epoch"]) for row in pair.content}
+    assert source_said(report).startswith(f"{len(samples)} of {len(samples)} samples and ")
+    assert report.runs[0].verdict == evalstream.check(pair.aggregate).runs[0].verdict
+
+
+def test_converted_lm_eval_logs_agree_with_their_log(
+    lm_eval_pairs: Mapping[tuple[str, str], Pair],
+) -> None:
+    tasks = {"plain", "words", "fruit"}
+    assert lm_eval_pairs.keys() == {
+        *(("plain", task) for task in tasks),
+        *(("limited", task) for task in ("fruit", "words")),
+        ("chosen", "fruit"),
+        ("one", "plain"),
+    }
+    for pair in lm_eval_pairs.values():
+        report = pair.check(max_findings=0)
+        assert errors(report) == set()
+        assert report.runs[0].checked[0].is_ok
+        assert report.runs[0].verdict == evalstream.check(pair.aggregate).runs[0].verdict
+
+
+def test_a_pair_does_not_agree_with_the_log_of_another_run(
+    lm_eval_pairs: Mapping[tuple[str, str], Pair],
+) -> None:
+    pair = lm_eval_pairs["plain", "fruit"]
+    other = pair._replace(log=lm_eval_pairs["limited", "fruit"].log)
+    assert {"ES651", "ES656"} <= errors(other.check())
+
+
+def _score(rows: list[dict[str, Any]], _document: dict[str, Any]) -> None:
+    rows[1]["evaluation"]["score"] = 0.125
+
+
+def _sample_removed(rows: list[dict[str, Any]], _document: dict[str, Any]) -> None:
+    rows[:] = [row for row in rows if row["sample_id"] != rows[2]["sample_id"]]
+
+
+def _row_removed(rows: list[dict[str, Any]], _document: dict[str, Any]) -> None:
+    del rows[-1]
+
+
+def _input(rows: list[dict[str, Any]], _document: dict[str, Any]) -> None:
+    rows[0]["input"]["raw"] += " now"
+
+
+def _reference(rows: list[dict[str, Any]], _document: dict[str, Any]) -> None:
+    rows[0]["input"]["reference"] = ["another"]
+
+
+def _choices(rows: list[dict[str, Any]], _document: dict[str, Any]) -> None:
+    rows[0]["input"]["choices"] = ["a", "b", "c"]
+
+
+def _output(rows: list[dict[str, Any]], _document: dict[str, Any]) -> None:
+    rows[-1]["output"]["raw"] = ["another"]
+
+
+def _row_added(rows: list[dict[str, Any]], _document: dict[str, Any]) -> None:
+    rows.append({**rows[0], "sample_id": "new"})
+
+
+def _row_repeated(rows: list[dict[str, Any]], _document: dict[str, Any]) -> None:
+    rows.append(rows[0])
+
+
+def _figure(_rows: list[dict[str, Any]], document: dict[str, Any]) -> None:
+    document["evaluation_results"][0]["score_details"]["score"] = 0.9375
+
+
+def _count(_rows: list[dict[str, Any]], document: dict[str, Any]) -> None:
+    document["evaluation_results"][0]["score_details"]["uncertainty"]["num_samples"] = 1000
+
+
+def _result(_rows: list[dict[str, Any]], document: dict[str, Any]) -> None:
+    document["evaluation_results"][0]["evaluation_result_id"] = "best"
+
+
+def _model(_rows: list[dict[str, Any]], document: dict[str, Any]) -> None:
+    document["model_info"]["id"] = "acme/acorn-9b"
+
+
+TAMPERINGS = {
+    _score: "ES654",
+    _sample_removed: "ES650",
+    _row_removed: "ES650",
+    _input: "ES652",
+    _reference: "ES652",
+    _choices: "ES652",
+    _output: "ES653",
+    _row_added: "ES651",
+    _row_repeated: "ES651",
+    _figure: "ES656",
+    _count: "ES656",
+    _result: "ES657",
+    _model: "ES658",
+}
+
+
+@pytest.mark.parametrize("change", TAMPERINGS, ids=lambda change: change.__name__[1:])
+@pytest.mark.parametrize("name", ["slashes", "epochs", "letters", "fruit", "words"])
+def test_each_kind_of_tampering_is_found(
+    name: str,
+    change: Callable[[list[dict[str, Any]], dict[str, Any]], None],
+    inspect_pairs: Mapping[tuple[str, str], Pair],
+    lm_eval_pairs: Mapping[tuple[str, str], Pair],
+    tmp_path: Path,
+) -> None:
+    known = {**inspect_pairs, **lm_eval_pairs}
+    pair = copied(known.get((name, "eval")) or known["plain", name], tmp_path)
+    pair.edit(change)
+    report = pair.check()
+    assert TAMPERINGS[change] in errors(report)
+    assert report.exit_code == 1
+    assert report.runs[0].checked[0].is_ok is False
+
+
+def test_a_log_that_is_cut_off_is_not_compared(
+    inspect_pairs: Mapping[tuple[str, str], Pair], tmp_path: Path
+) -> None:
+    for layout in ("eval", "json"):
+        pair = inspect_pairs["plain", layout]
+        torn = tmp_path / pair.log.name
+        torn.write_bytes(pair.log.read_bytes()[:-300])
+        report = pair._replace(log=torn).check()
+        assert report.exit_code == 3
+        assert report.runs[0].verdict == "incomplete"
+        assert source_said(report) == "source not compared"
+
+
+def test_epochs_may_have_their_own_scores_but_not_a_mixture(
+    inspect_pairs: Mapping[tuple[str, str], Pair], tmp_path: Path
+) -> None:
+    pair = copied(inspect_pairs["epochs", "json"], tmp_path)
+    log = json.loads(pair.log.read_text())
+    own = {
+        (str(one["id"]), str(one["epoch"])): {"C": 1.0, "I": 0.0}[one["scores"]["match"]["value"]]
+        for one in log["samples"]
+    }
+
+    def to_own(rows: list[dict[str, Any]], _document: dict[str, Any]) -> None:
+        for row in rows:
+            row["evaluation"]["score"] = own[row["sample_id"], row["metadata"]["epoch"]]
+
+    reduced = {row["evaluation"]["score"] for row in pair.content}
+    pair.edit(to_own)
+    assert errors(pair.check()) == set()
+    if reduced - {0.0, 1.0}:
+        value = min(reduced - {0.0, 1.0})
+
+        def to_mixture(rows: list[dict[str, Any]], _document: dict[str, Any]) -> None:
+            rows[0]["evaluation"]["score"] = value
+
+        pair.edit(to_mixture)
+        assert errors(pair.check()) == {"ES654"}

@@ -1,0 +1,45 @@
+import pytest
+
+from evalstream.formats.infereval.responses import reading_of
+
+SUPPORT = {"question_form": "support", "verification_prompt_id": "default-v1"}
+COHERENCE = {"question_form": "coherence", "verification_prompt_id": "default-v1"}
+
+
+@pytest.mark.parametrize(
+    ("config", "response", "verdict"),
+    [
+        (SUPPORT, "GOOD", "good"),
+        (SUPPORT, "It is bad, not good.", "bad"),
+        (SUPPORT, "I abstain", "abstain"),
+        (SUPPORT, "goodness", "abstain"),
+        (SUPPORT, "INCOHERENT", "abstain"),
+        (SUPPORT, "", "abstain"),
+        (COHERENCE, "INCOHERENT", "good"),
+        (COHERENCE, "Coherent.", "bad"),
+        (COHERENCE, "UNCLEAR", "abstain"),
+        (COHERENCE, "GOOD", "abstain"),
+        ({}, "GOOD", "good"),
+        ({}, "INCOHERENT", "good"),
+        ({}, "neither", "abstain"),
+    ],
+)
+def test_the_first_word_that_means_a_verdict(
+    config: dict[str, str], response: str, verdict: str
+) -> None:
+    read = reading_of(config)
+    assert read is not None
+    assert read(response) == verdict
+
+
+@pytest.mark.parametrize(
+    ("config", "template"),
+    [
+        ({"verification_prompt_id": "own-v1"}, None),
+        ({**SUPPORT, "verification_prompt_id": "own-v1"}, None),
+        ({"question_form": "another"}, None),
+        (COHERENCE, "own-template"),
+    ],
+)
+def test_other_prompts_are_not_read(config: dict[str, str], template: str | None) -> None:
+    assert reading_of(config, template) is None

@@ -1,0 +1,219 @@
+"""Tests of the archive: each way to damage it is found, and the sound one is silent."""
+
+import io
+import os
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inspect_archive import HEADER, members_of, packed, sound_log
+from rows import bounded
+
+import evalstream
+from evalstream.formats.inspect.archive import Archive
+from evalstream.formats.inspect.unpacking import Damaged
+
+METHODS = {"stored": zipfile.ZIP_STORED, "deflated": zipfile.ZIP_DEFLATED}
+
+
+def codes(data: bytes, folder: Path) -> set[str]:
+    """Return the codes of the errors in an archive."""
+    path = folder / "run.eval"
+    path.write_bytes(data)
+    report = evalstream.check(path)
+    assert not report.passed or not report.counts
+    return {one.code for one in report if one.severity.label == "error"}
+
+
+def sound(method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """Return the sound log as an archive."""
+    return packed(members_of(sound_log()), method)
+
+
+def zstandard() -> bytes:
+    """Return the sound log as an archive of members packed with zstandard, as releases write it."""
+    library = pytest.importorskip("backports.zstd")
+    data, entries = bytearray(), bytearray()
+    count = 0
+    with zipfile.ZipFile(io.BytesIO(sound())) as archive:
+        for info in archive.infolist():
+            text = archive.read(info)
+            # Two frames, as writers that compress in pieces leave them.
+            body = library.compress(text[:100]) + library.compress(text[100:])
+            crc, name = zlib.crc32(text), info.filename.encode()
+            fixed = struct.pack(
+                "<HHHHHIIIHH", 20, 0, 93, 0, 33, crc, len(body), len(text), len(name), 0
+            )
+            offset = len(data)
+            data += b"PK\3\4" + fixed + name + body
+            entries += b"PK\1\2" + struct.pack("<H", 20) + fixed
+            entries += struct.pack("<HHHII", 0, 0, 0, 0, offset) + name
+            count += 1
+    end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, count, count, len(entries), len(data), 0)
+    return bytes(data + entries + end)
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_a_sound_archive_has_no_errors(method: int, tmp_path: Path) -> None:
+    assert codes(sound(method), tmp_path) == set()
+
+
+def test_members_packed_with_zstandard_are_read(tmp_path: Path) -> None:
+    data = zstandard()
+    assert codes(data, tmp_path) == set()
+    (tmp_path / "run.eval").write_bytes(data)
+    (run,) = evalstream.check(tmp_path / "run.eval").runs
+    assert run.rows == 4
+
+
+def test_a_damaged_frame_is_found(tmp_path: Path) -> None:
+    data = bytearray(zstandard())
+    place = data.index(b"samples/2_epoch_1.json") + 60
+    data[place] ^= 0xFF
+    assert codes(bytes(data), tmp_path) == {"INS101"}
+
+
+def _flipped(data: bytes) -> bytes:
+    place = data.index(b"samples/1_epoch_2.json") + 300
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+def _wrong_crc(data: bytes) -> bytes:
+    """Change the CRC-32 in the local header of the first member."""
+    return data[:14] + b"\0\0\0\0" + data[18:]
+
+
+def _renamed_in_directory(data: bytes) -> bytes:
+    place = data.rindex(b"samples/1_epoch_2.json")
+    return data[:place] + b"samples/9" + data[place + 9 :]
+
+
+def _declared_larger(data: bytes) -> bytes:
+    """Declare another size in both headers of a member."""
+    name = b"samples/1_epoch_2.json"
+    first, last = data.index(name), data.rindex(name)
+    size = struct.unpack_from("<I", data, first - 8)[0] + 1
+    changed = bytearray(data)
+    struct.pack_into("<I", changed, first - 8, size)
+    struct.pack_into("<I", changed, last - 22, size)
+    return bytes(changed)
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "a bit of a member": _flipped,
+    "the CRC-32 in a header": _wrong_crc,
+    "the name in the directory": _renamed_in_directory,
+    "the size in both headers": _declared_larger,
+    "cut off": lambda data: data[:-30],
+    "cut in half": lambda data: data[: len(data) // 2],
+    "bytes before": lambda data: b"#!/bin/sh\n" + data,
+    "bytes behind": lambda data: data + b"behind",
+    "a comment": lambda data: data[:-2] + b"\5\0words",
+    "nothing": lambda _: b"",
+    "no archive": lambda _: b'{"version": 2}',
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damage_is_found(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    assert "INS101" in codes(damage(sound(zipfile.ZIP_STORED)), tmp_path)
+
+
+def test_members_that_overlap_are_found(tmp_path: Path) -> None:
+    data = bytearray(sound(zipfile.ZIP_STORED))
+    # The second entry of the directory leads to the bytes of the first one.
+    second = data.index(b"PK\1\2", data.index(b"PK\1\2") + 4)
+    struct.pack_into("<I", data, second + 42, 0)
+    assert "INS101" in codes(bytes(data), tmp_path)
+
+
+def test_bytes_between_members_are_an_info(tmp_path: Path) -> None:
+    path = tmp_path / "run.eval"
+    path.write_bytes(sound())
+    with zipfile.ZipFile(path, "a") as archive:
+        # As the harness replaces a header in place.
+        header = archive.read(HEADER)
+        archive.filelist = [one for one in archive.filelist if one.filename != HEADER]
+        archive.NameToInfo.pop(HEADER)
+        archive.writestr(HEADER, header)
+    report = evalstream.check(path)
+    found = [(one.code, one.severity.label) for one in report]
+    assert found == [("INS104", "info")]
+
+
+@pytest.mark.parametrize(
+    "name", ["../header.json", "/header.json", "a/../../b.json", "..\\header.json", "C:header.json"]
+)
+def test_names_that_lead_out_are_found(name: str, tmp_path: Path) -> None:
+    assert "INS102" in codes(packed({**members_of(sound_log()), name: b"{}"}), tmp_path)
+    assert os.listdir(tmp_path) == ["run.eval"]
+
+
+def test_a_name_with_slashes_and_dots_stays_inside(tmp_path: Path) -> None:
+    log = sound_log()
+    for sample in log["samples"]:
+        if sample["id"] == 1:
+            sample["id"] = sample["events"][0]["sample"]["id"] = "a/b..c/1"
+    log["eval"]["dataset"]["sample_ids"][0] = "a/b..c/1"
+    log["reductions"][0]["samples"][0]["sample_id"] = "a/b..c/1"
+    assert codes(packed(members_of(log)), tmp_path) == set()
+
+
+def test_an_encrypted_member_is_not_unpacked(tmp_path: Path) -> None:
+    data = bytearray(sound())
+    place = data.index(b"PK\1\2")
+    data[place + 8] |= 1
+    assert "INS102" in codes(bytes(data), tmp_path)
+
+
+def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
+    data = bytearray(packed({**members_of(sound_log()), "_journal/b.json": b"{}"}))
+    place = data.rindex(b"_journal/b.json") - 46
+    struct.pack_into("<I", data, place + 24, 1 << 30)
+    assert "INS102" in codes(bytes(data), tmp_path)
+
+
+@bounded(max_examples=60)
+@given(st.data())
+def test_no_changed_byte_of_a_member_goes_unnoticed(data: st.DataObject) -> None:
+    whole = bytearray(sound())
+    end = whole.index(b"PK\1\2")
+    place = data.draw(st.integers(0, end - 1))
+    whole[place] ^= data.draw(st.integers(1, 255))
+    with tempfile.TemporaryFile() as file:
+        file.write(whole)
+        file.flush()
+        found: list[str] = []
+        archive = Archive(
+            file.fileno(), len(whole), lambda text, _: found.append(text), lambda *_: None
+        )
+        assert archive.open()
+        for member in archive.laid_out():
+            try:
+                for _ in archive.pieces(member):
+                    pass
+            except Damaged as error:
+                found.append(str(error))
+        archive.close()
+    # Times, versions and attributes are not part of the content, and neither is compared.
+    assert found or _is_unused(sound(), place)
+
+
+def _is_unused(data: bytes, place: int) -> bool:
+    header = data.rindex(b"PK\3\4", 0, place + 4) if place else 0
+    return place - header in {4, 5, 6, 7, 10, 11, 12, 13}
+
+
+@bounded(max_examples=100)
+@given(st.binary(max_size=200), st.integers(0, 400))
+def test_no_bytes_crash_the_check(noise: bytes, kept: int) -> None:
+    data = sound()
+    with tempfile.TemporaryDirectory() as folder:
+        for text in (noise, data[:kept] + noise, data[:-kept] + noise + data[-kept:]):
+            assert isinstance(codes(text, Path(folder)), set)

@@ -1,0 +1,356 @@
+"""Tests of the check of logs: each kind of tampering is found, and nothing unread is passed."""
+
+import gzip
+import json
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inspect_archive import HEADER, START, SUMMARIES, members_of, packed, sound_log, summary_of
+from rows import bounded
+
+import evalstream
+from evalstream.model.errors import UsageError
+from evalstream.model.report import RunSummary
+
+Log = dict[str, Any]
+
+
+def written(log: Log, folder: Path, kind: str) -> Path:
+    """Write a log as JSON or as an archive."""
+    path = folder / f"run.{kind}"
+    text = json.dumps(log).encode() if kind == "json" else packed(members_of(log))
+    path.write_bytes(text)
+    return path
+
+
+def found(path: Path, **options: Any) -> dict[str, str]:
+    """Return the codes of findings with their severities."""
+    report = evalstream.check(path, max_findings=0, **options)
+    return {one.code: one.severity.label for one in report}
+
+
+def only(path: Path) -> RunSummary:
+    """Return the one run that a path stands for."""
+    (run,) = evalstream.check(path).runs
+    return run
+
+
+def _set(*path: Any, value: Any) -> Callable[[Log], None]:
+    def edit(log: Log) -> None:
+        *way, last = path
+        place: Any = log
+        for name in way:
+            place = place[name]
+        place[last] = value
+
+    return edit
+
+
+def _drop_sample(log: Log) -> None:
+    del log["samples"][3]
+
+
+def _swap_scores(log: Log) -> None:
+    """Change a score in the sample and everything that follows from it, but not in its events."""
+    log["samples"][3]["scores"]["match"]["value"] = "C"
+    log["reductions"][0]["samples"][1]["value"] = 1.0
+    metrics = log["results"]["scores"][0]["metrics"]
+    metrics["accuracy"]["value"], metrics["stderr"]["value"] = 1.0, 0.0
+
+
+def _fail_sample(log: Log) -> None:
+    log["samples"][3]["error"] = {"message": "m", "traceback": "", "traceback_ansi": ""}
+
+
+SCORE = ("results", "scores", 0)
+TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
+    "accuracy": (_set(*SCORE, "metrics", "accuracy", "value", value=0.9), "INS302"),
+    "stderr": (_set(*SCORE, "metrics", "stderr", "value", value=0.01), "INS302"),
+    "accuracy in the last digits": (
+        _set(*SCORE, "metrics", "accuracy", "value", value=0.7500001),
+        "INS302",
+    ),
+    "accuracy as null": (_set(*SCORE, "metrics", "accuracy", "value", value=None), "INS302"),
+    "accuracy removed": (
+        lambda log: log["results"]["scores"][0]["metrics"].pop("accuracy"),
+        "INS305",
+    ),
+    "scored samples": (_set(*SCORE, "scored_samples", value=3), "INS303"),
+    "unscored samples": (_set(*SCORE, "unscored_samples", value=1), "INS303"),
+    "reduction": (_set("reductions", 0, "samples", 0, "value", value=0.0), "INS301"),
+    "reduction removed": (lambda log: log["reductions"][0]["samples"].pop(), "INS301"),
+    "reduction added": (
+        lambda log: log["reductions"][0]["samples"].append({"sample_id": 7, "value": 1.0}),
+        "INS301",
+    ),
+    "results removed": (_set("results", value=None), "INS305"),
+    "a score": (_set("samples", 0, "scores", "match", "value", value="I"), "INS302"),
+    "a score with all that follows": (_swap_scores, "INS208"),
+    "a score removed": (lambda log: log["samples"][0].update(scores={}), "INS208"),
+    "a target": (_set("samples", 0, "target", value="5"), "INS208"),
+    "an input": (_set("samples", 0, "input", value="What is 1 + 1?"), "INS208"),
+    "an id": (_set("samples", 0, "id", value=3), "INS203"),
+    "an epoch": (_set("samples", 0, "epoch", value=7), "INS203"),
+    "a sample removed": (_drop_sample, "INS202"),
+    "a sample repeated": (lambda log: log["samples"].append(log["samples"][0]), "INS201"),
+    "a sample that failed": (_fail_sample, "INS204"),
+    "total samples": (_set("results", "total_samples", value=5), "INS204"),
+    "completed samples": (_set("results", "completed_samples", value=3), "INS204"),
+    "the ids": (_set("eval", "dataset", "sample_ids", value=[1, 2, 3]), "INS202"),
+    "the status": (_set("status", value="error"), "INS105"),
+    "an unknown status": (_set("status", value="fine"), "INS107"),
+    "the usage": (_set("stats", "model_usage", "mockllm/model", "total_tokens", value=1), "INS210"),
+}
+
+
+@pytest.mark.parametrize("kind", ["json", "eval"])
+@pytest.mark.parametrize(("edit", "code"), TAMPERINGS.values(), ids=TAMPERINGS)
+def test_tampering_is_found(
+    edit: Callable[[Log], None], code: str, kind: str, tmp_path: Path
+) -> None:
+    log = sound_log()
+    edit(log)
+    if kind == "eval" and code == "INS201":
+        pytest.skip("an archive has one member of a name, which is another test")
+    report = evalstream.check(written(log, tmp_path, kind))
+    assert code in report.counts
+    assert not report.passed or code == "INS210"
+
+
+@pytest.mark.parametrize("kind", ["json", "eval"])
+def test_a_sound_log_has_no_findings(kind: str, tmp_path: Path) -> None:
+    assert found(written(sound_log(), tmp_path, kind)) == {}
+
+
+@pytest.mark.parametrize("kind", ["json", "eval"])
+def test_a_sound_log_passes_and_the_line_says_what_was_verified(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai", reason="logs of Inspect pass only with inspect_ai")
+    run = only(written(sound_log(), tmp_path, kind))
+    assert run.verdict == "passed"
+    said = [one.text for one in run.checked]
+    assert said[-3:] == [
+        "2 of 2 attachments with the right digest",
+        "4 of 4 samples loaded by inspect_ai",
+        "4 of 4 figures recomputed",
+    ]
+    assert [(one.name, one.rows) for one in run.results] == [("match/mean", 2)]
+
+
+@pytest.mark.parametrize("kind", ["json", "eval"])
+def test_without_the_harness_the_verdict_is_incomplete(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evalstream.formats.inspect import library
+
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    monkeypatch.setitem(sys.modules, "mmh3", None)
+    library.library.cache_clear()
+    library.attachment_digest.cache_clear()
+    try:
+        report = evalstream.check(written(sound_log(), tmp_path, kind))
+    finally:
+        library.library.cache_clear()
+        library.attachment_digest.cache_clear()
+    (run,) = report.runs
+    assert report.exit_code == 3
+    assert run.verdict == "incomplete"
+    assert "pip install 'evalstream[inspect]'" in (run.incomplete_reason or "")
+    assert "0 of 2 attachments with the right digest" in [one.text for one in run.checked]
+
+
+@pytest.mark.parametrize("kind", ["json", "eval"])
+def test_a_newer_version_is_refused_by_its_number(kind: str, tmp_path: Path) -> None:
+    log = {**sound_log(), "version": 3}
+    report = evalstream.check(written(log, tmp_path, kind))
+    (finding,) = report
+    assert (finding.code, report.exit_code) == ("ES005", 3)
+    assert "version 3" in finding.message
+
+
+def test_samples_in_parts_are_refused(tmp_path: Path) -> None:
+    members = members_of(sound_log())
+    members["samples/1_epoch_1/sample.json"] = members.pop("samples/1_epoch_1.json")
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    report = evalstream.check(tmp_path / "run.eval")
+    assert (set(report.counts), report.exit_code) == ({"ES005"}, 3)
+
+
+def test_an_archive_without_header_is_unfinished(tmp_path: Path) -> None:
+    members = members_of(sound_log())
+    del members[HEADER], members[SUMMARIES]
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    assert found(tmp_path / "run.eval") == {"INS105": "error"}
+
+
+def test_summaries_are_compared(tmp_path: Path) -> None:
+    log = sound_log()
+    for change, told in (
+        ({"target": "9"}, "target"),
+        ({"uuid": "other"}, "uuid"),
+        ({"error": "boom"}, "error"),
+        ({"scores": {}}, "score"),
+        ({"id": 9}, "no sample"),
+    ):
+        members = members_of(log)
+        members[SUMMARIES][2] |= change
+        (tmp_path / "run.eval").write_bytes(packed(members))
+        report = evalstream.check(tmp_path / "run.eval")
+        messages = [one.message for one in report]
+        assert set(report.counts) == {"INS206"}
+        assert any(told in message for message in messages)
+
+
+def test_a_sample_without_summary_is_found(tmp_path: Path) -> None:
+    members = members_of(sound_log())
+    del members[SUMMARIES][2]
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    assert found(tmp_path / "run.eval") == {"INS206": "error"}
+
+
+def test_arguments_that_the_run_changed_are_a_warning(tmp_path: Path) -> None:
+    members = members_of(sound_log())
+    members[START]["eval"]["model_args"] = {"outputs": [1]}
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    assert found(tmp_path / "run.eval") == {"INS106": "warning"}
+
+
+def test_logs_that_do_not_declare_their_metrics_are_only_warned_of(tmp_path: Path) -> None:
+    log = sound_log()
+    del log["eval"]["scorers"]
+    log["results"]["scores"][0]["metrics"]["accuracy"]["value"] = 0.9
+    assert found(written(log, tmp_path, "json")) == {"INS302": "warning"}
+
+
+def test_metrics_of_others_are_counted_as_not_recomputed(tmp_path: Path) -> None:
+    log = sound_log()
+    log["eval"]["scorers"][0]["metrics"][0]["name"] = "accuracy"
+    log["results"]["scores"][0]["metrics"]["accuracy"]["value"] = 0.9
+    path = written(log, tmp_path, "json")
+    assert found(path) == {"INS304": "info"}
+    assert [one.text for one in only(path).checked][
+        -1
+    ] == "3 of 4 figures recomputed (not accuracy)"
+
+
+def test_nan_is_a_missing_score(tmp_path: Path) -> None:
+    log = sound_log()
+    for sample in log["samples"]:
+        if sample["id"] == 2:
+            sample["scores"]["match"]["value"] = math.nan
+            sample["events"][1]["score"]["value"] = math.nan
+    result = log["results"]["scores"][0]
+    result |= {"scored_samples": 1, "unscored_samples": 1}
+    result["metrics"]["accuracy"]["value"], result["metrics"]["stderr"]["value"] = 1.0, 0.0
+    log["reductions"][0]["samples"][1]["value"] = math.nan
+    assert found(written(log, tmp_path, "json")) == {}
+    assert found(written(log, tmp_path, "eval")) == {}
+
+
+def test_the_layout_of_the_first_releases_is_read(tmp_path: Path) -> None:
+    log = sound_log()
+    log["version"] = 1
+    result = log["results"].pop("scores")[0]
+    log["results"] |= {
+        "scorer": {"name": "match"},
+        "metrics": {
+            name: {"name": name, "value": metric["value"]}
+            for name, metric in result["metrics"].items()
+        },
+    }
+    del log["eval"]["scorers"], log["reductions"], log["eval"]["dataset"]["sample_ids"]
+    for sample in log["samples"]:
+        sample["score"] = sample.pop("scores")["match"]
+        sample["events"] = []
+    run = only(written(log, tmp_path, "json"))
+    assert run.counts == {}
+    assert run.verdict == "incomplete"
+    assert run.results[0].recomputed is not None
+    log["results"]["metrics"]["accuracy"]["value"] = 0.1
+    assert found(written(log, tmp_path, "json")) == {"INS302": "warning"}
+
+
+def test_a_log_without_samples_is_not_passed(tmp_path: Path) -> None:
+    log = sound_log()
+    for samples in ([], None):
+        report = evalstream.check(written({**log, "samples": samples}, tmp_path, "json"))
+        assert not report.passed
+        assert report.exit_code != 0
+
+
+def test_a_sample_that_cannot_be_read_leaves_the_figures_open(tmp_path: Path) -> None:
+    text = json.dumps(sound_log()).replace('"epoch": 1,', '"epoch": 1, "epoch": 1,', 1)
+    path = tmp_path / "run.json"
+    path.write_text(text)
+    run = only(path)
+    assert run.verdict == "failed"
+    assert "ES107" in run.counts
+
+
+def test_a_sample_above_the_limit_is_not_read(tmp_path: Path) -> None:
+    for kind in ("json", "eval"):
+        report = evalstream.check(written(sound_log(), tmp_path, kind), max_line_bytes=1_000)
+        assert not report.passed
+        assert report.exit_code != 0
+
+
+def test_a_torn_json_log_is_found(tmp_path: Path) -> None:
+    text = json.dumps(sound_log()).encode()
+    path = tmp_path / "run.json"
+    for size in range(len(text) // 2, len(text), 997):
+        path.write_bytes(text[:size])
+        report = evalstream.check(path, input_format="inspect")
+        assert not report.passed
+        assert report.exit_code != 0
+
+
+def test_compressed_logs_and_folders_are_read(tmp_path: Path) -> None:
+    (tmp_path / "run.json.gz").write_bytes(gzip.compress(json.dumps(sound_log()).encode()))
+    written(sound_log(), tmp_path, "eval")
+    report = evalstream.check(tmp_path)
+    assert [run.format for run in report.runs] == ["inspect", "inspect"]
+    assert report.counts == {}
+
+
+def test_a_log_has_no_aggregate(tmp_path: Path) -> None:
+    path = written(sound_log(), tmp_path, "json")
+    with pytest.raises(UsageError, match="--aggregate"):
+        evalstream.check(path, aggregate=path, input_format="inspect")
+
+
+def test_a_summary_has_what_the_harness_writes() -> None:
+    assert summary_of(sound_log()["samples"][0])["scores"]["match"]["value"] == "C"
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Iterate over the paths of all values in a value."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    for name, part in parts if isinstance(value, (dict, list)) else ():
+        yield (*path, name)
+        yield from places(part, (*path, name)) if isinstance(part, (dict, list)) else ()
+
+
+@bounded(max_examples=150)
+@given(
+    st.sampled_from(list(places(sound_log()))),
+    st.sampled_from([None, True, -1, 10**30, 1e308, math.nan, "", "x", [], {}, [[]], ["\ud800"]]),
+)
+def test_no_value_anywhere_crashes_the_check(path: tuple[Any, ...], value: Any) -> None:
+    log = sound_log()
+    _set(*path, value=value)(log)
+    members = members_of(sound_log())
+    name = path[0] if path[0] in ("samples", "reductions") else HEADER
+    if name == HEADER:
+        _set(HEADER, *path, value=value)(members)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "run.json").write_text(json.dumps(log))
+        (Path(folder) / "run.eval").write_bytes(packed(members))
+        for kind in ("json", "eval"):
+            report = evalstream.check(Path(folder) / f"run.{kind}", input_format="inspect")
+            assert report.exit_code in (0, 1, 3)
