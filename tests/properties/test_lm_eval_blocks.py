@@ -68,6 +68,7 @@ def amounts(totals: LogTotals) -> Any:
         (name, metric): (
             values.rows,
             values.others,
+            values.texts,
             values.sums.unscored,
             values.sums.mean(),
             values.sums.variance(sample=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -23,19 +24,23 @@ MOST_VALUES: Final = 2000
 
 
 class Values:
-    """The values of one metric in the rows of one filter."""
+    """The values of one metric in the rows of one filter.
 
-    __slots__ = ("counts", "others", "sums")
+    `texts` counts texts of numbers, as which the harness writes some types of numpy, and `others`
+    all values that have no mean.
+    """
+
+    __slots__ = ("counts", "others", "sums", "texts")
 
     def __init__(self) -> None:
         self.sums = ScoreSums(subtasks=None)
-        self.others = 0
+        self.others = self.texts = 0
         self.counts: Counter[float] = Counter()
 
     @property
     def rows(self) -> int:
         """The number of rows that have the metric; the values are settled."""
-        return self.sums.joined + self.others
+        return self.sums.joined + self.others + self.texts
 
     def add(self, value: Any, times: int = 1) -> None:
         """Add the value of some rows; values that are not numbers are counted only."""
@@ -43,6 +48,8 @@ class Values:
             self.counts[value] += times
             if len(self.counts) > MOST_VALUES:
                 self.settle()
+        elif isinstance(value, str) and _is_number(value):
+            self.texts += times
         else:
             self.others += times
 
@@ -57,6 +64,7 @@ class Values:
         """Add the values of other rows; both are settled."""
         self.sums.merge(later.sums)
         self.others += later.others
+        self.texts += later.texts
 
 
 class FilterRows:
@@ -236,6 +244,12 @@ class LogTotals:
                 known.merge(values)
             elif len(total.metrics) < MOST_METRICS:
                 total.metrics[metric] = values
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ValueError):
+        return text.isascii() and bool(float(text) or True)
+    return False
 
 
 def _first_key(name: str, rows: FilterRows) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import isfinite
 from typing import Final, NamedTuple
 
+from evalstream.formats.lm_eval.log_tally import Values
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import MEAN, NO_STDERR, Claim, number_of
 from evalstream.stats.agreement import as_float
@@ -20,7 +21,7 @@ NEAR: Final = Fraction(1, 10**9)
 NOTHING: Final = Fraction(1, 10**12)
 """An error that is negligible for any metric."""
 
-NO_NUMBERS: Final = "values that are not numbers"
+NO_NUMBERS: Final = "numbers that are written as texts"
 """Why a mean is open where rows have texts: the harness writes some types of numpy so."""
 
 UNNAMED: Final = "an aggregation that the task's configuration does not name"
@@ -58,14 +59,22 @@ def recomputed(facts: TaskFacts) -> Iterator[Recomputed]:
             yield _without_values(claim, facts)
         elif aggregation.name != MEAN:
             yield Recomputed(claim, Outcome.OPEN, reason=f"the aggregation {aggregation.name}")
-        elif values.others:
+        elif values.others or values.texts:
             is_unsure = not aggregation.is_sure and _has_other(facts)
-            reason = UNNAMED if is_unsure else NO_NUMBERS
-            yield Recomputed(claim, Outcome.OPEN, reason=reason)
+            yield _without_numbers(claim, values, is_unsure=is_unsure)
         else:
             found = _figure(claim, values.sums, results.setting("bootstrap_iters"))
             is_open = found.outcome is Outcome.WRONG and not aggregation.is_sure
             yield _unsure(found) if is_open and _has_other(facts) else found
+
+
+def _without_numbers(claim: Claim, values: Values, *, is_unsure: bool) -> Recomputed:
+    """Return what becomes of a claim where rows have values that are not numbers."""
+    if is_unsure:
+        return Recomputed(claim, Outcome.OPEN, reason=UNNAMED)
+    if values.others:
+        return Recomputed(claim, Outcome.WRONG, None, "rows have values that have no mean")
+    return Recomputed(claim, Outcome.OPEN, reason=NO_NUMBERS)
 
 
 def _unusable(facts: TaskFacts) -> str:

@@ -147,6 +147,11 @@ class Results(DataClass, frozen=True):
         found = self.document.get("model_name")
         return found if isinstance(found, str) else None
 
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether the call says that it had no limit."""
+        return "limit" in _object(self.document.get("config")) and self.setting("limit") is None
+
     def setting(self, name: str) -> Any:
         """Return a member of the call's configuration."""
         return _object(self.document.get("config")).get(name)

@@ -61,6 +61,12 @@ def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
             expected={"minimum": 0, "maximum": MOST_DOC_ID},
             found=doc_id,
         )
+    yield from _release_members(row)
+    yield from _metrics(row)
+
+
+def _release_members(row: Mapping[str, Any]) -> Iterator[Violation]:
+    """Report members that rows of a release have together, and of which a row has some."""
     digests = [name for name in HASHES if name in row]
     if digests and len(digests) < len(HASHES):
         missing = next(name for name in HASHES if name not in row)
@@ -71,11 +77,11 @@ def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
         yield LME101.violation(
             f"a row with filter needs the member {DOC!r}", pointer="", keyword="required"
         )
-    if "metrics" in row and "filter" not in row:
-        yield LME101.violation(
-            "a row with metrics needs the member 'filter'", pointer="", keyword="required"
-        )
-    yield from _metrics(row)
+    for name, other in (("metrics", "filter"), ("filter", "metrics")):
+        if name in row and other not in row:
+            yield LME101.violation(
+                f"a row with {name} needs the member {other!r}", pointer="", keyword="required"
+            )
 
 
 def _wrong_type(name: str, types: tuple[type, ...], value: Any) -> Violation:
