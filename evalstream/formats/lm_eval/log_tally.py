@@ -145,7 +145,7 @@ class LogTotals:
     def merge(self, block: RowsTally, shift: int) -> None:
         """Add the rows of the next block, which starts `shift` lines into the file."""
         had_repeats = self.repeats
-        before = self.rows
+        before = self._keyed
         self.rows += block.rows
         self.undigested += block.undigested
         self.bare += block.bare
@@ -157,13 +157,19 @@ class LogTotals:
             self._merge_filter(name, rows, shift)
         if self.repeats and not had_repeats:
             line = self._first_repeat_line()
-            earlier = (_rows_before(rows, line - shift) for rows in block.filters.values())
+            known = (rows for name, rows in block.filters.items() if name in self.filters)
+            earlier = (_rows_before(rows, line - shift) for rows in known)
             self._rows_before = line, before + sum(earlier)
 
     @property
     def repeats(self) -> int:
         """The number of rows whose filter and doc_id an earlier row has."""
         return sum(one.ids.repeats for one in self.filters.values())
+
+    @property
+    def _keyed(self) -> int:
+        """The number of rows with a valid doc_id and filter."""
+        return self.rows - self.unkeyed
 
     @property
     def distinct(self) -> int:
@@ -205,7 +211,7 @@ class LogTotals:
         line, before = self._rows_before
         name, doc_id = self._first
         start = self.filters[name].ids.first_repeat
-        rows = self.rows - before
+        rows = self._keyed - before
         if start is None or (start.line, start.doc_id) != (line, doc_id):
             return None
         return Rerun(line, rows, self.repeats) if rows in (self.distinct, self.repeats) else None
