@@ -32,6 +32,7 @@ with uninterrupted():
 if TYPE_CHECKING:
     from evalstream.api_changes import ChangedRuns, fix, migrate
     from evalstream.api_compare import compare
+    from evalstream.api_thresholds import thresholds
     from evalstream.batch.parts import PartReporter
     from evalstream.batch.rewriting.outcome import Outcome
     from evalstream.engine.salvage import Salvage, salvage
@@ -89,6 +90,7 @@ __all__ = [
     "read_report",
     "salvage",
     "seal",
+    "thresholds",
 ]
 
 RULES: Final[Mapping[str, Rule]] = CATALOGUE
@@ -114,6 +116,7 @@ _IMPORTED_WHEN_USED: Final = {
     "load_settings": "evalstream.settings.load",
     "migrate": "evalstream.api_changes",
     "salvage": "evalstream.engine.salvage",
+    "thresholds": "evalstream.api_thresholds",
 }
 """Public names by the modules that have them: most programs need none of these."""
 

@@ -26,11 +26,13 @@ COMMANDS: Final = (
     "formats",
     "schema list",
     "schema show",
+    "schema types",
     "ledger",
     "salvage",
     "fix",
     "migrate",
     "compare",
+    "thresholds",
     "completion",
 )
 """The commands in the order of the help; each is in the module named after its first word."""

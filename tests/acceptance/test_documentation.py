@@ -36,6 +36,7 @@ COMMANDS = (
     "fix",
     "migrate",
     "compare",
+    "thresholds",
     "merge",
     "rules",
     "formats",

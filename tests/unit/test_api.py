@@ -67,7 +67,7 @@ def test_functions_are_typed(function: Callable[..., object]) -> None:
 
 def test_every_field_is_an_option_with_help() -> None:
     declared = {*Options.__data_fields__, *RowRouting.__data_fields__}
-    assert declared - set(OPTIONS) == {"routing", "links", "samples"}
+    assert declared - set(OPTIONS) == {"routing", "links", "samples", "sealing"}
     for name, option in OPTIONS.items():
         assert re.fullmatch(r"[A-Z][^\n]+\.", option.text.help.replace("{choices}", "x")), name
     assert set(RowRouting.__data_fields__) == set(ROUTING_OPTIONS)

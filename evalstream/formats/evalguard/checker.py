@@ -27,6 +27,7 @@ from evalstream.formats.evalguard.documents import (
     METRIC,
     NAME,
     REPORT,
+    RESPONSE,
     TASK,
     VERSION,
     is_manifest,
@@ -38,6 +39,7 @@ from evalstream.formats.evalguard.files import File, beside_config, files_of, no
 from evalstream.formats.evalguard.manifest import Digest, Manifest, digest_of
 from evalstream.formats.evalguard.named_folders import kind_of_part
 from evalstream.formats.evalguard.report import is_of_harness
+from evalstream.formats.evalguard.responses import Response, response_of
 from evalstream.formats.evalguard.rules import documents, manifests, scores
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
 from evalstream.formats.evalguard.rules.layouts import misnamed
@@ -95,6 +97,14 @@ class _Read(NamedTuple):
     name: str
     reading: Reading
     document: Document | None
+    response: Response | None = None
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The documents in the file."""
+        if self.response is not None:
+            return self.response.documents
+        return () if self.document is None else (self.document,)
 
 
 def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
@@ -130,6 +140,15 @@ def check(
         return _Check(run, options, show, detect).summary(progress)
 
 
+def checked_folder(
+    run: Run, options: Options, detect: Detector, progress: Progress
+) -> tuple[RunSummary, Folder]:
+    """Check one run without passing its findings on, and return its documents, too."""
+    check = _Check(run, options, lambda _: None, detect)
+    with without_collector():
+        return check.summary(progress), check.folder
+
+
 class _Check:
     """The check of one run: it reads every file, then checks each document among all others."""
 
@@ -139,7 +158,7 @@ class _Check:
         self._run, self._options, self._detect = run, options, detect
         self._documents = DocumentCheck(run, options, show, CATALOGUE)
         self._enabled = self._documents.context.enabled
-        self._folder = Folder()
+        self.folder = Folder()
         self._manifests: list[Manifest] = []
         self._digests: dict[str, Digest] = {}
 
@@ -155,11 +174,12 @@ class _Check:
             if one is not None:
                 read_files.append(one)
             progress.advance(self._documents.size - before, len(read_files), 0)
-        documents = [one.document for one in read_files if one.document is not None]
-        self._folder.followed = self._is_followed(documents)
-        for document in documents:
-            self._folder.add(document)
-        self._folder.left_out = self._left_out(read_files)
+        own = [one.document for one in read_files if one.document is not None]
+        documents = [document for one in read_files for document in one.documents]
+        self.folder.followed = self._is_followed(own)
+        for document in own:
+            self.folder.add(document)
+        self.folder.left_out = self._left_out(read_files)
         for one in read_files:
             STOPPING.check()
             self._record(one)
@@ -170,13 +190,13 @@ class _Check:
         self._compare_digests()
         progress.end()
         self._note_beside()
-        layout = LAYOUTS[self._folder.layouts]
+        layout = LAYOUTS[self.folder.layouts]
         version = VERSION if layout is None else f"{VERSION} ({layout})"
         summary = self._documents.closed(rows=len(documents), version=version)
         summary.checked = tuple(self._checked())
         if self._leaves_open(documents):
             summary.leave_open(self._unresolved())
-        elif layout == POLICIES and POLICIES not in self._folder.shown:
+        elif layout == POLICIES and POLICIES not in self.folder.shown:
             summary.leave_open(_TASKS_ALONE)
         return summary
 
@@ -211,7 +231,7 @@ class _Check:
 
     def _unresolved(self) -> str | None:
         """Return which references were not looked up; warnings say it of single documents."""
-        kinds = sorted(self._folder.left_out)
+        kinds = sorted(self.folder.left_out)
         if not kinds:
             return None
         what = " and ".join(f"{kind}s" for kind in kinds)
@@ -261,7 +281,7 @@ class _Check:
         """Return whether references lead to documents that were named, too."""
         is_folder = any(True for _ in self._folders())
         beyond_reports = any(document.kind != REPORT for document in documents)
-        unread = any(stems for kind, stems in self._folder.unread.items() if kind != REPORT)
+        unread = any(stems for kind, stems in self.folder.unread.items() if kind != REPORT)
         return (is_folder or self._run.aggregate is not None) and (beyond_reports or unread)
 
     def _left_out(self, read_files: list[_Read]) -> frozenset[str]:
@@ -270,7 +290,7 @@ class _Check:
         A folder named after a kind of document is a part of a configuration; what is in its other
         parts is not known.
         """
-        if not self._folder.followed or not all(map(kind_of_part, self._named())):
+        if not self.folder.followed or not all(map(kind_of_part, self._named())):
             return frozenset()
         kinds = {one.reading.kind for one in read_files}
         return frozenset() if None in kinds else frozenset({TASK, METRIC} - kinds)
@@ -279,15 +299,15 @@ class _Check:
         """Return whether an enabled rule needs references that were not looked up."""
         if not self._enabled & _REFERENCES:
             return False
-        left_out = self._folder.left_out
-        if self._folder.followed and not left_out:
+        left_out = self.folder.left_out
+        if self.folder.followed and not left_out:
             return False
         return any(
             document.value.get(member)
             for document in documents
             for member in REFERRING.get(document.kind, ())
             # Tasks refer to metrics alone.
-            if document.kind != TASK or not self._folder.followed or METRIC in left_out
+            if document.kind != TASK or not self.folder.followed or METRIC in left_out
         )
 
     def _read(self, file: File) -> _Read | None:
@@ -327,6 +347,8 @@ class _Check:
             self._documents.cannot(f"{name} is not a known document")
             violations = [*reading.violations, (ES005.violation(UNKNOWN), None)]
             return _Read(name, reading._replace(violations=violations), None)
+        if reading.kind == RESPONSE:
+            return _Read(name, reading, None, response_of(name, reading.value))
         stem = None if file.path == STDIN else stem_of(file.path)
         document = Document(name, reading.kind, reading.value, stem, len(file.folders))
         return _Read(name, reading, document)
@@ -341,10 +363,10 @@ class _Check:
     def _remember(self, file: File, reading: Reading) -> None:
         """Remember what an unread file may define, so that it is not reported as missing."""
         for kind in possible_kinds(reading):
-            self._folder.unread[kind].add(stem_of(file.path))
+            self.folder.unread[kind].add(stem_of(file.path))
         layout = LAYOUT_OF_KIND.get(reading.kind or "")
         if layout is not None:
-            self._folder.unread_layouts.add(layout)
+            self.folder.unread_layouts.add(layout)
 
     def _bytes(self, file: File) -> bytes | None:
         """Return the bytes of a file, or None after noting why they cannot be read."""
@@ -373,32 +395,39 @@ class _Check:
         of_harness = one.document is not None and is_of_harness(one.document)
         for violation, line in in_one(one.reading) if of_harness else one.reading.violations:
             self._documents.note(violation, one.name, line)
-        if one.document is None:
+        if one.response is not None:
+            found = one.response.violations(self._documents, self.folder, self._violations)
+        elif one.document is not None:
+            found = self._violations(Subject(one.document, self.folder))
+        else:
             return
-        violations = [*self._schema_violations(one.document, one.reading)]
-        subject = Subject(one.document, self._folder)
+        for violation in self._without_repeats(list(found)):
+            if violation.pointer not in one.reading.replaced:
+                shown = with_spelling(violation, one.reading)
+                self._documents.note(shown, one.name, one.reading.line(violation.pointer))
+
+    def _violations(self, subject: Subject) -> Iterator[Violation]:
+        """Yield what is wrong with a document among others."""
+        yield from self._schema_violations(subject)
         for rule in _RULES:
             if rule.record is not None:
-                violations.extend(rule.record(subject))
-        for violation in self._without_repeats(violations):
-            if violation.pointer not in one.reading.replaced:
-                self._documents.note(violation, one.name, one.reading.line(violation.pointer))
+                yield from rule.record(subject)
 
-    def _schema_violations(self, document: Document, reading: Reading) -> Iterator[Violation]:
+    def _schema_violations(self, subject: Subject) -> Iterator[Violation]:
         """Yield the violations of the schema, except where another rule says more."""
+        document = subject.document
         kind, value = document.kind, dict(document.value)
         shape = conformed(kind, value)
         if kind == REPORT and is_of_harness(document):
             return
-        schema = schema_name(self._folder.schema(document))
+        schema = schema_name(subject.folder.schema(document))
         for violation in self._documents.schema_violations(schema, shape, EVG101.code):
             if violation.keyword == "anyOf":
                 continue  # EVG102 reports a range without limits
             place = true_pointer(kind, value, violation.pointer)
             is_measured = kind == REPORT and _MEASURED.fullmatch(place or "") is not None
             code = EVG401.code if is_measured else violation.code
-            violation = violation._replace(pointer=place, code=code)  # noqa: PLW2901
-            yield with_spelling(violation, reading)
+            yield violation._replace(pointer=place, code=code)
 
     def _without_repeats(self, violations: list[Violation]) -> Iterator[Violation]:
         """Report a path that leads out of the folder only as that, not also as an unknown id."""

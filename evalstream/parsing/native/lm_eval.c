@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-    MOST_KEYS = 48,     /* of an object that is looked at */
+    MOST_MEMBERS = 48,     /* of an object that is looked at */
     MOST_METRICS = 32,  /* of a row */
     MOST_DEPTH = 64,
     HEX_DIGITS = 64,
@@ -105,7 +105,7 @@ static bool is_new(const struct span *keys, size_t count) {
 static const byte *read_key(
     struct reader *reader, const byte *at, struct span *keys, size_t count
 ) {
-    if (*at != '"' || count >= MOST_KEYS)
+    if (*at != '"' || count >= MOST_MEMBERS)
         return NULL;
     at = read_string(at + 1, reader->end, &keys[count]);
     /* A key with escapes may be another one that is written in another way. */
@@ -116,7 +116,7 @@ static const byte *read_key(
 }
 
 static const byte *read_object(struct reader *reader, const byte *at, unsigned depth) {
-    struct span keys[MOST_KEYS];
+    struct span keys[MOST_MEMBERS];
     at = skip_spaces(at + 1);
     if (*at == '}') {
         write_some(reader, "{}", 2);
@@ -216,7 +216,7 @@ static const byte *read_text(struct reader *reader, const byte *at, struct span 
 
 /* Read the first request: an object of arguments, the first of which is the prompt. */
 static const byte *read_request(struct reader *reader, const byte *at, struct lm_row *row) {
-    struct span keys[MOST_KEYS];
+    struct span keys[MOST_MEMBERS];
     if (*at != '{')
         return NULL;
     at = skip_spaces(at + 1);
@@ -244,7 +244,7 @@ static const byte *read_request(struct reader *reader, const byte *at, struct lm
 }
 
 static const byte *read_arguments(struct reader *reader, const byte *at, struct lm_row *row) {
-    struct span keys[MOST_KEYS];
+    struct span keys[MOST_MEMBERS];
     if (*at != '{')
         return NULL;
     at = skip_spaces(at + 1);

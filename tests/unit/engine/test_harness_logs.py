@@ -228,7 +228,7 @@ def piped(data: bytes, *arguments: str) -> tuple[int, str]:
         ("harpia/log.jsonl", 0, "incomplete: <stdin> (harpia): 6 log lines"),
         ("harpia/output.json", 0, "incomplete: <stdin> (harpia): "),
         ("harpia/input.json", 0, "incomplete: <stdin> (harpia): "),
-        ("evalguard/thresholds/advice.json", 0, "incomplete: <stdin> (evalguard v1): 1 document"),
+        ("evalguard/thresholds/advice.json", 0, "incomplete: <stdin> (evalguard v1 "),
         ("run.jsonl", 0, "incomplete: <stdin>: 8 rows"),
         ("aggregate.json", 0, "incomplete: <stdin>: an aggregate without rows"),
     ],

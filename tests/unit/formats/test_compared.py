@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from compared_records import Collected, collected
+from inspect_archive import sound_log
 
 from evalstream.formats.registry import FORMATS
 
@@ -68,12 +69,15 @@ def test_rows_with_choices_are_other_inputs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_says_whether_it_has_scores_of_samples(name: str) -> None:
+def test_every_format_says_whether_it_has_scores_of_samples(name: str, tmp_path: Path) -> None:
+    log = tmp_path / "run.json"
+    log.write_text(json.dumps(sound_log()))
     path = {
         "eee": EXAMPLES / "run.jsonl",
         "infereval": EXAMPLES / "infereval",
         "harpia": EXAMPLES / "harpia",
         "evalguard": EXAMPLES / "evalguard",
+        "inspect": log,
         "lm_eval": next((EXAMPLES / "tutorial" / "log").rglob("samples_*.jsonl")),
     }.get(name)
     assert path is not None, f"{name} has no example here"

@@ -1,0 +1,60 @@
+"""The Python API of questions to a folder of EvalGuard."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from evalstream.api_options import kept_options
+from evalstream.formats.evalguard.checker import checked_folder
+from evalstream.formats.evalguard.documents import NAME
+from evalstream.formats.evalguard.lookup import thresholds_in
+from evalstream.formats.registry import kind_of
+from evalstream.io.names import printable
+from evalstream.io.progress import Progress
+from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.options import Options
+from evalstream.model.run import Run
+
+Input = str | os.PathLike[str]
+
+
+def thresholds(
+    folders: Input | Iterable[Input],
+    tasks: Sequence[str],
+    *,
+    metrics: Sequence[str] = (),
+    policy: str | None = None,
+    verify: bool = True,
+    options: Options | None = None,
+    progress: bool = False,
+) -> dict[str, Any]:
+    """Answer EvalGuard's question for the thresholds of tasks from its folders, once they pass.
+
+    `metrics` limits the answer, which has the shape of the API's `GET /thresholds`. `policy` is the
+    id of one policy, where several have thresholds of a task. Without `verify` a configuration that
+    does not pass its check is asked, too.
+
+    Raises UsageError for a call that makes no sense, and for a task, metric or policy without
+    thresholds; CannotCheck where the folders do not pass their check.
+    """
+    given = [folders] if isinstance(folders, (str, os.PathLike)) else folders
+    paths = [os.fspath(path) for path in given]
+    if not paths or not tasks:
+        raise UsageError("name a folder, and at least one task")
+    for path in paths:
+        if not os.path.isdir(path):
+            raise UsageError(f"{printable(path)} is not a folder")
+    run = Run(paths[0], None, format=NAME, beside=tuple(paths[1:]))
+    with Progress(shown=progress) as bar:
+        summary, folder = checked_folder(run, kept_options(options), kind_of, bar)
+    if verify and summary.verdict != "passed":
+        raise CannotCheck(_refusal(printable(paths[0]), summary.verdict, summary.failing))
+    return {"thresholds": thresholds_in(folder, tasks, metrics, policy)}
+
+
+def _refusal(name: str, verdict: str, failing: dict[str, int]) -> str:
+    listed = ", ".join(f"{code} ({times:,})" for code, times in sorted(failing.items()))
+    why = f": {listed}" if listed else f", its verdict is {verdict}"
+    return f"{name} does not pass its check{why}; nothing was answered (--no-verify answers anyway)"

@@ -1,0 +1,93 @@
+"""The command `thresholds`."""
+
+# The annotations are objects, not text, as they are read when the module is imported.
+
+import json
+import sys
+from typing import Annotated, Any, Final
+
+from evalstream.cli.command import ArgumentText, command
+from evalstream.cli.options import ShowProgress
+from evalstream.cli.program import guarded
+from evalstream.io.output import Output
+from evalstream.io.overwriting import STDOUT, refuse_overwriting
+from evalstream.model.errors import MissingExtra
+from evalstream.model.options import OPTIONS, Group, Options, OptionText
+
+FORMATS: Final = ("json", "yaml")
+
+
+@command(
+    lambda option: option is OPTIONS["exclude"].text,
+    examples=(
+        "evalstream thresholds config/ --task sums",
+        "evalstream thresholds config/ --task sums --task advice --metric accuracy --format yaml",
+    ),
+)
+def thresholds(
+    *,
+    options: Options,
+    inputs: Annotated[
+        list[str], ArgumentText("FOLDERS", "The folders of one configuration of EvalGuard.")
+    ],
+    task: Annotated[
+        tuple[str, ...], OptionText("The id of a task (repeatable).", Group.INPUT, metavar="ID")
+    ] = (),
+    metric: Annotated[
+        tuple[str, ...], OptionText("Only this metric (repeatable).", Group.INPUT, metavar="ID")
+    ] = (),
+    policy: Annotated[
+        str | None,
+        OptionText("The policy, where several have thresholds of a task.", Group.INPUT, "ID"),
+    ] = None,
+    no_verify: Annotated[
+        bool, OptionText("Answer from a folder that does not pass its check, too.", Group.INPUT)
+    ] = False,
+    form: Annotated[
+        str, OptionText("Format of the answer.", Group.REPORT, flags=("--format",), choices=FORMATS)
+    ] = "json",
+    output: Annotated[
+        str | None,
+        OptionText(
+            "Write the answer to this file, complete or not at all.",
+            Group.REPORT,
+            "FILE",
+            flags=("--output", "-o"),
+        ),
+    ] = None,
+    progress: ShowProgress = None,
+) -> None:
+    """Answer EvalGuard's question for the thresholds of some tasks, from a folder that passes.
+
+    The answer has the shape of the response to `GET /thresholds` of EvalGuard's API. Exit codes: 0
+    answered, 2 wrong usage, such as a task that the folder does not have, 3 the folder does not
+    pass its check.
+    """
+    from evalstream.api_thresholds import thresholds as asked
+
+    refuse_overwriting([STDOUT if output is None else output], inputs)
+    answer = asked(
+        inputs,
+        task,
+        metrics=metric,
+        policy=policy,
+        verify=not no_verify,
+        options=options,
+        progress=sys.stderr.isatty() if progress is None else progress,
+    )
+    with guarded(), Output(output) as target:
+        target.write(_text(answer, form).encode())
+
+
+def _text(answer: dict[str, Any], form: str) -> str:
+    """Return an answer as text. Raises MissingExtra without the library of YAML."""
+    if form == "json":
+        return json.dumps(answer, indent=2, ensure_ascii=False) + "\n"
+    try:
+        import yaml
+    except ImportError as error:
+        raise MissingExtra(
+            "YAML needs PyYAML; install it with: pip install 'evalstream[yaml]'"
+        ) from error
+    text: str = yaml.safe_dump(answer, sort_keys=False, allow_unicode=True)
+    return text
