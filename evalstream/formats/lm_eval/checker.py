@@ -271,10 +271,11 @@ def _checked(facts: TaskFacts, claims: list[Recomputed], rows: int) -> Iterator[
             is_ok = declared == actual
             yield Checked("task hash ok" if is_ok else "task hash not ok", is_ok)
         effective = results.samples(task).get("effective")
-        if effective is not None and not totals.is_scattered:
+        is_number = effective.__class__ is int
+        if is_number and not totals.is_scattered:
             is_ok = effective in facts.sample_counts
             yield Checked("sample count ok" if is_ok else "sample count not ok", is_ok)
-        elif effective is None:
+        elif not is_number:
             yield Checked("no sample count to verify", None)
     elif facts.results is not None:
         yield Checked("nothing of the results verified", None)

@@ -120,7 +120,7 @@ def _without_values(claim: Claim, facts: TaskFacts) -> Recomputed:
 
 
 def _mean(claim: Claim, sums: ScoreSums) -> Recomputed:
-    return _compared(claim, sums.mean())
+    return _compared(claim, sums.mean(), _root(sums.variance(sample=True)) or 0.0)
 
 
 def _stderr(claim: Claim, sums: ScoreSums, iterations: object) -> Recomputed:
@@ -153,15 +153,18 @@ def _root(square: Fraction | None) -> float | None:
     return None if number is None or number < 0 or not isfinite(number) else number**0.5
 
 
-def _compared(claim: Claim, exact: Fraction | None) -> Recomputed:
+def _compared(claim: Claim, exact: Fraction | None, deviation: float) -> Recomputed:
     claimed: Decimal | None = number_of(claim.value)
     value = as_float(exact)
     if exact is None or claimed is None:
         return Recomputed(claim, Outcome.WRONG, value)
-    is_near = is_near_to(Fraction(claimed), exact)
+    is_near = is_near_to(Fraction(claimed), exact, NOTHING * Fraction(deviation))
     return Recomputed(claim, Outcome.RIGHT if is_near else Outcome.WRONG, value)
 
 
-def is_near_to(claimed: Fraction, exact: Fraction) -> bool:
-    """Tell whether a figure is the exact one, up to the rounding of a sum of doubles."""
-    return abs(claimed - exact) <= max(NEAR * abs(exact), NOTHING)
+def is_near_to(claimed: Fraction, exact: Fraction, rounding: Fraction = Fraction(0)) -> bool:
+    """Tell whether a figure is the exact one, up to the rounding of a sum of doubles.
+
+    `rounding` is that of large values of both signs, whose sum is small.
+    """
+    return abs(claimed - exact) <= max(NEAR * abs(exact), NOTHING, rounding)

@@ -216,3 +216,13 @@ def test_rows_with_several_metrics_of_other_lengths(tmp_path: Path) -> None:
     document["results"][TASK] |= {"maybe,none": 0.5, "maybe_stderr,none": 0.5}
     assert not run_of(tmp_path, samples, document).counts
     assert text(samples).count(b"maybe") == 4
+
+
+def test_large_values_of_both_signs_may_leave_rounding(tmp_path: Path) -> None:
+    """The harness adds up doubles in their order, here to 0 instead of 1e-9 / 3."""
+    samples = rows((1e9 / 3, 1e-9, -1e9 / 3))
+    document = results(samples)
+    document["results"][TASK]["acc,none"] = (1e9 / 3 + 1e-9 - 1e9 / 3) / 3
+    assert not run_of(tmp_path / "sound", samples, document).counts
+    document["results"][TASK]["acc,none"] = 0.01
+    assert run_of(tmp_path / "changed", samples, document).counts.keys() == {"LME301"}

@@ -135,6 +135,10 @@ DOCUMENT: dict[str, tuple[str, Change]] = {
         "LME106",
         lambda _, document: put(document, "n-samples", TASK, "effective", "4"),
     ),
+    "effective as object": (
+        "LME106",
+        lambda _, document: put(document, "n-samples", TASK, "effective", {}),
+    ),
     "original, higher": (
         "LME207",
         lambda _, document: put(document, "n-samples", TASK, "original", 5),
