@@ -11,6 +11,7 @@ SUITES = {
     "batches": "benchmarks.suites.batches.suite",
     "changes": "benchmarks.suites.changes",
     "comparisons": "benchmarks.suites.comparisons",
+    "harnesses": "benchmarks.suites.harnesses",
     "cluster": "benchmarks.suites.cluster",
     "generate": "benchmarks.generate.runs",
 }

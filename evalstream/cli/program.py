@@ -26,6 +26,7 @@ COMMANDS: Final = (
     "formats",
     "schema list",
     "schema show",
+    "schema types",
     "ledger",
     "salvage",
     "fix",

@@ -1,4 +1,4 @@
-"""The commands `schema list` and `schema show`."""
+"""The commands `schema list`, `schema show` and `schema types`."""
 
 import sys
 from typing import Annotated
@@ -6,8 +6,10 @@ from typing import Annotated
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.program import guarded
 from evalstream.model.errors import UsageError
+from evalstream.model.options import Group, OptionText
 from evalstream.model.suggestions import unknown
 from evalstream.parsing.schema_files import report_schemas, schema_documents, schema_text
+from evalstream.parsing.type_definitions import LANGUAGES, PYTHON, type_definitions, type_names
 
 
 def schema_names() -> tuple[str, ...]:
@@ -32,6 +34,34 @@ def schema_show(
     if schema_name not in schema_names():
         raise UsageError(unknown("schema", schema_name, schema_names()))
     _write(schema_text(schema_name))
+
+
+@command(
+    examples=(
+        "evalstream schema types evalguard/v1 --language typescript",
+        "evalstream schema types eee/0.3.0/instance",
+    )
+)
+def schema_types(
+    *,
+    schema_name: Annotated[
+        str,
+        ArgumentText(
+            "SCHEMA", "A version of a format, such as evalguard/v1, or the name of a schema."
+        ),
+    ],
+    language: Annotated[
+        str, OptionText("The language of the types.", Group.REPORT, choices=LANGUAGES)
+    ] = PYTHON,
+) -> None:
+    """Print data classes of Python, or interfaces of TypeScript, from schemas.
+
+    Python needs the extra `types`, which installs datamodel-code-generator; TypeScript needs the
+    program json2ts of json-schema-to-typescript.
+    """
+    if schema_name not in type_names():
+        raise UsageError(unknown("schema", schema_name, type_names()))
+    _write(type_definitions(schema_name, language))
 
 
 def _write(text: str) -> None:

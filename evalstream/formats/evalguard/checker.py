@@ -27,6 +27,7 @@ from evalstream.formats.evalguard.documents import (
     METRIC,
     NAME,
     REPORT,
+    RESPONSE,
     TASK,
     VERSION,
     is_manifest,
@@ -38,6 +39,7 @@ from evalstream.formats.evalguard.files import File, beside_config, files_of, no
 from evalstream.formats.evalguard.manifest import Digest, Manifest, digest_of
 from evalstream.formats.evalguard.named_folders import kind_of_part
 from evalstream.formats.evalguard.report import is_of_harness
+from evalstream.formats.evalguard.responses import Response, response_of
 from evalstream.formats.evalguard.rules import documents, manifests, scores
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
 from evalstream.formats.evalguard.rules.layouts import misnamed
@@ -95,6 +97,14 @@ class _Read(NamedTuple):
     name: str
     reading: Reading
     document: Document | None
+    response: Response | None = None
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The documents in the file."""
+        if self.response is not None:
+            return self.response.documents
+        return () if self.document is None else (self.document,)
 
 
 def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
@@ -164,9 +174,10 @@ class _Check:
             if one is not None:
                 read_files.append(one)
             progress.advance(self._documents.size - before, len(read_files), 0)
-        documents = [one.document for one in read_files if one.document is not None]
-        self.folder.followed = self._is_followed(documents)
-        for document in documents:
+        own = [one.document for one in read_files if one.document is not None]
+        documents = [document for one in read_files for document in one.documents]
+        self.folder.followed = self._is_followed(own)
+        for document in own:
             self.folder.add(document)
         self.folder.left_out = self._left_out(read_files)
         for one in read_files:
@@ -336,6 +347,8 @@ class _Check:
             self._documents.cannot(f"{name} is not a known document")
             violations = [*reading.violations, (ES005.violation(UNKNOWN), None)]
             return _Read(name, reading._replace(violations=violations), None)
+        if reading.kind == RESPONSE:
+            return _Read(name, reading, None, response_of(name, reading.value))
         stem = None if file.path == STDIN else stem_of(file.path)
         document = Document(name, reading.kind, reading.value, stem, len(file.folders))
         return _Read(name, reading, document)
@@ -382,32 +395,39 @@ class _Check:
         of_harness = one.document is not None and is_of_harness(one.document)
         for violation, line in in_one(one.reading) if of_harness else one.reading.violations:
             self._documents.note(violation, one.name, line)
-        if one.document is None:
+        if one.response is not None:
+            found = one.response.violations(self._documents, self.folder, self._violations)
+        elif one.document is not None:
+            found = self._violations(Subject(one.document, self.folder))
+        else:
             return
-        violations = [*self._schema_violations(one.document, one.reading)]
-        subject = Subject(one.document, self.folder)
+        for violation in self._without_repeats(list(found)):
+            if violation.pointer not in one.reading.replaced:
+                shown = with_spelling(violation, one.reading)
+                self._documents.note(shown, one.name, one.reading.line(violation.pointer))
+
+    def _violations(self, subject: Subject) -> Iterator[Violation]:
+        """Yield what is wrong with a document among others."""
+        yield from self._schema_violations(subject)
         for rule in _RULES:
             if rule.record is not None:
-                violations.extend(rule.record(subject))
-        for violation in self._without_repeats(violations):
-            if violation.pointer not in one.reading.replaced:
-                self._documents.note(violation, one.name, one.reading.line(violation.pointer))
+                yield from rule.record(subject)
 
-    def _schema_violations(self, document: Document, reading: Reading) -> Iterator[Violation]:
+    def _schema_violations(self, subject: Subject) -> Iterator[Violation]:
         """Yield the violations of the schema, except where another rule says more."""
+        document = subject.document
         kind, value = document.kind, dict(document.value)
         shape = conformed(kind, value)
         if kind == REPORT and is_of_harness(document):
             return
-        schema = schema_name(self.folder.schema(document))
+        schema = schema_name(subject.folder.schema(document))
         for violation in self._documents.schema_violations(schema, shape, EVG101.code):
             if violation.keyword == "anyOf":
                 continue  # EVG102 reports a range without limits
             place = true_pointer(kind, value, violation.pointer)
             is_measured = kind == REPORT and _MEASURED.fullmatch(place or "") is not None
             code = EVG401.code if is_measured else violation.code
-            violation = violation._replace(pointer=place, code=code)  # noqa: PLW2901
-            yield with_spelling(violation, reading)
+            yield violation._replace(pointer=place, code=code)
 
     def _without_repeats(self, violations: list[Violation]) -> Iterator[Violation]:
         """Report a path that leads out of the folder only as that, not also as an unknown id."""

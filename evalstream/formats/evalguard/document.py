@@ -11,6 +11,9 @@ from evalstream.formats.evalguard.documents import (
     JSON_ENDING,
     KINDS,
     NAME,
+    RESPONSE,
+    endpoint_of,
+    is_response,
     kind_of_folder,
     kind_of_members,
     likely_kind,
@@ -192,6 +195,8 @@ def _kind(file: File, value: dict[str, Any] | None) -> str | None:
     if within is not None:
         return within
     keys = frozenset(value or ())
+    if value and (is_response(value) if file.is_found else endpoint_of(value) is not None):
+        return RESPONSE
     return kind_of_members(keys) or kind_of_folder((file.root,)) or likely_kind(keys)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence, Set
-from typing import Final
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, Final
 
 from evalstream.io.beginning import Beginning
 from evalstream.io.file_names import YAML_ENDINGS, is_yaml_name
@@ -32,8 +32,21 @@ KINDS: Final = (TASK, METRIC, THRESHOLD, REPORT, GUARDRAIL, POLICY, MODEL)
 TASK_DEFINITION: Final = "task_definition"
 METRIC_DEFINITION: Final = "metric_definition"
 MANIFEST: Final = "manifest"
-SCHEMAS: Final = (*KINDS, TASK_DEFINITION, METRIC_DEFINITION, MANIFEST)
-"""The kinds of document, the schemas of tasks and metrics beside policies, and of a manifest."""
+RESPONSE: Final = "response"
+LISTS: Final = {"reports": REPORT, "thresholds": THRESHOLD, "tasks": TASK, "models": None}
+"""The endpoints of the API that answer with a list, and the kind of documents in it."""
+
+METRICS: Final = "metrics"
+ERROR: Final = "error"
+SCHEMAS: Final = (
+    *KINDS,
+    TASK_DEFINITION,
+    METRIC_DEFINITION,
+    MANIFEST,
+    *(f"{name}_response" for name in (*LISTS, METRICS, ERROR)),
+)
+"""The kinds of document, the schemas of tasks and metrics beside policies, of a manifest, and of
+the responses of the API."""
 
 MANIFEST_FILE: Final = "evalguard.manifest.json"
 """The file that lists the digests of all documents below its folder."""
@@ -94,6 +107,15 @@ _HINTS: Final = {
 }
 """Members that hardly any other kind of document has."""
 
+_PAGING: Final = "pagination"
+_ENTRIES: Final = {
+    "reports": frozenset({"results"}),
+    "thresholds": frozenset({"task", "thresholds"}),
+    "tasks": frozenset({"id", "name"}),
+    "models": frozenset({"name", "report_count"}),
+}
+"""Members that the entries of each list have."""
+
 _HARNESS: Final = frozenset({"results", "configs", "versions", "n-shot"})
 """Members of the raw output of lm-evaluation-harness, which EvalGuard keeps as reports."""
 
@@ -134,6 +156,34 @@ def kind_of_members(keys: Set[str]) -> str | None:
     found = next((kind for kind, members in _KINDS_BY_MEMBERS if members <= keys), None)
     # Other documents have a namespace, too.
     return None if found == MODEL and not keys <= _MEMBERS[MODEL] else found
+
+
+def endpoint_of(value: Mapping[str, Any]) -> str | None:
+    """Return the endpoint whose response an object is by its members; `error` for a failed call.
+
+    A report lists tasks, too, but its tasks have no id.
+    """
+    keys = value.keys()
+    if {"report_id", METRICS} <= keys:
+        return METRICS
+    if isinstance(value.get(ERROR), str) and keys <= {ERROR, "code", "details"}:
+        return ERROR
+    names = sorted(keys - {_PAGING})
+    if len(names) != 1 or names[0] not in LISTS or not isinstance(value[names[0]], list):
+        return None
+    name, entries = names[0], value[names[0]]
+    have_ids = all(isinstance(one, dict) and "id" in one for one in entries)
+    return None if name == "tasks" and not have_ids else name
+
+
+def is_response(value: Any) -> bool:
+    """Tell whether a value is certainly a response of the API: its entries show it, too."""
+    name = endpoint_of(value) if isinstance(value, dict) else None
+    if name == METRICS:
+        return isinstance(value[METRICS], list) and value.keys() == {"report_id", METRICS}
+    if name is None or name == ERROR or not value[name]:
+        return False
+    return all(isinstance(one, dict) and one.keys() >= _ENTRIES[name] for one in value[name])
 
 
 def likely_kind(keys: Set[str]) -> str | None:

@@ -9,14 +9,16 @@ from typing import Any, ClassVar, Final
 from evalstream.engine.harness_logs import LM_EVAL
 from evalstream.formats.base import Detector, FolderFormat, Place, RecordView, Show
 from evalstream.formats.evalguard import documents
-from evalstream.formats.evalguard.documents import KINDS, MANIFEST, REPORT, SCHEMAS
+from evalstream.formats.evalguard.documents import KINDS, MANIFEST, REPORT, RESPONSE, SCHEMAS
 from evalstream.io.beginning import Beginning
+from evalstream.io.file_names import is_yaml_name
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.model.sealed_text import SealedText
+from evalstream.parsing.peek import OBJECT
 from evalstream.rules.base import Rule
 
 
@@ -31,7 +33,7 @@ class EvalGuardFormat(FolderFormat):
     prefix = "EVG"
     noun = "document"
     versions: Mapping[str, Sequence[str]] = {documents.VERSION: sorted(SCHEMAS)}
-    places: ClassVar[Mapping[str, Place]] = dict.fromkeys((*KINDS, MANIFEST), "rows")
+    places: ClassVar[Mapping[str, Place]] = dict.fromkeys((*KINDS, MANIFEST, RESPONSE), "rows")
     options = frozenset()
     kept_logs = (LM_EVAL,)
     seals_itself = True
@@ -43,6 +45,10 @@ class EvalGuardFormat(FolderFormat):
 
     def recognised(self, file: Beginning) -> str | None:
         return documents.recognised(file)
+
+    def recognised_late(self, file: Beginning, /) -> str | None:
+        is_json = file.seen.kind == OBJECT and not is_yaml_name(file.name)
+        return RESPONSE if is_json and documents.is_response(file.document) else None
 
     def is_like(self, keys: Set[str], /) -> bool:
         return bool(documents.kind_of_members(keys) or documents.likely_kind(keys))

@@ -129,7 +129,7 @@ class Manifest:
             if digest is not None and digest == Digest(one["sha256"], one["size"]):
                 self.count += 1
             elif digest is not None:
-                yield _changed(digest, one, place)
+                yield _changed(digest, one, index)
             elif os.path.lexists(path):
                 unread += 1
             else:
@@ -149,15 +149,15 @@ class Manifest:
                 yield EVG604.violation(message), path
 
 
-def _changed(digest: Digest, listed: Mapping[str, Any], place: str) -> Violation:
+def _changed(digest: Digest, listed: Mapping[str, Any], index: int) -> Violation:
+    path = listed["path"][:200]
     if digest.sha256 == listed["sha256"]:
-        message = f"{listed['path'][:200]} has {digest.size:,} bytes, not {listed['size']:,}"
-        return EVG602.violation(message, pointer=place)
-    message = f"{listed['path'][:200]} is not the document that was sealed"
-    expected = f"{ALGORITHM} {listed['sha256']}"
-    return EVG602.violation(
-        message, pointer=place, expected=expected, found=f"{ALGORITHM} {digest.sha256}"
-    )
+        message = f"{path} has {digest.size:,} bytes"
+        place = pointer(("documents", index, "size"))
+        return EVG602.violation(message, pointer=place, found=listed["size"])
+    message = f"{path} is not the document that was sealed: its SHA-256 is {digest.sha256}"
+    place = pointer(("documents", index, "sha256"))
+    return EVG602.violation(message, pointer=place, found=listed["sha256"])
 
 
 def _faults(listed: list[dict[str, Any]]) -> Iterator[Violation]:

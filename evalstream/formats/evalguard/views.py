@@ -144,7 +144,7 @@ class Folder:
 
     def owner(self, document: Document) -> Document:
         """Return the document that owns the id of another, usually itself."""
-        return document if document.id is None else self.owners[document.kind][document.id]
+        return self.owners[document.kind].get(document.id or "", document)
 
     def knows(self, kind: str, name: str) -> bool:
         """Return whether an id belongs to a document, or may belong to one that was not read."""
@@ -301,6 +301,12 @@ def text_in(value: Mapping[str, Any], member: str) -> str | None:
 def texts_in(value: Mapping[str, Any], member: str) -> list[str]:
     """Return the strings in a member that is a list."""
     return [item for item in listed(value.get(member)) if isinstance(item, str)]
+
+
+def object_in(value: Mapping[str, Any], member: str) -> Mapping[str, Any]:
+    """Return a member that is an object; an empty one for other values."""
+    found = value.get(member)
+    return found if isinstance(found, dict) else {}
 
 
 def listed(value: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import Any, Final
 
 from evalstream.formats.inspect.archive import Archive, Member
@@ -228,8 +229,9 @@ class ArchiveCheck:
         splitter = ArraySplitter(self._documents.options.max_line_bytes)
         number, base = 0, pointer((member.name,))
         try:
-            for piece in (*self._archive.pieces(member), b""):
-                for element in splitter.feed(piece) if piece else splitter.end():
+            # A piece may be empty in the middle of a member, too.
+            for piece in chain(self._archive.pieces(member), (None,)):
+                for element in splitter.end() if piece is None else splitter.feed(piece):
                     place = f"{base}/{number}"
                     value = self._log.parse(element.text, place=place) if element.whole else None
                     if value is not UNREADABLE and element.whole:

@@ -26,10 +26,14 @@ class Refusal(NamedTuple):
 
 
 class Library:
-    """The models that inspect_ai loads logs with."""
+    """The models that inspect_ai loads logs with.
 
-    def __init__(self, models: Any, context: Any) -> None:
-        self._models, self._context = models, context
+    `new_context` makes what they share while they load one value. It is not kept, because it keeps
+    each message that was loaded with it.
+    """
+
+    def __init__(self, models: Any, new_context: Callable[[], Any]) -> None:
+        self._models, self._new_context = models, new_context
 
     def refused_sample(self, value: Mapping[str, Any]) -> Refusal | None:
         """Return why the harness cannot load a sample, or None. It may change the value."""
@@ -41,7 +45,7 @@ class Library:
 
     def _refused(self, model: Any, value: Mapping[str, Any]) -> Refusal | None:
         try:
-            model.model_validate(value, context=self._context)
+            model.model_validate(value, context=self._new_context())
         except ValueError as error:
             return _explained(error)
         # Validators of the harness run over values of any type.
@@ -70,10 +74,9 @@ def library() -> Library:
         raise MissingExtra(f"inspect_ai is not installed; install it with: {EXTRA}") from error
     try:
         constants = import_module("inspect_ai._util.constants")
-        context = constants.get_deserializing_context()
+        return Library(models, constants.get_deserializing_context)
     except (ImportError, AttributeError):
-        context = None
-    return Library(models, context)
+        return Library(models, lambda: None)
 
 
 @lru_cache(maxsize=1)

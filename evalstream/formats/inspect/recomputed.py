@@ -13,6 +13,7 @@ from evalstream.formats.inspect.results import (
     Recomputer,
     ReducedScore,
     column_of,
+    kind_of,
     metrics_of,
     reduced_scores,
     scorer_in_samples,
@@ -85,7 +86,7 @@ class Recomputation:
             column = self._column(result)
         except (CannotCompute, OverflowError) as error:
             for metric in metrics:
-                self._give_up(metric.group or metric.name, error)
+                self._give_up(kind_of(metric), error)
         else:
             yield from self._counts(index, result, column)
             recomputer = Recomputer(self._log, column)
@@ -94,7 +95,7 @@ class Recomputation:
                 if value is None:
                     continue
                 first = value if not number else first
-                if not same(metric.value, value):
+                if not recomputer.fits(metric, value):
                     yield self._mismatch(index, metric, value)
         summaries.append(_summary(result, metrics, first, column, self._done - before))
 
@@ -109,7 +110,7 @@ class Recomputation:
         try:
             value = recomputer.value(metric)
         except CannotCompute as error:
-            self._give_up(metric.group or metric.name, error)
+            self._give_up(kind_of(metric), error)
             return None
         self._done += 1
         return value

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from operator import attrgetter
+from string import digits
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.figures import (
@@ -22,11 +23,20 @@ from evalstream.formats.inspect.figures import (
     to_float,
 )
 from evalstream.formats.inspect.store import SampleStore
-from evalstream.formats.inspect.views import UNNAMED, LogView, object_or_empty
+from evalstream.formats.inspect.views import UNNAMED, LogView, object_or_empty, same
 from evalstream.parsing.json import text_or_none
 
 OURS: Final = "inspect_ai/"
 """What precedes the names of the harness's own metrics where a log declares them."""
+
+_ROOTS: Final = frozenset({"std", "stderr"})
+"""Metrics that are the root of a sum of squares."""
+
+_ROUNDING: Final = 1e-14
+"""The share of the largest square that rounding may leave of a sum of squares."""
+
+MOST: Final = 1e150
+"""Larger numbers have no square."""
 
 _UNREDUCED: Final = ("frequency",)
 """Metrics that take the scores of all epochs, whatever the reducer."""
@@ -134,6 +144,22 @@ def metrics_of(result: Mapping[str, Any]) -> Iterator[Metric]:
             yield Metric(key, one.get("value"), name, group, object_or_empty(params))
 
 
+def kind_of(metric: Metric) -> str:
+    """Return the name of the metric that a figure is of.
+
+    Older logs do not say that a figure is one of a group, but have the parameters of `grouped`.
+    """
+    if metric.group is None and {"metric", "group_key"} <= metric.params.keys():
+        return "grouped"
+    return metric.group or metric.name
+
+
+def _label(metric: Metric, labels: Set[Any]) -> str | None:
+    """Return which of some labels a figure has; older logs number labels that come twice."""
+    names = (metric.name, metric.name.rstrip(digits)) if metric.group is None else (metric.name,)
+    return next((name for name in names if name in labels), None)
+
+
 class Recomputer:
     """Computes the metrics of one result. All methods raise CannotCompute."""
 
@@ -145,11 +171,31 @@ class Recomputer:
         """Return the value that a metric must have."""
         if self._column.is_tied:
             raise CannotCompute("the mode of tied epochs depends on their order")
-        name = metric.group or metric.name
+        name = kind_of(metric)
         self._refuse_foreign(name)
         if name == "grouped":
             return self._grouped(metric)
         return self._plain(name, metric.params, range(len(self._column.numbers)))
+
+    def fits(self, metric: Metric, value: float) -> bool:
+        """Tell whether a figure is the recomputed one.
+
+        Deviations near 0 are what rounding leaves: they are the root of a difference of squares.
+        """
+        claim = metric.value
+        if same(claim, value):
+            return True
+        inner = object_or_empty(metric.params.get("metric")).get("name")
+        if not {kind_of(metric), inner} & _ROOTS or not isinstance(claim, (int, float)):
+            return False
+        scale = max(map(abs, self._column.numbers), default=0.0)
+        return (
+            claim >= 0
+            and abs(claim) < MOST
+            and math.isclose(
+                claim * claim, value * value, rel_tol=1e-9, abs_tol=_ROUNDING * scale * scale
+            )
+        )
 
     def _refuse_foreign(self, name: str) -> None:
         """Raise CannotCompute for a metric that is not declared as one of the harness's own."""
@@ -192,11 +238,11 @@ class Recomputer:
         template = params.get("name_template", "{group_name}")
         members: dict[str, list[int]] = {}
         for index, group in enumerate(self._groups(key)):
-            label = str(template).replace("{group_name}", group)
-            members.setdefault(label, []).append(index)
-        if metric.name in members:
-            return self._plain(name, options, members[metric.name])
-        if metric.name != params.get("all_label", "all"):
+            members.setdefault(str(template).replace("{group_name}", group), []).append(index)
+        label = _label(metric, members.keys() | {params.get("all_label", "all")})
+        if label in members:
+            return self._plain(name, options, members[label])
+        if label is None:
             raise CannotCompute("no sample is of that group")
         if params.get("all", "samples") == "samples":
             return self._plain(name, options, range(len(self._column.numbers)))

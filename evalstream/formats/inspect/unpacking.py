@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from evalstream.formats.inspect.documents import EXTRA
-from evalstream.io.codecs import COMPRESSIONS
+from evalstream.io.codecs import COMPRESSIONS, Codec
 from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.errors import CannotCheck, MissingExtra
 
@@ -73,11 +74,7 @@ def _inflated(reader: _Range) -> Iterator[bytes]:
 
 
 def _from_zstandard(reader: _Range) -> Iterator[bytes]:
-    try:
-        codec = COMPRESSIONS["zstandard"].load()
-    except MissingExtra as error:
-        message = "its members are packed with zstandard, which is not installed; install it with: "
-        raise MissingExtra(f"{message}{EXTRA}") from error
+    codec = _zstandard()
     library = codec.begin(b"")
     try:
         while data := reader.read():
@@ -95,3 +92,16 @@ def _from_zstandard(reader: _Range) -> Iterator[bytes]:
         raise Damaged(f"cannot be unpacked: {error}") from error
     if not library.eof:
         raise Damaged("cannot be unpacked: it is cut off")
+
+
+@lru_cache(maxsize=1)
+def _zstandard() -> Codec:
+    """Return the codec of zstandard. Raises MissingExtra if it is not installed.
+
+    It is kept, since the search for its library takes longer than unpacking a sample.
+    """
+    try:
+        return COMPRESSIONS["zstandard"].load()
+    except MissingExtra as error:
+        message = "its members are packed with zstandard, which is not installed; install it with: "
+        raise MissingExtra(f"{message}{EXTRA}") from error

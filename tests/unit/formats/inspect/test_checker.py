@@ -239,6 +239,40 @@ def test_metrics_of_others_are_counted_as_not_recomputed(tmp_path: Path) -> None
     ] == "3 of 4 figures recomputed (not accuracy)"
 
 
+def test_rounding_is_not_a_mismatch(tmp_path: Path) -> None:
+    log = sound_log()
+    metrics = log["results"]["scores"][0]["metrics"]
+    metrics["stderr"] |= {"value": 6e-8, "params": {"cluster": "topic"}}
+    for sample in log["samples"]:
+        sample["metadata"]["topic"] = "one"
+        sample["scores"]["match"]["value"] = sample["events"][1]["score"]["value"] = 16.5
+    metrics["accuracy"]["value"] = 16.5
+    for reduced in log["reductions"][0]["samples"]:
+        reduced["value"] = 16.5
+    path = written(log, tmp_path, "json")
+    assert found(path) == {}
+    metrics["stderr"]["value"] = 1e-3
+    assert found(written(log, tmp_path, "json")) == {"INS302": "error"}
+
+
+@pytest.mark.parametrize("group", ["grouped", None])
+def test_figures_of_groups_are_recomputed(group: str | None, tmp_path: Path) -> None:
+    log = sound_log()
+    params = {"metric": {"type": "metric", "name": "mean", "params": {}}, "group_key": "topic"}
+    values = {"sums": 1.0, "lists": 0.5, "all": 0.75, "lists2": 0.5}
+    result = log["results"]["scores"][0]
+    result["metrics"] |= {
+        name: {"name": name, "value": value, "params": params} | ({"group": group} if group else {})
+        for name, value in values.items()
+        if group is None or name != "lists2"
+    }
+    declared = {"name": "inspect_ai/grouped", "options": params}
+    log["eval"]["scorers"][0]["metrics"].append(declared)
+    assert found(written(log, tmp_path, "json")) == {}
+    result["metrics"]["lists"]["value"] = 0.6
+    assert found(written(log, tmp_path, "json")) == {"INS302": "error"}
+
+
 def test_nan_is_a_missing_score(tmp_path: Path) -> None:
     log = sound_log()
     for sample in log["samples"]:

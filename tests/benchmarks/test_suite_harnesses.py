@@ -1,0 +1,165 @@
+"""The suite of two harnesses measures what it says, and breaks each budget that is passed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evalstream
+from benchmarks.contenders import unzip_driver
+from benchmarks.generate.inspect_logs import write_inspect_log
+from benchmarks.generate.lm_eval_logs import write_lm_eval_log
+from benchmarks.harness.budgets import State
+from benchmarks.harness.measure import Measurement
+from benchmarks.harness.rounds import Numbers, Task, WrongAnswer
+from benchmarks.suites import harnesses
+
+TINY = harnesses.Scale(60_000, 120_000, 1, judges=False)
+JUDGED = harnesses.Scale(60_000, 120_000, 3, judges=True)
+SOUND = {"runs": 3, "rows": 40, "passed": 3}
+
+
+def test_a_log_of_lm_eval_gives_a_right_answer(tmp_path: Path) -> None:
+    found = harnesses.lm_eval(tmp_path, TINY)
+    assert not found.errors
+    assert {one.state for one in found.verdicts} <= {State.HELD, State.UNKNOWN, State.UNJUDGED}
+
+
+def test_a_log_of_inspect_gives_a_right_answer(tmp_path: Path) -> None:
+    why = harnesses.missing_library()
+    found = harnesses.inspect(tmp_path, TINY)
+    assert not found.errors
+    assert bool(found.verdicts) == (why is None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({}, ""),
+        ({"rows": 39}, "went through all rows"),
+        ({"runs": 2}, "went through all rows"),
+        ({"passed": 2}, "did not pass"),
+        ({"total": 1}, "did not pass"),
+        ({"passed": None}, "did not pass"),
+    ],
+)
+def test_what_is_left_out_or_found_is_a_wrong_answer(changes: dict[str, Any], shown: str) -> None:
+    totals = {**SOUND, **changes}
+    summary = {"summary": {"total": totals.pop("total", 0), "totals": totals}}
+    taken = Measurement(0, 0, 0, None, 0, f'{{"run":{{}}}}\n{json.dumps(summary)}\n', "")
+    if shown:
+        with pytest.raises(WrongAnswer, match=shown):
+            harnesses._passed(3, 40, taken)
+    else:
+        harnesses._passed(3, 40, taken)
+
+
+@pytest.mark.parametrize("output", ["", "[]", "{}", '{"summary": {"totals": 1}}', "killed"])
+def test_an_output_without_a_summary_is_a_wrong_answer(output: str) -> None:
+    with pytest.raises(WrongAnswer):
+        harnesses._passed(3, 40, Measurement(0, 0, 0, None, 0, output, ""))
+
+
+def measured_as(times: float, peaks: dict[str, float]) -> Callable[[Task, int], Numbers]:
+    """Return what stands for measuring: a ratio, and peaks in MB by a part of the task's name."""
+
+    def taken(seconds: float, peak: float | None = None) -> Measurement:
+        size = None if peak is None else int(peak * 10**6)
+        return Measurement(seconds, seconds, 0, size, 0, "", "")
+
+    def measured(task: Task, rounds: int) -> Numbers:
+        peak = next((value for part, value in peaks.items() if part in task.name), 100)
+        own, floors = (taken(times),) * rounds, (taken(1.0),) * rounds
+        return Numbers(own, floors, taken(times, peak))
+
+    return measured
+
+
+def missed(section: Callable[..., Any], folder: Path) -> list[str]:
+    """Return the names of the budgets that a section misses, without figures in them."""
+    verdicts = section(folder, JUDGED).verdicts
+    return [one.budget.name for one in verdicts if one.state is State.MISSED]
+
+
+@pytest.mark.parametrize(
+    ("times", "peaks", "broken"),
+    [
+        (2.0, {}, []),
+        (3.6, {}, ["lm-eval, 2 workers, to openssl"]),
+        (2.0, {"1 worker": 131}, ["peak memory, lm-eval, 1 worker"]),
+        (2.0, {"2 workers": 131}, ["peak memory, lm-eval, 2 workers"]),
+    ],
+)
+def test_each_budget_of_lm_eval_can_break(
+    times: float,
+    peaks: dict[str, float],
+    broken: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(harnesses, "measured", measured_as(times, peaks))
+    assert missed(harnesses.lm_eval, tmp_path) == broken
+
+
+GROWTH = "memory for the large log of inspect above that for the other"
+
+
+@pytest.mark.parametrize(
+    ("times", "small", "large", "broken"),
+    [
+        (2.0, 120, 170, []),
+        (25.5, 120, 170, ["inspect, to unpacking"]),
+        (2.0, 201, 199, ["peak memory, inspect"]),
+        (2.0, 150, 201, ["peak memory, inspect, large"]),
+        (2.0, 100, 151, [GROWTH]),
+    ],
+)
+def test_each_budget_of_inspect_can_break(
+    times: float,
+    small: float,
+    large: float,
+    broken: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("backports.zstd")
+    peaks = {harnesses.LARGE: large, "inspect": small}
+    monkeypatch.setattr(harnesses, "measured", measured_as(times, peaks))
+    monkeypatch.setattr(harnesses, "missing_library", lambda: None)
+    assert missed(harnesses.inspect, tmp_path) == broken
+
+
+def test_a_wrong_answer_is_an_error_and_not_a_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(_task: Task, _rounds: int) -> Numbers:
+        raise WrongAnswer("a row is missing")
+
+    monkeypatch.setattr(harnesses, "measured", wrong)
+    found = harnesses.lm_eval(tmp_path, JUDGED)
+    assert len(found.errors) == 2
+    assert {one.state for one in found.verdicts} == {State.UNKNOWN}
+
+
+def test_generated_samples_are_sound_and_repeatable(tmp_path: Path) -> None:
+    one, other = (write_lm_eval_log(tmp_path / name, 60_000, 1) for name in "ab")
+    for path, its in zip(one.samples, other.samples, strict=True):
+        assert path.read_bytes() == its.read_bytes()
+    assert one.bytes == sum(path.stat().st_size for path in one.samples)
+    report = evalstream.check(tmp_path / "a")
+    assert (report.passed, sum(run.rows for run in report.runs)) == (True, one.rows)
+    assert {run.format for run in report.runs} == {"lm_eval"}
+
+
+def test_a_generated_archive_unpacks_to_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("backports.zstd")
+    log = write_inspect_log(tmp_path / "log.eval", 60_000, 1)
+    monkeypatch.setattr("sys.argv", ["driver", str(log.path)])
+    unzip_driver.main()
+    assert int(capsys.readouterr().out) == log.unpacked
+    (run,) = evalstream.check(log.path).runs
+    assert (run.format, run.rows, run.counts) == ("inspect", log.samples, {})
