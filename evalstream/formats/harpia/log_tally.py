@@ -163,7 +163,7 @@ class Log:
         return iter(self._amounts.values())
 
     def silent(self) -> Iterator[Metric]:
-        """Iterate over the metrics, enabled or in the output, of which a log with records has none."""
+        """Iterate over the metrics to be applied that have no record, if the log has any at all."""
         if self.unplaced or not self._amounts or self.known.metrics is None:
             return
         for metric in chain.from_iterable(self.known.metrics.values()):
