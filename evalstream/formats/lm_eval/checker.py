@@ -20,6 +20,7 @@ from evalstream.formats.lm_eval.rules import samples as about_samples
 from evalstream.formats.lm_eval.rules.results import Siblings
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import Results, number_of
+from evalstream.io.compression import compression_of
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
@@ -30,7 +31,7 @@ from evalstream.model.run import STDIN, Run
 from evalstream.model.text import counted
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.rules.base import FileFacts, Rule
-from evalstream.rules.inputs import ES002, ES006
+from evalstream.rules.inputs import ES001, ES002, ES006
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES112, read_document
 from evalstream.stats.agreement import as_float
 
@@ -77,6 +78,11 @@ def _results(documents: DocumentCheck) -> Results | None:
     if text is None or path is None:
         return None
     name, noun = printable(path), "results of lm-eval"
+    packing = compression_of(text)
+    if packing is not None:
+        documents.note(ES001.violation(f"cannot be read: decompress it first ({packing})"), name)
+        documents.cannot(f"{name} is compressed, and results are read as JSON only")
+        return None
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
         documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
