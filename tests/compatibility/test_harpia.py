@@ -85,11 +85,14 @@ def test_any_of_the_documents_are_checked_together(
         aggregate=None if aggregate is None else EXAMPLE / aggregate,
         inputs_file=None if inputs is None else EXAMPLE / inputs,
     )
-    is_alone = aggregate is None and inputs is None
-    assert (codes(report), report.exit_code, report.passed) == ({}, 0, not is_alone)
     (run,) = report.runs
-    verdict = "incomplete" if is_alone else "passed"
+    named = {Path(name).name for name in (run.file, run.aggregate, run.inputs) if name}
+    is_whole = named == {LOG, OUTPUT, INPUT}
+    assert (codes(report), report.exit_code, report.passed) == ({}, 0, is_whole)
+    verdict = "passed" if is_whole else "incomplete"
     assert (run.format, run.rows, run.verdict) == ("harpia", rows, verdict)
+    for name, noun in ((LOG, "log"), (OUTPUT, "output"), (INPUT, "input")):
+        assert (f"no {noun} was given" in (run.remark or "")) is (name not in named)
 
 
 def test_a_folder_holds_one_run() -> None:
@@ -603,6 +606,81 @@ def test_a_repeated_record_gives_no_verdict_on_the_mean(
     report = check(known, tmp_path)
     assert seen(report) == {("HAR302", "warning", 7, None)}
     assert report.runs[0].results[0].recomputed is None
+    assert report.runs[0].checked == (("1 of 2 scores confirmed by the log", None),)
+
+
+def renamed(known: dict[str, Any], name: str) -> None:
+    """Give the first metric of the three documents another name."""
+    known[INPUT]["metrics"][0]["id"] = known[OUTPUT][0]["metric"] = name
+    for record in known[LOG][:3]:
+        record["metric"] = name
+
+
+@pytest.mark.parametrize(
+    ("name", "score", "severity"),
+    [
+        ("METEOR NLTK", 0.65, None),
+        ("METEOR NLTK", 0.75, "warning"),
+        ("METEOR NLTK", 0.654, "info"),
+        ("Exact match", 0.656, "warning"),
+        ("Balanced accuracy", 0.75, "info"),
+        ("BLEU NLTK", 0.75, "info"),
+        ("ROUGE", 0.75, "info"),
+    ],
+)
+def test_a_score_that_must_be_a_mean(
+    name: str, score: float, severity: str | None, known: dict[str, Any], tmp_path: Path
+) -> None:
+    renamed(known, name)
+    known[OUTPUT][0]["score"] = score
+    report = check(known, tmp_path)
+    assert [finding.severity.label for finding in report] == ([severity] if severity else [])
+    confirmed = 2 if severity is None else 1
+    text, is_ok = report.runs[0].checked[0]
+    assert text == f"{confirmed} of 2 scores confirmed by the log"
+    assert is_ok is (True if severity is None else None)
+
+
+@pytest.mark.parametrize("score", [[0.5, 0.6], "0.65", {"bleu": 0.65, "parts": [1]}])
+def test_a_score_with_other_values_than_numbers_is_not_confirmed(
+    score: Any, known: dict[str, Any], tmp_path: Path
+) -> None:
+    known[OUTPUT][0]["score"] = score
+    for record in known[LOG][:3]:
+        record["result"] = score
+    report = check(known, tmp_path)
+    assert report.runs[0].checked == (("1 of 2 scores confirmed by the log", None),)
+
+
+def test_a_log_without_records_of_a_metric(known: dict[str, Any], tmp_path: Path) -> None:
+    del known[LOG][3:]
+    report = check(known, tmp_path)
+    assert codes(report) == {"HAR304": 1}
+    assert 'an enabled metric: Word overlap' in next(iter(report)).message
+    report = evalstream.check(tmp_path / LOG, aggregate=tmp_path / OUTPUT)
+    assert "a metric of the output" in next(iter(report)).message
+    known[LOG][0]["metric"] = None
+    assert "HAR304" not in codes(check(known, tmp_path))
+
+
+def test_a_log_that_is_an_array_is_read_and_named(known: dict[str, Any], tmp_path: Path) -> None:
+    case = written(known, tmp_path)
+    for indent in (None, 2):
+        case.rows.write_text(json.dumps(known[LOG], indent=indent))
+        report = case.check()
+        assert (codes(report), report.runs[0].rows) == ({"HAR305": 1}, 6)
+
+
+@pytest.mark.parametrize("is_wrapped", [True, False])
+def test_a_log_whose_records_go_over_several_lines_is_named(
+    is_wrapped: bool, known: dict[str, Any], tmp_path: Path
+) -> None:
+    case = written(known, tmp_path)
+    documents = [{"log": known[LOG]}] if is_wrapped else known[LOG]
+    case.rows.write_text("\n".join(json.dumps(one, indent=2) for one in documents))
+    report = case.check()
+    assert (codes(report), report.exit_code) == ({"ES005": 1}, 3)
+    assert "write each record on one line" in next(iter(report)).message
 
 
 def test_lines_are_looked_at_as_those_of_rows(known: dict[str, Any], tmp_path: Path) -> None:

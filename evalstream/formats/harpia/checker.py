@@ -32,8 +32,12 @@ if TYPE_CHECKING:
 
 ABOUT_OUTPUT: Final = (HAR201, HAR202)
 
-UNCOMPARED: Final = "there was nothing to compare it with"
-"""The reason for an incomplete verdict of a document that has no counterpart."""
+NOT_CHECKED: Final = (
+    "no log was given, so no score was recomputed",
+    "no output was given, so no score was checked",
+    "no input was given, so what was requested is not known",
+)
+"""What stays open without a log, without an output, and without an input."""
 
 
 class Document(NamedTuple):
@@ -61,14 +65,16 @@ def check(
     output = _document(documents, run.aggregate, OUTPUT)
     claims = _claims(documents, output, read)
     if run.rows is None:
-        return _mark_uncompared(run, documents.closed())
+        return _mark_missing(run, documents.closed())
     digits = claimed_digits(output.text) if output is not None else None
     known = Log(known_of(read, claims, digits))
     log = LogCheck(documents, known, progress, _samples(options, read))
     log.run(run.rows, show)
     summary = documents.closed(rows=log.records)
     summary.results = list(log.results())
-    return _mark_uncompared(run, _mark_unchecked_log(summary, log))
+    if output is not None and claims is not None and log.records:
+        summary.checked = (log.confirmed(claims),)
+    return _mark_missing(run, _mark_unchecked_log(summary, log))
 
 
 def _samples(options: Options, read: Input | None) -> LogSamples | None:
@@ -80,13 +86,14 @@ def _samples(options: Options, read: Input | None) -> LogSamples | None:
     return LogSamples(options.samples, read)
 
 
-def _mark_uncompared(run: Run, summary: RunSummary) -> RunSummary:
-    """Change the verdict of a document that was not compared with another one."""
-    named = [name for name in (run.rows, run.aggregate, run.inputs) if name is not None]
-    if len(named) < 2:
+def _mark_missing(run: Run, summary: RunSummary) -> RunSummary:
+    """Leave the verdict open where a document was not named, and say what was not checked."""
+    named = (run.rows, run.aggregate, run.inputs)
+    missing = [what for name, what in zip(named, NOT_CHECKED, strict=True) if name is None]
+    if missing:
         summary.leave_open()
-    if summary.verdict == "incomplete" and summary.incomplete_reason is None:
-        summary.remark = UNCOMPARED
+        if summary.verdict == "incomplete" and summary.incomplete_reason is None:
+            summary.remark = "; ".join(missing)
     return summary
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
+from json import JSONDecoder
 from typing import Any, Final, NamedTuple
 
 from evalstream.io.beginning import Beginning
@@ -27,6 +29,15 @@ UNSURE: Final = "unsure"
 
 METRIC_NAMES: Final = ("metric", "metric_id", "metric_name", "id", "name")
 """The members that may name the metric of an output or a log record, the surest first."""
+
+ON_SEVERAL_LINES: Final = (
+    "a record of this log goes over several lines; write each record on one line, for example with "
+    "`jq -c . FILE`"
+)
+IN_ONE_OBJECT: Final = (
+    "the records of this log are in a list inside an object; write each record on one line, for "
+    "example with `jq -c '.[][]' FILE`"
+)
 
 _LINES_LOOKED_AT: Final = 64
 _RECORD_KEYS: Final = frozenset(
@@ -205,6 +216,27 @@ def holds_records(head: bytes) -> bool:
         return any(not _RECORD_KEYS.isdisjoint(keys) for keys in objects)
     return not seen.keys or not _RECORD_KEYS.isdisjoint(map(spelled, seen.keys))
 
+
+def spread_records(head: bytes) -> str | None:
+    """Return what is wrong with a log whose records lie on several lines or in one object.
+
+    It is None for a log with one record in each line, for an array, and for a record that is longer
+    than the first bytes of the log.
+    """
+    text = head.removeprefix(UTF8_MARK).decode(errors="replace").lstrip()
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    if _is_log_record(value):
+        return ON_SEVERAL_LINES if "\n" in text[:end] else None
+    lists = (inner for inner in value.values() if isinstance(inner, list))
+    return IN_ONE_OBJECT if any(map(_is_log_record, chain.from_iterable(lists))) else None
+
+
+_DECODER: Final = JSONDecoder()
 
 _INSTANCES: Final = "instances"
 _METRICS: Final = "metrics"

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.layout import JSON_ARRAY
 from evalstream.engine.record_engine import RecordContext
 from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass
-from evalstream.formats.harpia.documents import holds_records, member
+from evalstream.formats.harpia.documents import holds_records, member, spread_records
 from evalstream.formats.harpia.files import NOT_OURS
 from evalstream.formats.harpia.log_tally import Amount, Log, Path, claimed
+from evalstream.formats.harpia.rules.logs import HAR304, HAR305
 from evalstream.formats.harpia.rules.results import HAR301, HAR302, HAR303
-from evalstream.formats.harpia.values import numbers_in
+from evalstream.formats.harpia.values import is_all_numbers, numbers_in
+from evalstream.formats.harpia.views import Claim
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
-from evalstream.model.report import Figures, ResultSummary
+from evalstream.model.report import Checked, Figures, ResultSummary
+from evalstream.model.text import counted
 from evalstream.rules.base import FileFacts, Rule
 from evalstream.rules.inputs import ES005, ES006
 from evalstream.rules.syntax import ES112
-from evalstream.stats.agreement import as_float
+from evalstream.stats.agreement import agrees, as_float
 
 if TYPE_CHECKING:
     from evalstream.formats.harpia.compared import LogSamples
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
 
 ABOUT_LINES: Final = (ES006, ES112)
 """Rules that check the totals over the lines of any file."""
+
+AS_ARRAY: Final = "the log is one JSON array; write each record on a line of its own"
 
 DIGESTS: Final = ("sha256",)
 
@@ -105,8 +111,9 @@ class LogCheck:
         try:
             outlets.open()
             head = rows.open(path)
-            if rows.opened is not None and not holds_records(head):
-                documents.note(ES005.violation(f"this is {NOT_OURS}"))
+            odd = spread_records(head)
+            if rows.opened is not None and (odd or not holds_records(head)):
+                documents.note(ES005.violation(odd or f"this is {NOT_OURS}"))
                 documents.cannot(f"{documents.name} is not a log of HarpIA Lab")
             else:
                 rows.run(documents.collector)
@@ -128,6 +135,30 @@ class LogCheck:
                     claim = Figures(as_float(score), None, None, None)
                     name = "/".join((amount.name, *path))
                     yield ResultSummary(name, None, amount.records, claim, self._mean(amount, path))
+
+    def confirmed(self, claims: Sequence[Claim]) -> Checked:
+        """Say of how many metrics in the output the log gives the whole score as a mean.
+
+        A score with a member that is not a number is not among them.
+        """
+        amounts = {id(one.claim): one for one in self.log.amounts() if one.claim is not None}
+        sound = 0
+        for claim in claims:
+            amount = amounts.get(id(claim))
+            is_whole = is_all_numbers(claim.shape)
+            sound += is_whole and amount is not None and self._is_confirmed(amount)
+        of = f"{sound:,} of {counted(len(claims), 'score')} confirmed by the log"
+        return Checked(of, True if sound == len(claims) else None)
+
+    def _is_confirmed(self, amount: Amount) -> bool:
+        """Tell whether all numbers in the score of a metric are the means of its results."""
+        if self.unread or not self.log.is_complete(amount):
+            return False
+        for path, sums in amount.sums.items():
+            score, mean = claimed(self.log, amount, path), sums.mean()
+            if score is None or mean is None or sums.unscored or not agrees(score, mean):
+                return False
+        return bool(amount.sums)
 
     def _describe_samples(self) -> None:
         samples = self._documents.collector.samples
@@ -152,11 +183,14 @@ class LogCheck:
         changed = rows.opened.changed() if rows.opened is not None else None
         if changed is not None:
             documents.note_change(changed)
+        if rows.layout == JSON_ARRAY:
+            documents.note(HAR305.violation(AS_ARRAY))
         facts = FileFacts(documents.name, tally, layout=rows.layout)
         for rule in ABOUT_LINES:
             documents.note_all(() if rule.run is None else rule.run(facts))
         if rows.incomplete_reason is None and not tally.unread:
             documents.note_all(violations_from(HAR302, self.log))
+            documents.note_all(violations_from(HAR304, self.log))
             about = documents.run.aggregate
             documents.note_all(
                 violations_from(HAR303, self.log), None if about is None else printable(about)

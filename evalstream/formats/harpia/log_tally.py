@@ -6,9 +6,11 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.harpia.documents import Member, member
+from evalstream.formats.harpia.means import decimals_of
 from evalstream.formats.harpia.values import LONGEST_IDENTIFIER, claim_at, identifier, numbers_in
 from evalstream.formats.harpia.views import Claim, Input, Metric, metric_in
 from evalstream.parsing.json import short_text
@@ -79,7 +81,8 @@ class Amount:
     """The totals over the records of one metric and its parameters.
 
     `name` is short enough for messages. `records` counts the records, `repeated` those whose
-    instance came before. `sums` adds up the numbers that the output claims.
+    instance came before. `sums` adds up the numbers that the output claims, and
+    `decimals` holds the most decimals of a result there.
     """
 
     name: str
@@ -88,6 +91,7 @@ class Amount:
     records: int = 0
     repeated: int = 0
     sums: dict[Path, ScoreSums] = field(default_factory=dict)
+    decimals: dict[Path, int] = field(default_factory=dict)
 
     @property
     def instances(self) -> int:
@@ -148,12 +152,24 @@ class Log:
         amount.repeated += not is_new
         numbers = dict(numbers_in(result.value)) if result is not None and certain else {}
         for path, sums in amount.sums.items():
-            sums.add(None, numbers.get(path), None, failed=False, times=1)
+            number = numbers.get(path)
+            sums.add(None, number, None, failed=False, times=1)
+            if isinstance(number, float):
+                amount.decimals[path] = max(amount.decimals.get(path, 0), decimals_of(number))
         return record._replace(is_repeated=not is_new)
 
     def amounts(self) -> Iterator[Amount]:
         """Iterate over the applied metrics in the order of their first records."""
         return iter(self._amounts.values())
+
+    def silent(self) -> Iterator[Metric]:
+        """Iterate over the metrics to be applied that have no record, if the log has any at all."""
+        if self.unplaced or not self._amounts or self.known.metrics is None:
+            return
+        for metric in chain.from_iterable(self.known.metrics.values()):
+            is_sure = metric.key is not None and short_text(metric.id) not in self.doubtful
+            if metric.enabled is not False and is_sure and _digest(metric) not in self._amounts:
+                yield metric
 
     @property
     def instances(self) -> int:
@@ -183,17 +199,22 @@ class Log:
             self.doubtful.add(short_text(name))
 
     def _amount(self, record: Record) -> Amount:
-        name, key = record.metric.id or "", record.metric.key or b""
-        digest = hashlib.blake2b(key, digest_size=DIGEST_BYTES)
-        digest.update(b"\0" + name.encode(errors="surrogatepass"))
-        amount = self._amounts.get(digest.digest())
+        name, digest = record.metric.id or "", _digest(record.metric)
+        amount = self._amounts.get(digest)
         if amount is None:
             claim = record.claim
             amount = Amount(short_text(name), len(self._amounts), claim)
             score = None if claim is None or claim.score is None else claim.score.value
             amount.sums = {path: ScoreSums(subtasks=None) for path, _ in numbers_in(score)}
-            self._amounts[digest.digest()] = amount
+            self._amounts[digest] = amount
         return amount
+
+
+def _digest(metric: Metric) -> bytes:
+    """Return a digest of a metric's parameters and name."""
+    digest = hashlib.blake2b(metric.key or b"", digest_size=DIGEST_BYTES)
+    digest.update(b"\0" + (metric.id or "").encode(errors="surrogatepass"))
+    return digest.digest()
 
 
 def claimed(log: Log, amount: Amount, path: Path) -> Decimal | None:

@@ -46,7 +46,7 @@ LONGEST_IDENTIFIER: Final = 200
 """The number of kept characters of an identifier; longer ones end in a digest."""
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+\d*|\d+")
-_ODD: Final = re.compile(r"[^a-z0-9]+")
+ODD: Final = re.compile(r"[^a-z0-9]+")
 
 
 def identifier(value: Any) -> str | None:
@@ -69,11 +69,10 @@ def is_supervised(metric: str) -> bool:
     The documentation calls such metrics supervised and names BLEU and BERTScore; the others are
     those of its sources (NLTK, Hugging Face's Evaluate) that take references.
     """
-    joined = _ODD.sub("", metric.lower())
+    joined = ODD.sub("", metric.lower())
     if any(part in joined for part in UNSUPERVISED_PARTS):
         return False
-    words = {word.lower() for word in _WORD.findall(metric)}
-    words |= set(_ODD.split(metric.lower()))
+    words = words_of(metric)
     return any(part in joined for part in SUPERVISED_PARTS) or not words.isdisjoint(
         SUPERVISED_WORDS
     )
@@ -124,6 +123,13 @@ def shape_of(value: Any) -> Any:
     return "number" if kind == "integer" else kind
 
 
+def is_all_numbers(shape: Any) -> bool:
+    """Return whether a shape is that of a number or of an object that holds only numbers."""
+    if isinstance(shape, dict):
+        return bool(shape) and all(map(is_all_numbers, shape.values()))
+    return bool(shape == "number")
+
+
 def shape_text(shape: Any) -> str:
     """Describe a shape in words."""
     if not isinstance(shape, dict):
@@ -168,9 +174,8 @@ def is_lower_better(metric: str) -> bool:
 
     These are error rates, distances and perplexities; the documents do not say it.
     """
-    joined = _ODD.sub("", metric.lower())
-    words = {word.lower() for word in _WORD.findall(metric)}
-    words |= set(_ODD.split(metric.lower()))
+    joined = ODD.sub("", metric.lower())
+    words = words_of(metric)
     return any(part in joined for part in LOWER_PARTS) or not words.isdisjoint(LOWER_WORDS)
 
 
@@ -194,6 +199,11 @@ def claim_at(document: Any, place: str, path: tuple[str, ...]) -> Decimal | None
 def below(place: str, path: tuple[str, ...]) -> str:
     """Return the JSON Pointer of a path below another pointer."""
     return place + pointer(path)
+
+
+def words_of(metric: str) -> set[str]:
+    """Return the words of a metric's name, cut at capitals and at other characters."""
+    return {word.lower() for word in _WORD.findall(metric)} | set(ODD.split(metric.lower()))
 
 
 _DIFFERENCES_SHOWN: Final = 5

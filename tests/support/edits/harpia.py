@@ -14,6 +14,8 @@ INPUT, OUTPUT, LOG = "input.json", "output.json", "log.jsonl"
 DOCUMENT = re.compile(r"(input|output) (?:(/\S*) (?:= (.+)|(removed))|unchanged)")
 RECORD = re.compile(r"record (\d+) (?:(/\S*) (?:= (.+)|(removed))|(repeated|dropped|unchanged))")
 
+ARRAY = "log as an array"
+
 
 def documents() -> dict[str, Any]:
     """Return the sound example: the input, the output, and the records of the log."""
@@ -27,18 +29,23 @@ def documents() -> dict[str, Any]:
 
 def apply(script: str, folder: Path) -> Case:
     """Edit the example in `folder`; all three documents are checked together."""
-    known = documents()
+    known, is_array = documents(), False
     for line in filter(None, map(str.strip, script.splitlines())):
         if found := DOCUMENT.fullmatch(line):
             name, place, value, _ = found.groups()
             if place is not None:
                 change(known[f"{name}.json"], place, value)
+        elif line == ARRAY:
+            is_array = True
         elif found := RECORD.fullmatch(line):
             number, place, value, _, whole = found.groups()
             _edit_record(known[LOG], int(number) - 1, place, value, whole)
         else:
             raise ValueError(f"no such directive: {line}")
-    return written(known, folder)
+    case = written(known, folder)
+    if is_array:
+        case.rows.write_text(json.dumps(known[LOG]) + "\n", encoding="utf-8")
+    return case
 
 
 def written(known: dict[str, Any], folder: Path) -> Case:

@@ -9,6 +9,7 @@ from typing import Final
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.documents import member, metric_of
 from evalstream.formats.harpia.log_tally import Amount, Log, Path, Record, claimed
+from evalstream.formats.harpia.means import is_beyond_rounding, is_mean
 from evalstream.formats.harpia.requirements import at, is_empty, violation_of, violations_of
 from evalstream.formats.harpia.values import below, difference, shape_of, shape_text
 from evalstream.formats.harpia.views import Claim, Metric, Outcome
@@ -58,7 +59,7 @@ def _faulty_claim(claim: Claim) -> Iterator[Violation]:
 def _compare_with_input(outcome: Outcome) -> Iterator[Violation]:
     """Compare the metrics of the output with those that were enabled."""
     for metric in outcome.missing:
-        message = f"the output of an enabled metric is missing: {_shown(metric)}"
+        message = f"the output of an enabled metric is missing: {shown_metric(metric)}"
         yield HAR201.violation(message)
     for metric, other in outcome.unlike:
         if metric.key is not None and other.key is not None and other.parameters is not None:
@@ -167,20 +168,20 @@ def _mean_mismatch(log: Log, amount: Amount, path: Path) -> Iterator[Violation]:
     if amount.claim is None or amount.claim.score is None:
         return
     place = below(at(amount.claim.metric.pointer, amount.claim.score), path)
-    message = (
-        f"not the mean of the results of {counted(sums.rows, 'instance')}; "
-        "expected for a metric that is computed over all instances at once"
-    )
+    message = f"not the mean of the results of {counted(sums.rows, 'instance')}; "
+    severity = Severity.INFO
+    if not is_mean(amount.claim.metric.id or "", path):
+        message += "expected for a metric that is computed over all instances at once"
+    elif is_beyond_rounding(claim, mean, amount.decimals.get(path, 0)):
+        message, severity = message + "the score of this metric is that mean", Severity.WARNING
+    else:
+        message += "rounded results may explain the difference"
     yield HAR303.violation(
-        message,
-        pointer=place,
-        expected=as_float(mean),
-        found=as_float(claim),
-        severity=Severity.INFO,
+        message, pointer=place, expected=as_float(mean), found=as_float(claim), severity=severity
     )
 
 
-def _shown(metric: Metric) -> str:
+def shown_metric(metric: Metric) -> str:
     """Return a metric's id and parameters in short form."""
     parameters = short_text(metric.values) if metric.values else ""
     return f"{short_text(metric.id)} {parameters}".strip()
@@ -326,13 +327,15 @@ HAR303: Final = Rule(
     "a result has another shape than the score, or a score is not the mean of its results",
     """
     What it finds: a result in the log that holds other kinds of values than the score of its
-    metric in the output: an object where the score is a number, or other members. Also, as an
-    info, a number in a score that is not the mean of the results, at the digits with which it is
-    written, where the log has exactly one record of the metric for each instance. Objects are
-    compared member by member, lists are not.
+    metric in the output: an object where the score is a number, or other members. Also a number in
+    a score that is not the mean of the results, at the digits with which it is written, where the
+    log has exactly one record of the metric for each instance. This is a warning for metrics that
+    are known to be means (accuracy, exact match, METEOR, COMET, BERTScore), unless the rounding of
+    the results explains it, and an info for all others. Objects are compared member by member,
+    lists are not.
 
-    Why it matters: many metrics are the mean over the instances; it is good to know which metric
-    is computed in another way.
+    Why it matters: a mean that its results do not give was changed, or belongs to other results.
+    Other metrics may be computed over all instances at once; it is good to know which ones.
 
     How to fix: Pass a log and an output of the same evaluation, or run it again to write both.
     Trust the results in the log, and do not edit them or the score. The info needs no repair where
