@@ -19,6 +19,7 @@ import evalstream
 from evalstream.batch.ledger.export import FORMS
 from evalstream.cli.command import spellings_of
 from evalstream.cli.program import declared
+from evalstream.cli.thresholds import FORMATS as ANSWERS
 from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.reporters import REPORTERS
 
@@ -42,6 +43,7 @@ COMMANDS = (
     "formats",
     "ledger",
     "schema",
+    "schema types",
 )
 FOREIGN_TOOLS = "cluster.md"
 """This page shows the options of Slurm, Dask and Kubernetes, too."""
@@ -161,6 +163,7 @@ def test_pages_name_only_what_exists(path: Path) -> None:
         assert code in CATALOGUE or (code == EXAMPLE_CODE and path.name == "CONTRIBUTING.md"), code
     for line in text.splitlines():
         known = FORMS if "evalstream ledger" in line else set(REPORTERS)
+        known = set(ANSWERS) if "evalstream thresholds" in line else known
         for name in re.findall(r"evalstream .*--format (\w+)", line):
             assert name in known, name
     for name in re.findall(r"`(tests/\w+\.py)`", text):
@@ -201,7 +204,7 @@ def test_the_architecture_shows_every_package() -> None:
 def test_pages_name_only_options_that_exist(environment: dict[str, str]) -> None:
     known = "".join(
         subprocess.run(
-            ["evalstream", command, "--help"],
+            ["evalstream", *command.split(), "--help"],
             capture_output=True,
             text=True,
             check=True,
