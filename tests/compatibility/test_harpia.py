@@ -656,7 +656,7 @@ def test_a_log_without_records_of_a_metric(known: dict[str, Any], tmp_path: Path
     del known[LOG][3:]
     report = check(known, tmp_path)
     assert codes(report) == {"HAR304": 1}
-    assert 'an enabled metric: Word overlap' in next(iter(report)).message
+    assert "an enabled metric: Word overlap" in next(iter(report)).message
     report = evalstream.check(tmp_path / LOG, aggregate=tmp_path / OUTPUT)
     assert "a metric of the output" in next(iter(report)).message
     known[LOG][0]["metric"] = None
