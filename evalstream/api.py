@@ -327,9 +327,9 @@ def _outcome(
     progress: bool,
 ) -> tuple[Sequence[RunSummary], Totals]:
     """Check one run alone, or many as a batch; `end_run` may change the summary of each."""
+    if options.sealing is not None:
+        found = _to_seal(found)
     first = list(islice(found, 2))
-    if options.sealing is not None and len(first) > 1:
-        raise UsageError("a seal goes with exactly one run")
     if options.source is not None:
         _check_source(first, options, alone=ledger is None and part is None)
     if len(first) == 1 and ledger is None and part is None:
@@ -346,6 +346,19 @@ def _outcome(
         progress=progress,
         end_run=end_run,
     )
+
+
+def _to_seal(found: Iterator[Run | NoInput]) -> Iterator[Run | NoInput]:
+    """Pass on the one run to seal, or what there is instead. Raises UsageError for several."""
+    others, run = [], None
+    for one in found:
+        if not isinstance(one, Run):
+            others.append(one)
+        elif run is not None:
+            raise UsageError("a seal goes with exactly one run")
+        else:
+            run = one
+    yield from others if run is None else (run,)
 
 
 def _check_source(found: Sequence[Run | NoInput], options: Options, *, alone: bool) -> None:

@@ -62,7 +62,7 @@ def combined_schema(name: str) -> dict[str, Any]:
         document = one.rpartition("/")[2]
         members[document] = {"$ref": f"#/$defs/{_add(definitions, document, one)}"}
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": builtin_schema((found or [name])[0])["$schema"],
         "title": "Documents",
         "description": "One document of each kind.",
         "type": "object",

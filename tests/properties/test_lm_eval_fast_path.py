@@ -41,7 +41,9 @@ VALUES = st.recursive(
 )
 METRICS = st.dictionaries(
     st.sampled_from(["acc", "acc_norm", "f1", "exact_match", "é", "a,b"]),
-    st.sampled_from([0.0, 1.0, True, False, 0, 1]) | NUMBERS | st.none() | st.just([1, 0]),
+    st.sampled_from([0.0, 1.0, True, False, 0, 1])
+    | NUMBERS
+    | st.sampled_from([None, [1, 0], "0.5", "x"]),
     max_size=3,
 )
 
@@ -125,13 +127,19 @@ def amounts(result: BlockResult) -> Any:
             rows.ids.first_repeat,
             rows.ids.highest,
             {
-                metric: (values.sums.rows, values.sums.total, values.sums.squares, values.others,
-                         values.sums.unscored)
+                metric: (
+                    values.sums.rows,
+                    values.sums.total,
+                    values.sums.squares,
+                    values.sums.unscored,
+                    values.others,
+                    values.texts,
+                )
                 for metric, values in rows.metrics.items()
             },
         )
         for name, rows in totals.filters.items()
-    }  # fmt: skip
+    }
     counts = totals.rows, totals.undigested, totals.hashed, totals.replaced, totals.unkeyed
     return filters, counts, totals.task_hash(), totals.rerun(), totals.first_repeat()
 

@@ -9,7 +9,7 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.lm_eval.catalogue import CATALOGUE
-from evalstream.formats.lm_eval.documents import samples_name
+from evalstream.formats.lm_eval.documents import samples_name, task_in_name
 from evalstream.formats.lm_eval.group_figures import open_group_claims
 from evalstream.formats.lm_eval.neighbours import tasks_beside
 from evalstream.formats.lm_eval.non_finite import as_written
@@ -42,6 +42,9 @@ DIGESTS: Final = ("sha256",)
 NO_SEAL: Final = "samples of lm-eval cannot be sealed: their results have no field for a seal"
 
 NO_SAMPLES: Final = "there are no samples to recompute the figures from"
+ABSENT: Final = "there are no samples of them"
+UNNAMED: Final = "the names of samples do not say with which results they were written"
+NOTHING_VERIFIED: Final = "the rows have no digests, and no figure could be recomputed from them"
 NO_RESULTS: Final = "there are no results to compare the rows with"
 
 
@@ -102,12 +105,14 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     documents.note_all(_violations(about_results.LME209, Siblings(results, tasks)), name)
     of_groups, compared = open_group_claims(results)
     logged = frozenset(results.logged)
-    unlogged = [task for task in results.tasks if task not in logged]
+    checked = logged | (tasks or frozenset())
+    unlogged = [task for task in results.tasks if task not in checked]
     figures = sum(1 for task in unlogged for _ in results.claims(task))
     summary = documents.closed(version=_version(results))
     summary.checked = tuple(_checked_alone(of_groups, compared, logged, tasks))
     if figures > of_groups or (logged and not tasks):
-        reason = "the figures of its tasks were not recomputed: there are no samples of them"
+        is_paired = documents.run.inputs is not None and tasks is None
+        reason = f"the figures of its tasks were not recomputed: {UNNAMED if is_paired else ABSENT}"
         summary.leave_open(reason if figures > of_groups else None)
         if summary.verdict == "incomplete" and summary.incomplete_reason is None:
             summary.remark = NO_SAMPLES
@@ -193,6 +198,9 @@ class _SamplesCheck:
             summary.leave_open()
             if summary.verdict == "incomplete" and summary.incomplete_reason is None:
                 summary.remark = NO_RESULTS
+        is_compared = any(one.outcome is not Outcome.OPEN for one in claims)
+        if facts.known and not (is_compared or any(one.is_ok for one in summary.checked)):
+            summary.leave_open(NOTHING_VERIFIED)
         if totals.replaced:
             summary.leave_open(
                 f"{counted(totals.replaced, 'doc_hash')} cannot be verified: "
@@ -201,7 +209,7 @@ class _SamplesCheck:
         return summary
 
     def _task(self, collector: LogCollector) -> str | None:
-        """Return the task of the rows: by the name of the file, else by their hash."""
+        """Return the task of the rows: by the name of the file, or by their hash."""
         path, results = self._documents.run.rows, self._results
         named = None if path in (None, STDIN) else samples_name(path or "")
         if named is not None:
@@ -210,9 +218,11 @@ class _SamplesCheck:
             return None
         actual = collector.totals.task_hash()
         by_hash = [task for task in results.logged if results.task_hash(task) == actual]
-        logged = list(results.logged)
-        found = by_hash if len(by_hash) == 1 else logged
-        return found[0] if len(found) == 1 else None
+        if len(by_hash) == 1:
+            return by_hash[0]
+        of_name = None if path in (None, STDIN) else task_in_name(path or "", results.tasks)
+        known = list(results.logged) or list(results.tasks)
+        return known[0] if of_name is None and len(known) == 1 else of_name
 
     def _note_facts(self, facts: TaskFacts, claims: list[Recomputed]) -> None:
         documents, about = self._documents, self._documents.run.aggregate
@@ -261,10 +271,11 @@ def _checked(facts: TaskFacts, claims: list[Recomputed], rows: int) -> Iterator[
             is_ok = declared == actual
             yield Checked("task hash ok" if is_ok else "task hash not ok", is_ok)
         effective = results.samples(task).get("effective")
-        if effective is not None and not totals.is_scattered:
+        is_number = effective.__class__ is int
+        if is_number and not totals.is_scattered:
             is_ok = effective in facts.sample_counts
             yield Checked("sample count ok" if is_ok else "sample count not ok", is_ok)
-        elif effective is None:
+        elif not is_number:
             yield Checked("no sample count to verify", None)
     elif facts.results is not None:
         yield Checked("nothing of the results verified", None)

@@ -7,6 +7,7 @@ to; both have the same time (loggers/evaluation_tracker.py of lm_eval 0.4).
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from evalstream.io.beginning import Beginning
@@ -56,6 +57,16 @@ def samples_name(path: str) -> SamplesName | None:
     """Return what the name of a samples file says, None for another name."""
     found = _SAMPLES_NAME.fullmatch(os.path.basename(path))
     return None if found is None else SamplesName(found["task"], found["time"])
+
+
+def task_in_name(path: str, tasks: Iterable[str]) -> str | None:
+    """Return the task that the name of a samples file ends with, None for another name.
+
+    Releases before 0.4.3 wrote MODEL_TASK.jsonl.
+    """
+    stem = os.path.basename(path).partition(".jsonl")[0]
+    found = (task for task in tasks if stem == task or stem.endswith(f"_{task}"))
+    return max(found, key=len, default=None)
 
 
 def results_time(path: str) -> str | None:

@@ -6,7 +6,7 @@ Source: `Group.aggregate` in api/group.py of lm_eval, with `aggregate_subtask_me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
@@ -47,6 +47,9 @@ def wrong_group_figures(results: Results) -> Iterator[WrongFigure]:
         for claim in results.claims(group):
             sets = _choices(results, members, group, names, claim)
             yield from _wrong(claim, sets)
+        leaves = [results.entry(name) for name in _tasks(members, group)]
+        yield from _unfounded(results, group, leaves)
+        yield from _miscounted(results, group, leaves)
     yield from _differing(results)
 
 
@@ -66,9 +69,13 @@ def _choices(
     results: Results, members: dict[str, list[str]], group: str, names: list[str], claim: Claim
 ) -> list[list[_Member]]:
     """Return the figures that a group may be made of: those of its tasks, or of its members."""
-    leaves = list(dict.fromkeys(_leaves(members, group, MOST_DEPTH)))
-    found = (_figures(results, some, claim) for some in (leaves, names))
+    found = (_figures(results, some, claim) for some in (_tasks(members, group), names))
     return [some for some in found if some]
+
+
+def _tasks(members: dict[str, list[str]], group: str) -> list[str]:
+    """Return the tasks of a group and of all groups in it."""
+    return list(dict.fromkeys(_leaves(members, group, MOST_DEPTH)))
 
 
 def _leaves(members: dict[str, list[str]], name: str, depth: int) -> Iterator[str]:
@@ -146,13 +153,55 @@ def _squares(some: Sequence[_Member]) -> Iterator[Fraction]:
     yield sum((square for _, square in errors), Fraction(0)) / count**2
 
 
+def _unfounded(
+    results: Results, group: str, leaves: Sequence[Mapping[str, Any]]
+) -> Iterator[WrongFigure]:
+    """Iterate over figures of a group that none of its tasks has; the harness takes no others."""
+    if not leaves or not all(leaves):
+        return
+    for claim in results.claims(group):
+        has_figure = any(claim.key in one for one in leaves)
+        if not has_figure and number_of(claim.value) is not None:
+            message = f"{claim.key} of the group {group} is claimed, and none of its tasks has it"
+            yield WrongFigure(message, ("results", group, claim.key), None, claim.value)
+
+
+def _miscounted(
+    results: Results, group: str, leaves: Sequence[Mapping[str, Any]]
+) -> Iterator[WrongFigure]:
+    """Iterate over numbers of samples of a group that are not the sums of those of its tasks."""
+    if any(one.get("sample_len").__class__ is not int for one in leaves):
+        return
+    entry = results.entry(group)
+    counts = entry.get("sample_count")
+    counts = counts if isinstance(counts, dict) else {}
+    sums = {key: sum(one["sample_len"] for one in leaves if key in one) for key in counts}
+    claims: list[tuple[tuple[str, ...], Any, int]] = [
+        (("sample_count", key), counts[key], sums[key]) for key in counts
+    ]
+    if "sample_len" in entry:
+        claims.append((("sample_len",), entry["sample_len"], sum(_lengths(leaves))))
+    for path, found, expected in claims:
+        if found != expected:
+            message = f"{path[0]} of the group {group} is not the sum of those of its tasks"
+            yield WrongFigure(message, ("results", group, *path), expected, found)
+
+
+def _lengths(leaves: Sequence[Mapping[str, Any]]) -> Iterator[int]:
+    return (one["sample_len"] for one in leaves)
+
+
+_OF_NAMES: Final = frozenset({"alias", "name", " "})
+"""Members of a group that may be written in another way in `groups`."""
+
+
 def _differing(results: Results) -> Iterator[WrongFigure]:
     """Iterate over figures of `groups` that differ from those of `results`."""
     groups = results.document.get("groups")
     for group, figures in groups.items() if isinstance(groups, dict) else ():
         entry = results.entry(group)
         for key, value in figures.items() if isinstance(figures, dict) else ():
-            if "," in key and key in entry and not is_same(entry[key], value):
+            if key not in _OF_NAMES and key in entry and not is_same(entry[key], value):
                 message = f"{key} of {group} is another figure than in results"
                 path = "groups", group, key
                 yield WrongFigure(message, path, shown(entry[key]), shown(value))

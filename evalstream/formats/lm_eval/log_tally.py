@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -23,19 +24,23 @@ MOST_VALUES: Final = 2000
 
 
 class Values:
-    """The values of one metric in the rows of one filter."""
+    """The values of one metric in the rows of one filter.
 
-    __slots__ = ("counts", "others", "sums")
+    `texts` counts texts of numbers, as which the harness writes some types of numpy, and `others`
+    all values that have no mean.
+    """
+
+    __slots__ = ("counts", "others", "sums", "texts")
 
     def __init__(self) -> None:
         self.sums = ScoreSums(subtasks=None)
-        self.others = 0
+        self.others = self.texts = 0
         self.counts: Counter[float] = Counter()
 
     @property
     def rows(self) -> int:
         """The number of rows that have the metric; the values are settled."""
-        return self.sums.joined + self.others
+        return self.sums.joined + self.others + self.texts
 
     def add(self, value: Any, times: int = 1) -> None:
         """Add the value of some rows; values that are not numbers are counted only."""
@@ -43,6 +48,8 @@ class Values:
             self.counts[value] += times
             if len(self.counts) > MOST_VALUES:
                 self.settle()
+        elif isinstance(value, str) and _is_number(value):
+            self.texts += times
         else:
             self.others += times
 
@@ -57,6 +64,7 @@ class Values:
         """Add the values of other rows; both are settled."""
         self.sums.merge(later.sums)
         self.others += later.others
+        self.texts += later.texts
 
 
 class FilterRows:
@@ -137,7 +145,7 @@ class LogTotals:
     def merge(self, block: RowsTally, shift: int) -> None:
         """Add the rows of the next block, which starts `shift` lines into the file."""
         had_repeats = self.repeats
-        before = self.rows
+        before = self._keyed
         self.rows += block.rows
         self.undigested += block.undigested
         self.bare += block.bare
@@ -149,13 +157,19 @@ class LogTotals:
             self._merge_filter(name, rows, shift)
         if self.repeats and not had_repeats:
             line = self._first_repeat_line()
-            earlier = (_rows_before(rows, line - shift) for rows in block.filters.values())
+            known = (rows for name, rows in block.filters.items() if name in self.filters)
+            earlier = (_rows_before(rows, line - shift) for rows in known)
             self._rows_before = line, before + sum(earlier)
 
     @property
     def repeats(self) -> int:
         """The number of rows whose filter and doc_id an earlier row has."""
         return sum(one.ids.repeats for one in self.filters.values())
+
+    @property
+    def _keyed(self) -> int:
+        """The number of rows with a valid doc_id and filter."""
+        return self.rows - self.unkeyed
 
     @property
     def distinct(self) -> int:
@@ -197,7 +211,7 @@ class LogTotals:
         line, before = self._rows_before
         name, doc_id = self._first
         start = self.filters[name].ids.first_repeat
-        rows = self.rows - before
+        rows = self._keyed - before
         if start is None or (start.line, start.doc_id) != (line, doc_id):
             return None
         return Rerun(line, rows, self.repeats) if rows in (self.distinct, self.repeats) else None
@@ -236,6 +250,12 @@ class LogTotals:
                 known.merge(values)
             elif len(total.metrics) < MOST_METRICS:
                 total.metrics[metric] = values
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ValueError):
+        return text.isascii() and bool(float(text) or True)
+    return False
 
 
 def _first_key(name: str, rows: FilterRows) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import isfinite
 from typing import Final, NamedTuple
 
+from evalstream.formats.lm_eval.log_tally import Values
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import MEAN, NO_STDERR, Claim, number_of
 from evalstream.stats.agreement import as_float
@@ -20,9 +21,11 @@ NEAR: Final = Fraction(1, 10**9)
 NOTHING: Final = Fraction(1, 10**12)
 """An error that is negligible for any metric."""
 
-
-NO_NUMBERS: Final = "values that are not numbers"
+NO_NUMBERS: Final = "numbers that are written as texts"
 """Why a mean is open where rows have texts: the harness writes some types of numpy so."""
+
+UNNAMED: Final = "an aggregation that the task's configuration does not name"
+"""Why a figure is open that may be a mean or not."""
 
 
 class Outcome(Enum):
@@ -56,12 +59,22 @@ def recomputed(facts: TaskFacts) -> Iterator[Recomputed]:
             yield _without_values(claim, facts)
         elif aggregation.name != MEAN:
             yield Recomputed(claim, Outcome.OPEN, reason=f"the aggregation {aggregation.name}")
-        elif values.others:
-            yield Recomputed(claim, Outcome.OPEN, reason=NO_NUMBERS)
+        elif values.others or values.texts:
+            is_unsure = not aggregation.is_sure and _has_other(facts)
+            yield _without_numbers(claim, values, is_unsure=is_unsure)
         else:
             found = _figure(claim, values.sums, results.setting("bootstrap_iters"))
             is_open = found.outcome is Outcome.WRONG and not aggregation.is_sure
             yield _unsure(found) if is_open and _has_other(facts) else found
+
+
+def _without_numbers(claim: Claim, values: Values, *, is_unsure: bool) -> Recomputed:
+    """Return what becomes of a claim where rows have values that are not numbers."""
+    if is_unsure:
+        return Recomputed(claim, Outcome.OPEN, reason=UNNAMED)
+    if values.others:
+        return Recomputed(claim, Outcome.WRONG, None, "rows have values that have no mean")
+    return Recomputed(claim, Outcome.OPEN, reason=NO_NUMBERS)
 
 
 def _unusable(facts: TaskFacts) -> str:
@@ -82,21 +95,21 @@ def _figure(claim: Claim, sums: ScoreSums, iterations: object) -> Recomputed:
 def _has_other(facts: TaskFacts) -> bool:
     """Tell whether the task adds up any metric in another way than by its mean.
 
-    A metric may report several figures, which then are added up in its way.
+    A metric may report several figures, which then are added up in its way. A task in Python may
+    have no list of metrics, and ways of its own.
     """
     if facts.known is None:
         return False
     task, results = facts.known
     listed = results.config(task).get("metric_list")
-    names = [one.get("metric") for one in listed or () if isinstance(one, dict)]
-    return any(results.aggregation(task, str(name)).name != MEAN for name in names) or (
-        not results.config(task)
-    )
+    if not isinstance(listed, list):
+        return True
+    names = [one.get("metric") for one in listed if isinstance(one, dict)]
+    return any(results.aggregation(task, str(name)).name != MEAN for name in names)
 
 
 def _unsure(found: Recomputed) -> Recomputed:
-    reason = "an aggregation that the task's configuration does not name"
-    return Recomputed(found.claim, Outcome.OPEN, reason=reason)
+    return Recomputed(found.claim, Outcome.OPEN, reason=UNNAMED)
 
 
 def _without_values(claim: Claim, facts: TaskFacts) -> Recomputed:
@@ -107,7 +120,7 @@ def _without_values(claim: Claim, facts: TaskFacts) -> Recomputed:
 
 
 def _mean(claim: Claim, sums: ScoreSums) -> Recomputed:
-    return _compared(claim, sums.mean())
+    return _compared(claim, sums.mean(), _root(sums.variance(sample=True)) or 0.0)
 
 
 def _stderr(claim: Claim, sums: ScoreSums, iterations: object) -> Recomputed:
@@ -140,15 +153,18 @@ def _root(square: Fraction | None) -> float | None:
     return None if number is None or number < 0 or not isfinite(number) else number**0.5
 
 
-def _compared(claim: Claim, exact: Fraction | None) -> Recomputed:
+def _compared(claim: Claim, exact: Fraction | None, deviation: float) -> Recomputed:
     claimed: Decimal | None = number_of(claim.value)
     value = as_float(exact)
     if exact is None or claimed is None:
         return Recomputed(claim, Outcome.WRONG, value)
-    is_near = is_near_to(Fraction(claimed), exact)
+    is_near = is_near_to(Fraction(claimed), exact, NOTHING * Fraction(deviation))
     return Recomputed(claim, Outcome.RIGHT if is_near else Outcome.WRONG, value)
 
 
-def is_near_to(claimed: Fraction, exact: Fraction) -> bool:
-    """Tell whether a figure is the exact one, up to the rounding of a sum of doubles."""
-    return abs(claimed - exact) <= max(NEAR * abs(exact), NOTHING)
+def is_near_to(claimed: Fraction, exact: Fraction, rounding: Fraction = Fraction(0)) -> bool:
+    """Tell whether a figure is the exact one, up to the rounding of a sum of doubles.
+
+    `rounding` is that of large values of both signs, whose sum is small.
+    """
+    return abs(claimed - exact) <= max(NEAR * abs(exact), NOTHING, rounding)

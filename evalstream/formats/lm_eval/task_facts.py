@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from evalstream.formats.lm_eval.log_tally import LogTotals, Values
-from evalstream.formats.lm_eval.views import Claim, Results
+from evalstream.formats.lm_eval.views import STDERR, Claim, Results
 
 NO_FILTER: Final = ""
 """What stands for the filter of rows that do not name it."""
@@ -36,11 +36,11 @@ class TaskFacts(NamedTuple):
         """The numbers of samples that `effective` of n-samples may be.
 
         A task may leave out metrics of some docs: then newer releases count the rows that have the
-        fullest metric (`_compute_task_aggregations` in evaluator_utils.py of lm_eval), and older
-        ones the docs.
+        fullest metric (`_compute_task_aggregations` in evaluator_utils.py of lm_eval), none where
+        rows have no metric, and older ones the docs.
         """
         counts = self.totals.metric_counts
-        return frozenset({self.totals.samples, max(counts, default=self.totals.samples)})
+        return frozenset({self.totals.samples, max(counts, default=0)})
 
     def values(self, claim: Claim) -> Values | None:
         """Return the values that a claim is about, None where no row has any."""
@@ -70,4 +70,23 @@ class TaskFacts(NamedTuple):
         """Iterate over the figures that the results claim of the task."""
         if self.known is not None:
             task, results = self.known
-            yield from results.claims(task)
+            yield from map(self._resolved, results.claims(task))
+
+    def _resolved(self, claim: Claim) -> Claim:
+        """Return a claim with the metric and the filter that the rows have.
+
+        Names of metrics and of filters may hold commas, and a metric may end like an error does.
+        """
+        parts = claim.key.split(",")
+        for place in range(1, len(parts)):
+            name, of_filter = ",".join(parts[:place]), ",".join(parts[place:])
+            rows = self.totals.filters.get(of_filter)
+            if rows is None and self.is_unfiltered:
+                rows = self.totals.filters[NO_FILTER]
+            metrics = () if rows is None else rows.metrics
+            if name in metrics:
+                return claim._replace(metric=name, filter=of_filter, is_stderr=False)
+            metric = name.removesuffix(STDERR)
+            if metric != name and metric in metrics:
+                return claim._replace(metric=metric, filter=of_filter, is_stderr=True)
+        return claim

@@ -15,6 +15,17 @@ NO_STDERR: Final = "N/A"
 
 MEAN: Final = "mean"
 
+MEANS: Final = frozenset(
+    {"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match", "exact_match_mc"}
+)
+"""Metrics of the harness that are means also where a task has no list of metrics."""
+
+OWN_FUNCTION: Final = "that is a function of the task"
+"""What stands for an aggregation whose source the configuration shows."""
+
+MOST_NAME: Final = 60
+"""A longer name of an aggregation is that of a function of the task, or its source."""
+
 OTHER_AGGREGATIONS: Final[Mapping[str, str]] = {
     "brier_score": "brier_score",
     "perplexity": "perplexity",
@@ -70,13 +81,13 @@ class Results(DataClass, frozen=True):
 
     def claims(self, task: str) -> Iterator[Claim]:
         """Iterate over the figures of a task or a group, in their order."""
-        for key, value in _object(_object(self.document.get("results")).get(task)).items():
-            name, comma, of_filter = key.partition(",")
-            if not comma:
-                continue
-            is_stderr = name.endswith(STDERR)
-            metric = name.removesuffix(STDERR)
-            yield Claim(task, key, metric, of_filter, is_stderr, value)
+        for key, value in self.entry(task).items():
+            metric, of_error, of_filter = key.partition(f"{STDERR},")
+            if not of_error:
+                metric, comma, of_filter = key.partition(",")
+                if not comma:
+                    continue
+            yield Claim(task, key, metric, of_filter, bool(of_error), value)
 
     def config(self, task: str) -> Mapping[str, Any]:
         """Return the configuration of a task, empty without one."""
@@ -90,13 +101,15 @@ class Results(DataClass, frozen=True):
         config = self.config(task)
         listed = config.get("metric_list")
         entries = [one for one in _list(listed) if isinstance(one, dict)]
-        for entry in entries:
+        for entry in reversed(entries):  # a later entry replaces an earlier one
             if entry.get("metric") == metric:
                 said = entry.get("aggregation")
                 if said is None:
                     return Aggregation(OTHER_AGGREGATIONS.get(metric, MEAN), True)
-                return Aggregation(str(said), isinstance(said, str))
-        return Aggregation(OTHER_AGGREGATIONS.get(metric, MEAN), False)
+                named = isinstance(said, str) and said.isprintable() and len(said) <= MOST_NAME
+                return Aggregation(said if named else OWN_FUNCTION, isinstance(said, str))
+        is_sure = not isinstance(listed, list) and metric in MEANS
+        return Aggregation(OTHER_AGGREGATIONS.get(metric, MEAN), is_sure)
 
     def task_hash(self, task: str) -> Any:
         """Return the declared hash of a task's samples, None without one."""
@@ -133,6 +146,11 @@ class Results(DataClass, frozen=True):
         """The name of the model, None if it is not said."""
         found = self.document.get("model_name")
         return found if isinstance(found, str) else None
+
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether the call says that it had no limit."""
+        return "limit" in _object(self.document.get("config")) and self.setting("limit") is None
 
     def setting(self, name: str) -> Any:
         """Return a member of the call's configuration."""

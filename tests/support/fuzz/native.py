@@ -1,6 +1,7 @@
 """Fuzz the scanner itself under sanitizers: tables and lines for the targets of libFuzzer."""
 
 import argparse
+import json
 import os
 import random
 import re
@@ -28,7 +29,8 @@ TARGETS: Final = TESTS / "fuzz" / "native"
 SCAN: Final = "scan"
 REWRITE: Final = "rewrite"
 SAMPLES: Final = "samples"
-KINDS: Final = SCAN, REWRITE, SAMPLES
+LM_EVAL: Final = "lm_eval"
+KINDS: Final = SCAN, REWRITE, SAMPLES, LM_EVAL
 FLAGS: Final = (
     "-std=c11", "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all",
     "-fno-omit-frame-pointer",
@@ -77,10 +79,11 @@ def compiled(target: Path, kind: str = SCAN) -> str | None:
 def write_inputs(folder: Path, seed: int, count: int = 400, kind: str = SCAN) -> None:
     """Write tables of many contexts, lines to begin with, and words that lines are made of.
 
-    The target that joins samples needs no tables, and begins with any bytes.
+    The targets that join samples or read those of lm-eval need no tables; the former begins with
+    any bytes.
     """
-    if kind == SAMPLES:
-        _write_bytes(folder, seed, count)
+    if kind in (SAMPLES, LM_EVAL):
+        (_write_bytes if kind == SAMPLES else _write_lm_rows)(folder, seed, count)
         return
     configs_of = _configs if kind == SCAN else _places
     configs, words = [], set()
@@ -109,6 +112,44 @@ def _write_bytes(folder: Path, seed: int, count: int) -> None:
     (folder / "configs").touch()
     # libFuzzer takes no empty dictionary.
     (folder / "words").write_text('"\\x01\\x00\\x00\\x00"\n', encoding="ascii")
+
+
+def _write_lm_rows(folder: Path, seed: int, count: int) -> None:
+    """Write rows of lm-eval whose digests are zeros, in several spellings and orders."""
+    chance = random.Random(seed)
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    lines = [_lm_row(chance) for _ in range(count)]
+    for number in range(count):
+        head = bytes(
+            [chance.randrange(256), chance.randrange(256), 255, chance.randrange(100, 201)]
+        )
+        text = "\n".join(chance.choices(lines, k=chance.randrange(1, MOST_LINES + 1)))
+        (corpus / f"{number}").write_bytes(head + text.encode() + b"\n")
+    (folder / "configs").touch()
+    words = {word for line in lines for word in _TOKEN.findall(line.encode())}
+    quoted = (word.decode().replace("\\", "\\\\").replace('"', '\\"') for word in sorted(words))
+    (folder / "words").write_text("".join(f'"{word}"\n' for word in quoted), encoding="ascii")
+
+
+def _lm_row(chance: random.Random) -> str:
+    metrics = {name: chance.choice([0, 1.0, True, None, [1, 0], -2.5]) for name in ("acc", "f1")}
+    text = chance.choice(["", "a\nb", 'é"\u2028', "\x1f\t/", "😀"])
+    row = {
+        "doc_id": chance.randrange(4),
+        "doc": chance.choice([text, {"a": [1, 0.25, {}, []], "b": {"c": text}}, [[]] * 3, 1e-4]),
+        "target": text,
+        "arguments": {"gen_args_0": {"arg_0": text, "arg_1": {"until": [text]}}},
+        "resps": [[text]],
+        "filtered_resps": [text],
+        "filter": chance.choice(["none", "é"]),
+        "metrics": list(metrics),
+        **dict.fromkeys(("doc_hash", "prompt_hash", "target_hash"), "0" * 64),
+    }
+    members = [*row.items(), *metrics.items()]
+    if chance.random() < 0.3:
+        chance.shuffle(members)
+    return json.dumps(dict(members), ensure_ascii=chance.random() < 0.3)
 
 
 def _configs(case: Case) -> Iterator[bytes]:

@@ -113,7 +113,17 @@ def test_rules_are_skipped_for_files_of_the_settings(folder: Path) -> None:
 
 def test_every_command_that_reports_reads_settings() -> None:
     reading = {name for name in COMMANDS if declared(name).settings}
-    assert reading == {"check", "compare", "fix", "merge", "migrate", "report", "salvage", "seal"}
+    assert reading == {
+        "check",
+        "compare",
+        "fix",
+        "merge",
+        "migrate",
+        "report",
+        "salvage",
+        "seal",
+        "thresholds",
+    }
 
 
 def test_every_switch_of_a_file_can_be_turned_off() -> None:

@@ -67,8 +67,9 @@ def _counts(document: Mapping[str, Any]) -> Iterator[Violation]:
                 path = "n-samples", task, name
                 yield _malformed(path, counts.get(name), {"type": "integer"}, "an integer")
     for task, entry in _members(document, "results"):
+        has_length = isinstance(entry, dict) and "sample_len" in entry
         length = json.member(entry, "sample_len")
-        if length is not None and length.__class__ is not int:
+        if has_length and length.__class__ is not int:
             path = "results", task, "sample_len"
             yield _malformed(path, length, {"type": "integer"}, "an integer")
 
@@ -245,8 +246,8 @@ LME301: Final = Rule(
     "a metric of a task is not the mean over its rows",
     """
     What it finds: a figure such as `acc,none` that is not the mean of the values in the rows with
-    this filter, for metrics that the task adds up as means; and a figure of a metric that no row
-    has.
+    this filter, for metrics that the task adds up as means; a figure of a metric that no row has;
+    and such a figure over values that have no mean.
 
     Why it matters: the figure or the scores of the rows were changed after the evaluation.
 
@@ -295,8 +296,8 @@ LME303: Final = Rule(
     "a figure that the rows neither confirm nor refute",
     """
     What it finds: figures that are not means, such as f1, perplexity or a median, and figures over
-    values that are not finite numbers. It is a warning where the figure is a mean and rows have texts
-    for it, as the harness writes some types of numpy.
+    values that are not finite numbers. It is a warning where the figure is a mean and rows have
+    numbers as texts for it, as the harness writes some types of numpy.
 
     Why it matters: evalstream did not recompute them, and does not count them as confirmed.
 

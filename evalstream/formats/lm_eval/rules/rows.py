@@ -61,17 +61,27 @@ def row_structure(row: Mapping[str, Any]) -> Iterator[Violation]:
             expected={"minimum": 0, "maximum": MOST_DOC_ID},
             found=doc_id,
         )
+    yield from _release_members(row)
+    yield from _metrics(row)
+
+
+def _release_members(row: Mapping[str, Any]) -> Iterator[Violation]:
+    """Report members that rows of a release have together, and of which a row has some."""
     digests = [name for name in HASHES if name in row]
     if digests and len(digests) < len(HASHES):
         missing = next(name for name in HASHES if name not in row)
         yield LME101.violation(
             f"a row with {digests[0]} needs the member {missing!r}", pointer="", keyword="required"
         )
-    if "metrics" in row and "filter" not in row:
+    if not digests and "filter" in row:
         yield LME101.violation(
-            "a row with metrics needs the member 'filter'", pointer="", keyword="required"
+            f"a row with filter needs the member {DOC!r}", pointer="", keyword="required"
         )
-    yield from _metrics(row)
+    for name, other in (("metrics", "filter"), ("filter", "metrics")):
+        if name in row and other not in row:
+            yield LME101.violation(
+                f"a row with {name} needs the member {other!r}", pointer="", keyword="required"
+            )
 
 
 def _wrong_type(name: str, types: tuple[type, ...], value: Any) -> Violation:
@@ -190,8 +200,8 @@ LME101: Final = Rule(
     Severity.ERROR,
     "a member of a row is missing, or has another type than the harness writes",
     """
-    What it finds: a row without doc_id, doc, target, arguments, resps or filtered_resps, or with a
-    member of another type. doc_id is an integer from 0 on.
+    What it finds: a row without doc_id, doc, target, arguments, resps or filtered_resps, a row with a
+    filter and without digests, or a member of another type. doc_id is an integer from 0 on.
 
     Why it matters: the harness writes every row with these members. A row without them was written
     by another program or was changed, and what it says cannot be compared with the results.

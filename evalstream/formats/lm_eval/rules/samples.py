@@ -122,7 +122,7 @@ def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
     if _is_count(effective) and effective not in facts.sample_counts:
         yield _miscounted(("n-samples", task, "effective"), effective, facts.totals.samples)
     length = results.entry(task).get("sample_len")
-    if _is_count(length) and length not in (counts or facts.sample_counts):
+    if _is_count(length) and length not in (counts or {0, totals.samples}):
         fullest = max(counts, default=facts.totals.samples)
         yield _unscored(("results", task, "sample_len"), length, fullest)
     if not (_is_count(effective) and _is_count(original)):
@@ -135,8 +135,20 @@ def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
             found=original,
         )
     elif effective in facts.sample_counts:
+        if totals.samples < original and results.is_unlimited:
+            yield _unlimited(task, totals.samples, original)
         is_all = facts.totals.samples == original
         yield from _beyond(facts, task, original, is_all=is_all)
+
+
+def _unlimited(task: str, samples: int, original: int) -> Violation:
+    return LME207.violation(
+        f"the rows have {samples:,} of {counted(original, 'sample')}, and the call had no limit; "
+        "--samples may have chosen them",
+        pointer=pointer(("n-samples", task, "original")),
+        found=original,
+        severity=Severity.WARNING,
+    )
 
 
 def _beyond(facts: TaskFacts, task: str, original: int, *, is_all: bool) -> Iterator[Violation]:
@@ -340,8 +352,10 @@ LME207: Final = Rule(
     "n-samples or sample_len is not the number of samples in the rows, or a doc_id is beyond them",
     """
     What it finds: `effective` of n-samples that is not the number of distinct doc_ids; sample_len that
-    is not the number of rows with the fullest metric; a doc_id that is not below `original`; a gap in the doc_ids where all samples of the
-    dataset were evaluated.
+    is not the number of rows with the fullest metric; a doc_id that is not below `original`; a gap
+    in the doc_ids where all samples of the dataset were evaluated. It is a warning where the rows
+    have fewer samples than `original` and the call had no limit: `--samples` chooses samples, and
+    the results do not show it.
 
     Why it matters: samples are missing or were added, so that the figures are of another set.
 

@@ -23,7 +23,7 @@ EXPECTED = {
     "evalstream check -o out --profile d": {"default", "datastore"},
     "evalstream rules ES40": {rule.code for rule in CATALOGUE.find("ES40")},
     "evalstream explain sample-h": {"sample-hash-mismatch"},
-    "evalstream schema ": {"list", "show"},
+    "evalstream schema ": {"list", "show", "types"},
     "evalstream schema show rep": {"report"},
     "evalstream completion ": set(SHELLS),
     "evalstream ledger --under f": {"folder"},

@@ -97,7 +97,11 @@ ROWS: dict[str, tuple[str, Change]] = {
     "no answers": ("LME101", lambda samples, _: samples[1].pop("resps")),
     "score": ("LME301", lambda samples, _: put(samples, 1, "acc", 1.0)),
     "score that is NaN": ("LME301", lambda samples, _: put(samples, 1, "acc", float("nan"))),
-    "score that is a text": ("LME303", lambda samples, _: put(samples, 1, "acc", "1")),
+    "score that is a number as text": ("LME303", lambda samples, _: put(samples, 1, "acc", "1")),
+    "score that is a text": ("LME301", lambda samples, _: put(samples, 1, "acc", "x")),
+    "score that is null": ("LME301", lambda samples, _: put(samples, 1, "acc", None)),
+    "score that is a list": ("LME301", lambda samples, _: put(samples, 1, "acc", [1.0])),
+    "no list of metrics": ("LME101", lambda samples, _: samples[1].pop("metrics")),
     "score that is missing": ("LME102", lambda samples, _: samples[1].pop("acc")),
     "scores moved": ("LME302", lambda samples, _: [put(one, "acc", 0.625) for one in samples]),
     "no metrics": ("LME207", no_metrics),
@@ -130,6 +134,18 @@ DOCUMENT: dict[str, tuple[str, Change]] = {
     "effective as text": (
         "LME106",
         lambda _, document: put(document, "n-samples", TASK, "effective", "4"),
+    ),
+    "effective as object": (
+        "LME106",
+        lambda _, document: put(document, "n-samples", TASK, "effective", {}),
+    ),
+    "original, higher": (
+        "LME207",
+        lambda _, document: put(document, "n-samples", TASK, "original", 5),
+    ),
+    "sample_len that is null": (
+        "LME106",
+        lambda _, document: put(document, *FIGURES, "sample_len", None),
     ),
     "original": ("LME207", lambda _, document: put(document, "n-samples", TASK, "original", 3)),
     "sample_len": ("LME207", lambda _, document: put(document, *FIGURES, "sample_len", 3)),

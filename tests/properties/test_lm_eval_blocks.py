@@ -1,0 +1,131 @@
+"""Samples of lm-eval give the same findings and totals however their bytes are cut and checked."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lm_eval_logs import RESULTS, results, row, text, write
+
+import evalstream
+from evalstream.engine import block_tasks
+from evalstream.formats.lm_eval.catalogue import CATALOGUE
+from evalstream.formats.lm_eval.log_tally import LogTotals
+from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
+from evalstream.model.block import Lines
+from evalstream.model.options import Options
+
+OPTIONS = Options(max_findings=0)
+CONTEXT = LogContext(OPTIONS, CATALOGUE.selection(OPTIONS))
+
+VALUES = st.sampled_from([0.0, 1.0, 0.5, True, -3, 1e-9, None, "x", float("nan")])
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> bytes:
+    """Return the bytes of a line, mostly of a sound row."""
+    metrics = draw(st.dictionaries(st.sampled_from(["acc", "f1"]), VALUES, max_size=2))
+    name = draw(st.sampled_from(["none", "strict"]))
+    made: dict[str, Any] = row(draw(st.integers(0, 5)), filter_name=name, **metrics)
+    way = draw(st.integers(0, 11))
+    if way == 0:
+        del made[draw(st.sampled_from(sorted(made)))]
+    if way == 1:
+        made["doc_hash"] = "0" * 64
+    line = json.dumps(made, ensure_ascii=False).encode()
+    if way == 2:
+        line = draw(st.sampled_from([b"", b"{}", line[:-9], b"\xff", line + line]))
+    return line + b"\n"
+
+
+def sides(data: bytes, cuts: list[int]) -> tuple[Any, Any, LogTotals]:
+    """Return findings by line, counts by code, and the totals of lines that are cut into blocks."""
+    engine, totals, before, size = LogEngine(CONTEXT), LogTotals(), 0, 0
+    found, counts = [], {}
+    whole = data.splitlines(keepends=True)
+    for start, stop in zip([0, *cuts], [*cuts, len(whole)], strict=True):
+        block = b"".join(whole[start:stop])
+        done = engine.run(Lines(block, 0, size, final=stop == len(whole)))
+        totals.merge(done.own, before)
+        found += [(one.violation, before + one.line) for one in done.violations]
+        for code, times in done.counts.items():
+            counts[code] = counts.get(code, 0) + times
+        before += done.tally.lines
+        size += len(block)
+    return found, counts, totals
+
+
+def amounts(totals: LogTotals) -> Any:
+    """Return all that rows amount to."""
+    filters = {
+        name: (one.rows, one.ids.count, one.ids.repeats, one.ids.first_repeat, one.ids.highest)
+        for name, one in totals.filters.items()
+    }
+    metrics = {
+        (name, metric): (
+            values.rows,
+            values.others,
+            values.texts,
+            values.sums.unscored,
+            values.sums.mean(),
+            values.sums.variance(sample=True),
+        )
+        for name, one in totals.filters.items()
+        for metric, values in one.metrics.items()
+    }
+    numbers = totals.rows, totals.hashed, totals.undigested, totals.bare, totals.unkeyed
+    return filters, metrics, numbers, totals.task_hash(), totals.rerun(), totals.first_repeat()
+
+
+@given(st.lists(lines(), max_size=12), st.data())
+def test_any_cut_gives_the_same(block: list[bytes], data: st.DataObject) -> None:
+    places = st.lists(st.integers(0, len(block)), max_size=5)
+    cuts = sorted(data.draw(places))
+    whole, cut = sides(b"".join(block), []), sides(b"".join(block), cuts)
+    assert cut[:2] == whole[:2]
+    assert amounts(cut[2]) == amounts(whole[2])
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the samples of a log of several blocks with many defects, and a rerun."""
+    chance = random.Random(7)
+    samples = [
+        row(number, filter_name=name, acc=chance.choice([0.0, 1.0, 0.1]), len=number * 0.1)
+        for name in ("strict", "loose")
+        for number in range(3000)
+    ]
+    document = results(samples)
+    for one in chance.sample(samples, 30):
+        one[chance.choice(["target", "acc", "doc_id", "filter", "doc_hash"])] = "x"
+    data = text(samples + samples[:700]).replace(b'"doc_id": 77,', b'"doc_id" 77,')
+    return write(tmp_path_factory.mktemp("log"), data, document)
+
+
+def report(path: Path, **options: Any) -> tuple[Any, Any]:
+    """Return the findings of a check, and the totals, without the time it took."""
+    checked = evalstream.check(
+        [str(path)], aggregate=str(path.parent / RESULTS), max_findings=0, **options
+    )
+    run = checked.runs[0]
+    totals = run.verdict, dict(run.counts), run.checked, run.results, run.incomplete_reason
+    return [one.as_dict() for one in checked.findings], totals
+
+
+def test_any_executor_gives_the_same(log: Path) -> None:
+    assert log.stat().st_size > 3 * block_tasks.SMALLEST_BLOCK_BYTES
+    one, pool = report(log, executor="serial"), report(log, executor="pool", jobs=2)
+    assert one == pool
+    assert len(one[0]) > 20
+
+
+@pytest.mark.parametrize("size", [3_000, 70_000])
+def test_any_size_of_blocks_gives_the_same(
+    log: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = report(log, executor="serial")
+    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", size)
+    assert report(log, executor="serial") == expected

@@ -1,0 +1,116 @@
+"""Tests of questions to a folder of EvalGuard."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from commands import command, environment
+from paths import EXAMPLES
+
+import evalstream
+from evalstream.model.errors import CannotCheck, UsageError
+
+CONFIG = EXAMPLES / "evalguard"
+
+
+def run(*arguments: str) -> str:
+    """Return what the program prints."""
+    ran = subprocess.run(
+        command(*arguments), env=environment(), capture_output=True, text=True, check=True
+    )
+    return ran.stdout
+
+
+def policies(folder: Path, *names: str) -> Path:
+    """Write a configuration of the layout with policies, in which each has ranges of one task."""
+    documents: dict[str, Any] = {
+        "metrics/acc.yaml": {"id": "acc", "name": "Accuracy", "direction": "higher_is_better"},
+        "tasks/sums.yaml": {"id": "sums", "name": "Sums", "description": "Sums."},
+        "tasks/words.yaml": {"id": "words", "name": "Words", "description": "Words."},
+    }
+    for number, name in enumerate(names):
+        ranges = [{"impact": "severe", "max": number + 0.5}]
+        thresholds = {"sums": {"acc": ranges}}
+        documents[f"policies/{name}.yaml"] = {
+            "id": name,
+            "name": name,
+            "description": "Ours.",
+            "thresholds": thresholds,
+        }
+    for name, document in documents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(yaml.safe_dump(document))
+    return folder
+
+
+def test_the_ranges_are_those_of_the_documents() -> None:
+    answer = evalstream.thresholds(CONFIG, ["sums", "advice", "sums"])
+    documents = [
+        yaml.safe_load((CONFIG / "thresholds" / name).read_text())
+        for name in ("sums.yaml", "advice.json")
+    ]
+    assert answer == {"thresholds": documents}
+
+
+def test_metrics_limit_the_answer() -> None:
+    (sums, advice) = evalstream.thresholds(CONFIG, ["sums", "advice"], metrics=["accuracy"])[
+        "thresholds"
+    ]
+    assert list(sums["thresholds"]) == ["accuracy"]
+    assert advice == {"task": "advice", "thresholds": {}}
+
+
+def test_parts_of_a_configuration_are_asked_together() -> None:
+    parts = [CONFIG / name for name in ("tasks", "metrics", "thresholds")]
+    assert evalstream.thresholds(parts, ["sums"]) == evalstream.thresholds(CONFIG, ["sums"])
+
+
+def test_the_policy_is_named_where_several_have_thresholds(tmp_path: Path) -> None:
+    one = policies(tmp_path / "one", "strict")
+    (answer,) = evalstream.thresholds(one, ["sums"])["thresholds"]
+    assert answer["thresholds"] == {"acc": [{"impact": "severe", "max": 0.5}]}
+    two = policies(tmp_path / "two", "mild", "strict")
+    with pytest.raises(UsageError, match="choose one with --policy: mild, strict"):
+        evalstream.thresholds(two, ["sums"])
+    (answer,) = evalstream.thresholds(two, ["sums"], policy="strict")["thresholds"]
+    assert answer["thresholds"] == {"acc": [{"impact": "severe", "max": 1.5}]}
+    with pytest.raises(UsageError, match="unknown policy 'stric'; did you mean strict"):
+        evalstream.thresholds(two, ["sums"], policy="stric")
+    with pytest.raises(UsageError, match="no thresholds of the task words"):
+        evalstream.thresholds(two, ["words"])
+
+
+@pytest.mark.parametrize(
+    ("folders", "tasks", "metrics", "message"),
+    [
+        (CONFIG, ["sum"], [], "unknown task 'sum'; did you mean sums"),
+        (CONFIG, ["sums"], ["acc"], "no thresholds of acc for sums"),
+        (CONFIG, [], [], "at least one task"),
+        ([], ["sums"], [], "name a folder"),
+        (CONFIG / "tasks" / "sums.yaml", ["sums"], [], "is not a folder"),
+    ],
+)
+def test_wrong_questions(folders: Any, tasks: Any, metrics: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        evalstream.thresholds(folders, tasks, metrics=metrics)
+
+
+def test_a_folder_that_fails_is_not_asked(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(CONFIG, tmp_path / "config"))
+    (folder / "metrics" / "refusal_rate.yaml").unlink()
+    with pytest.raises(CannotCheck, match=r"does not pass its check: EVG201 \(2\), "):
+        evalstream.thresholds(folder, ["sums"])
+    assert evalstream.thresholds(folder, ["sums"], verify=False)["thresholds"]
+
+
+def test_the_answer_of_the_command_passes_its_check(tmp_path: Path) -> None:
+    asked = ["thresholds", str(CONFIG), "--task", "sums", "--task", "advice"]
+    answer = tmp_path / "answer.json"
+    assert run(*asked, "-o", str(answer)) == ""
+    report = evalstream.check(answer, aggregate=CONFIG)
+    assert (report.exit_code, report.runs[0].verdict) == (0, "passed")
+    assert yaml.safe_load(run(*asked, "--format", "yaml")) == json.loads(answer.read_text())
