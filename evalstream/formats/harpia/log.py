@@ -114,7 +114,7 @@ class LogCheck:
             odd = spread_records(head)
             if rows.opened is not None and (odd or not holds_records(head)):
                 documents.note(ES005.violation(odd or f"this is {NOT_OURS}"))
-                documents.cannot(f"{documents.name} is not a log of HarpIA Lab")
+                documents.cannot(f"{documents.name} could not be read as a log of HarpIA Lab")
             else:
                 rows.run(documents.collector)
                 self._describe_samples()
