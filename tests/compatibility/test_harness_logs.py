@@ -292,3 +292,61 @@ def test_epochs_may_have_their_own_scores_but_not_a_mixture(
 
         pair.edit(to_mixture)
         assert errors(pair.check()) == {"ES654"}
+
+
+ENDINGS = {"cancelled": {"INS105"}, "failed": {"INS105"}}
+"""Logs of runs that did not finish, and what fails their check."""
+
+
+has_reader = find_spec("inspect_ai") is not None
+
+
+@needs_harnesses
+def test_real_logs_of_inspect_get_the_right_verdict(folder: Path) -> None:
+    logs = inspect_logs(folder / "inspect")
+    for path in sorted(logs.glob("*/*")):
+        name = path.parent.name.rpartition("-")[0]
+        report = evalstream.check(path, max_findings=0)
+        (run,) = report.runs
+        assert run.format == "inspect"
+        failing = ENDINGS.get(name, set())
+        assert set(run.failing) == failing, (path.parent.name, list(report))
+        if has_reader and not failing:
+            assert run.verdict == "passed", (path.parent.name, run.incomplete_reason)
+        found = {one.code for one in report if one.severity is not Severity.INFO}
+        assert found - failing <= {"INS211"}, (path.parent.name, found)
+
+
+@needs_harnesses
+def test_real_logs_of_lm_eval_get_the_right_verdict(folder: Path) -> None:
+    logs = lm_eval_logs(folder / "lm_eval")
+    for name in ("plain", "limited", "group", "one", "chosen"):
+        report = evalstream.check(logs / name, max_findings=0)
+        assert {run.verdict for run in report.runs} == {"passed"}, (name, list(report))
+        found = {one.code for one in report if one.severity is not Severity.INFO}
+        # The results do not record that a call chose its samples.
+        assert found <= ({"LME207"} if name == "chosen" else set())
+
+
+@needs_harnesses
+def test_a_changed_score_in_a_real_log_of_lm_eval_is_found(folder: Path, tmp_path: Path) -> None:
+    logs = Path(shutil.copytree(lm_eval_logs(folder / "lm_eval") / "plain", tmp_path / "plain"))
+    (samples,) = logs.rglob("samples_plain_*.jsonl")
+    rows = [json.loads(line) for line in samples.read_text().splitlines()]
+    rows[3]["exact_match"] = 1.0 - rows[3]["exact_match"]
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    report = evalstream.check(samples)
+    assert "LME301" in report.counts
+    rows[3]["target"] += " or so"
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "LME203" in evalstream.check(samples).counts
+
+
+@needs_harnesses
+def test_runs_of_real_logs_are_compared_sample_by_sample(folder: Path) -> None:
+    logs = lm_eval_logs(folder / "lm_eval")
+    (one,) = (logs / "plain").rglob("samples_words_*.jsonl")
+    (two,) = (logs / "limited").rglob("samples_words_*.jsonl")
+    report = evalstream.compare([one, two], overlap=0.0)
+    assert report.comparisons
+    assert all(found.alignment.matched == 7 for found in report.comparisons)

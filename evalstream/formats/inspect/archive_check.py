@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any, Final
 
@@ -31,7 +32,11 @@ _SAMPLE: Final = re.compile(r"samples/(.+)_epoch_([0-9]+)\.json", re.DOTALL)
 _JOURNAL: Final = re.compile(r"_journal/summaries/[0-9]+\.json")
 _OTHERS: Final = re.compile(r"_journal/(?:config_updates/)?[^/]*\.json|results\.json")
 _LIVE: Final = ("model_args", "task_args", "solver_args", "model_roles", "metadata")
-"""Members of `eval` whose values are written as they are at that moment."""
+"""Members of `eval` whose values are written as they are at that moment: objects may change."""
+
+_BOTH: Final = (False, True)
+_MOCK: Final = "mockllm/"
+"""How the names of mock models begin; they count their usage in their own arguments."""
 
 _PARTED: Final = re.compile(r"samples/.+_epoch_[0-9]+/sample\.json", re.DOTALL)
 """A sample that is stored in parts, as the next layout of large samples has it."""
@@ -196,19 +201,30 @@ class ArchiveCheck:
         if not isinstance(start, dict):
             return
         for name in ("version", "eval", "plan"):
-            if name in header and name in start and not same(header[name], start[name]):
-                path, here, there = _difference(header[name], start[name], (name,))
-                # Arguments may be objects that the run itself changes.
-                is_live = path[1:2] and path[1] in _LIVE
-                self._documents.note(
-                    INS106.violation(
-                        f"{START} has another value",
-                        pointer=pointer((HEADER, *path)),
-                        expected=there,
-                        found=here,
-                        severity=Severity.WARNING if is_live else None,
-                    )
+            if name in header and name in start:
+                self._compare_part(name, header[name], start[name])
+
+    def _compare_part(self, name: str, here: Any, there: Any) -> None:
+        """Report the first difference; one of what the run itself may change hides no other."""
+        parts = [(here, there, False)]
+        if isinstance(here, dict) and isinstance(there, dict):
+            parts = [
+                (_live(here, of=is_live), _live(there, of=is_live), is_live) for is_live in _BOTH
+            ]
+        for one, other, is_live in parts:
+            if same(one, other):
+                continue
+            path, found, expected = _difference(one, other, (name,))
+            is_mock = is_live and str(here.get("model")).startswith(_MOCK)
+            self._documents.note(
+                INS106.violation(
+                    f"{START} has another value",
+                    pointer=pointer((HEADER, *path)),
+                    expected=expected,
+                    found=found,
+                    severity=(Severity.INFO if is_mock else Severity.WARNING) if is_live else None,
                 )
+            )
 
     def _summaries(self, *, is_finished: bool) -> None:
         """Compare the summaries with the samples: those at the end, or those of the journal."""
@@ -267,6 +283,11 @@ def _is_known(name: str) -> bool:
 def _begun(header: dict[str, Any]) -> dict[str, Any]:
     """Return the header, or what was written at the start with the status of such a log."""
     return header if "status" in header else {**header, "status": "started"}
+
+
+def _live(members: Mapping[str, Any], *, of: bool) -> dict[str, Any]:
+    """Return the members that a run itself may change, or all others."""
+    return {name: value for name, value in members.items() if (name in _LIVE) is of}
 
 
 def _difference(one: Any, other: Any, path: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any, Any]:

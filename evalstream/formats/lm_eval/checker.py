@@ -18,21 +18,22 @@ from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
 from evalstream.formats.lm_eval.rules import results as about_results
 from evalstream.formats.lm_eval.rules import samples as about_samples
 from evalstream.formats.lm_eval.rules.results import Siblings
+from evalstream.formats.lm_eval.summaries import checked, checked_alone, summaries
 from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import Results, number_of
+from evalstream.formats.lm_eval.views import Results
+from evalstream.io.compression import compression_of
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import Checked, Figures, ResultSummary, RunSummary
+from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.text import counted
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.rules.base import FileFacts, Rule
-from evalstream.rules.inputs import ES002, ES006
+from evalstream.rules.inputs import ES001, ES002, ES006
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES112, read_document
-from evalstream.stats.agreement import as_float
 
 ABOUT_LINES: Final = (ES006, ES112)
 """Rules that check the totals over the lines of any file."""
@@ -77,6 +78,11 @@ def _results(documents: DocumentCheck) -> Results | None:
     if text is None or path is None:
         return None
     name, noun = printable(path), "results of lm-eval"
+    packing = compression_of(text)
+    if packing is not None:
+        documents.note(ES001.violation(f"cannot be read: decompress it first ({packing})"), name)
+        documents.cannot(f"{name} is compressed, and results are read as JSON only")
+        return None
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
         documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
@@ -105,11 +111,11 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     documents.note_all(_violations(about_results.LME209, Siblings(results, tasks)), name)
     of_groups, compared = open_group_claims(results)
     logged = frozenset(results.logged)
-    checked = logged | (tasks or frozenset())
-    unlogged = [task for task in results.tasks if task not in checked]
+    with_samples = logged | (tasks or frozenset())
+    unlogged = [task for task in results.tasks if task not in with_samples]
     figures = sum(1 for task in unlogged for _ in results.claims(task))
     summary = documents.closed(version=_version(results))
-    summary.checked = tuple(_checked_alone(of_groups, compared, logged, tasks))
+    summary.checked = tuple(checked_alone(of_groups, compared, logged, tasks))
     if figures > of_groups or (logged and not tasks):
         is_paired = documents.run.inputs is not None and tasks is None
         reason = f"the figures of its tasks were not recomputed: {UNNAMED if is_paired else ABSENT}"
@@ -117,18 +123,6 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
         if summary.verdict == "incomplete" and summary.incomplete_reason is None:
             summary.remark = NO_SAMPLES
     return summary
-
-
-def _checked_alone(
-    of_groups: int, compared: int, logged: frozenset[str], beside: frozenset[str] | None
-) -> Iterator[Checked]:
-    """Say what was verified of results without the samples."""
-    if of_groups:
-        text = f"{compared:,} of {counted(of_groups, 'claim')} of groups recomputed"
-        yield Checked(text, True if compared == of_groups else None)
-    if logged and beside is not None:
-        text = f"samples of {len(logged & beside):,} of {counted(len(logged), 'task')} found"
-        yield Checked(text, logged <= beside)
 
 
 class _SamplesCheck:
@@ -190,8 +184,8 @@ class _SamplesCheck:
         if not tally.rows and rows.incomplete_reason is None:
             documents.cannot("the samples file has no rows")
         summary = documents.closed(rows=tally.rows, version=_version(self._results))
-        summary.checked = tuple(_checked(facts, claims, tally.rows))
-        summary.results = list(_summaries(facts, claims))
+        summary.checked = tuple(checked(facts, claims, tally.rows))
+        summary.results = list(summaries(facts, claims))
         if rows.lacks and set(summary.counts) <= {ES002.code}:
             summary.judge({}, "incomplete")
         if self._results is None and documents.run.aggregate is None:
@@ -253,70 +247,3 @@ def _version(results: Results | None) -> str | None:
     """Return the release of the harness that wrote the results, None if they do not say it."""
     found = None if results is None else results.document.get("lm_eval_version")
     return found if isinstance(found, str) else None
-
-
-def _checked(facts: TaskFacts, claims: list[Recomputed], rows: int) -> Iterator[Checked]:
-    """Say what was verified: the task's hash, the digests of the rows, the number of samples."""
-    totals = facts.totals
-    if not rows:
-        return
-    if facts.known is not None:
-        task, results = facts.known
-        declared, actual = results.task_hash(task), totals.task_hash()
-        if declared is None:
-            yield Checked("no task hash to verify", None)
-        elif actual is None:
-            yield Checked("task hash not verified", None)
-        else:
-            is_ok = declared == actual
-            yield Checked("task hash ok" if is_ok else "task hash not ok", is_ok)
-        effective = results.samples(task).get("effective")
-        is_number = effective.__class__ is int
-        if is_number and not totals.is_scattered:
-            is_ok = effective in facts.sample_counts
-            yield Checked("sample count ok" if is_ok else "sample count not ok", is_ok)
-        elif not is_number:
-            yield Checked("no sample count to verify", None)
-    elif facts.results is not None:
-        yield Checked("nothing of the results verified", None)
-    hashed = f"doc, prompt and target hashes ok in {totals.hashed:,} of {counted(rows, 'row')}"
-    yield Checked(hashed, True if totals.hashed == rows else None)
-    if claims:
-        closed = sum(one.outcome is not Outcome.OPEN for one in claims)
-        text = f"{closed:,} of {counted(len(claims), 'claim')} recomputed"
-        yield Checked(text, True if closed == len(claims) else None)
-
-
-def _summaries(facts: TaskFacts, claims: list[Recomputed]) -> Iterator[ResultSummary]:
-    """Yield each metric that the results claim, with what its rows amount to."""
-    errors = {(one.claim.metric, one.claim.filter): one for one in claims if one.claim.is_stderr}
-    for one in claims:
-        claim = one.claim
-        if claim.is_stderr:
-            continue
-        error = errors.get((claim.metric, claim.filter))
-        values = facts.values(claim)
-        rows = 0 if values is None else values.rows
-        own = None if one.outcome is Outcome.OPEN else _number(one.value)
-        own_error = None if error is None or error.outcome is Outcome.OPEN else error.value
-        both = [one, *([] if error is None else [error])]
-        yield ResultSummary(
-            claim.key,
-            None,
-            rows,
-            Figures(
-                _number(claim.value),
-                None,
-                None if error is None else _number(error.claim.value),
-                None,
-            ),
-            None if own is None else Figures(own, None, _number(own_error), rows),
-            len(both),
-            sum(each.outcome is not Outcome.OPEN for each in both),
-        )
-
-
-def _number(value: object) -> float | None:
-    """Return a figure as a float, None for one that is no finite number."""
-    exact = number_of(value)
-    return None if exact is None else as_float(exact)

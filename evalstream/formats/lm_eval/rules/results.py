@@ -200,7 +200,7 @@ LME106: Final = Rule(
 
     Why it matters: such a document cannot be compared with samples.
 
-    How to fix: restore the file from its source.
+    How to fix: Restore the file from its source.
 
     Bad:
         results:
@@ -224,7 +224,7 @@ LME209: Final = Rule(
 
     Why it matters: the figures of this task cannot be recomputed.
 
-    How to fix: put the samples file beside the results.
+    How to fix: Put the samples file beside the results.
 
     Bad:
         results:
@@ -251,7 +251,7 @@ LME301: Final = Rule(
 
     Why it matters: the figure or the scores of the rows were changed after the evaluation.
 
-    How to fix: restore both files from their source.
+    How to fix: Restore both files from their source.
 
     Bad:
         results:
@@ -276,7 +276,7 @@ LME302: Final = Rule(
 
     Why it matters: differences look more certain, or less, than the rows say.
 
-    How to fix: restore both files from their source.
+    How to fix: Restore both files from their source.
 
     Bad:
         results:
@@ -301,7 +301,7 @@ LME303: Final = Rule(
 
     Why it matters: evalstream did not recompute them, and does not count them as confirmed.
 
-    How to fix: nothing is wrong. Score the samples again with the harness to confirm such figures.
+    How to fix: Nothing is wrong. Score the samples again with the harness to confirm such figures.
 
     Bad:
         results:
@@ -329,7 +329,7 @@ LME304: Final = Rule(
 
     Why it matters: the figure of the group was changed after the evaluation.
 
-    How to fix: restore the file from its source.
+    How to fix: Restore the file from its source.
 
     Bad:
         results:
@@ -353,7 +353,7 @@ LME305: Final = Rule(
     Why it matters: the harness reports each metric of the rows. The figure was removed after the
     evaluation, or the results are of another one.
 
-    How to fix: restore the results from their source.
+    How to fix: Restore the results from their source.
 
     Bad:
         row 2:

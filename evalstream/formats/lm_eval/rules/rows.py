@@ -206,7 +206,7 @@ LME101: Final = Rule(
     Why it matters: the harness writes every row with these members. A row without them was written
     by another program or was changed, and what it says cannot be compared with the results.
 
-    How to fix: write the log again with `--log_samples`, or restore the file from its source.
+    How to fix: Write the log again with `--log_samples`, or restore the file from its source.
 
     Bad:
         row 2:
@@ -229,7 +229,7 @@ LME102: Final = Rule(
     Why it matters: the figures of the results are computed from these members. A row that lost one
     no longer counts.
 
-    How to fix: restore the row from its source.
+    How to fix: Restore the row from its source.
 
     Bad:
         row 2:
@@ -251,7 +251,7 @@ LME103: Final = Rule(
 
     Why it matters: such a digest proves nothing, and task_hashes cannot be recomputed from it.
 
-    How to fix: restore the row from its source.
+    How to fix: Restore the row from its source.
 
     Bad:
         row 2:
@@ -276,7 +276,7 @@ LME201: Final = Rule(
     Why it matters: the doc is the question as the dataset has it. It or its digest was changed after
     the evaluation.
 
-    How to fix: restore the row from its source. Do not compute the digest again: that hides the
+    How to fix: Restore the row from its source. Do not compute the digest again: that hides the
     change.
 
     Bad:
@@ -300,7 +300,7 @@ LME202: Final = Rule(
 
     Why it matters: the prompt or its digest was changed after the evaluation.
 
-    How to fix: restore the row from its source.
+    How to fix: Restore the row from its source.
 
     Bad:
         row 3:
@@ -324,7 +324,7 @@ LME203: Final = Rule(
     Why it matters: the target is what the answer was compared with. It or its digest was changed
     after the evaluation.
 
-    How to fix: restore the row from its source.
+    How to fix: Restore the row from its source.
 
     Bad:
         row 2:

@@ -230,7 +230,7 @@ LME104: Final = Rule(
 
     Why it matters: the results are those of one run, and the file holds the rows of two.
 
-    How to fix: keep the rows of the run that the results are of: those before or from the line that
+    How to fix: Keep the rows of the run that the results are of: those before or from the line that
     the finding names.
 
     Bad:
@@ -255,7 +255,7 @@ LME105: Final = Rule(
     Why it matters: the harness keeps the responses of one filter for each name, so that the other
     one was not scored, or rows of both look alike.
 
-    How to fix: give each filter a name of its own and evaluate again.
+    How to fix: Give each filter a name of its own and evaluate again.
 
     Bad:
         results:
@@ -282,7 +282,7 @@ LME204: Final = Rule(
     Why it matters: rows were removed, added, moved or exchanged after the evaluation, or the results
     belong to another run. The hash does not cover responses and scores.
 
-    How to fix: restore both files from their source.
+    How to fix: Restore both files from their source.
 
     Bad:
         results:
@@ -308,7 +308,7 @@ LME205: Final = Rule(
 
     Why it matters: the sample counts twice in every figure.
 
-    How to fix: restore the file from its source.
+    How to fix: Restore the file from its source.
 
     Bad:
         row 3:
@@ -332,7 +332,7 @@ LME206: Final = Rule(
 
     Why it matters: rows were removed, and the figures of the filters are over different samples.
 
-    How to fix: restore the file from its source.
+    How to fix: Restore the file from its source.
 
     Bad:
         row 7:
@@ -359,7 +359,7 @@ LME207: Final = Rule(
 
     Why it matters: samples are missing or were added, so that the figures are of another set.
 
-    How to fix: restore both files from their source.
+    How to fix: Restore both files from their source.
 
     Bad:
         results:
@@ -382,7 +382,7 @@ LME208: Final = Rule(
 
     Why it matters: nothing of the rows can be compared with the results.
 
-    How to fix: name the results of the same call with --aggregate, or give the file the name that
+    How to fix: Name the results of the same call with --aggregate, or give the file the name that
     the harness gives it: samples_TASK_TIME.jsonl.
 
     Bad:

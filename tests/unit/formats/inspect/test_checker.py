@@ -214,11 +214,28 @@ def test_a_sample_without_summary_is_found(tmp_path: Path) -> None:
     assert found(tmp_path / "run.eval") == {"INS206": "error"}
 
 
-def test_arguments_that_the_run_changed_are_a_warning(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("model", "severity"), [("mockllm/model", "info"), ("acme/acorn-7b", "warning")]
+)
+def test_arguments_that_the_run_changed_are_no_error(
+    model: str, severity: str, tmp_path: Path
+) -> None:
     members = members_of(sound_log())
+    for name in (START, HEADER):
+        members[name]["eval"]["model"] = model
     members[START]["eval"]["model_args"] = {"outputs": [1]}
     (tmp_path / "run.eval").write_bytes(packed(members))
-    assert found(tmp_path / "run.eval") == {"INS106": "warning"}
+    assert found(tmp_path / "run.eval")["INS106"] == severity
+
+
+def test_arguments_that_the_run_changed_hide_no_other_change(tmp_path: Path) -> None:
+    members = members_of(sound_log())
+    members[START]["eval"]["model_args"] = {"outputs": [1]}
+    members[START]["eval"]["task"] = "another"
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    report = evalstream.check(tmp_path / "run.eval", max_findings=0)
+    severities = [one.severity.label for one in report if one.code == "INS106"]
+    assert sorted(severities) == ["error", "info"]
 
 
 def test_logs_that_do_not_declare_their_metrics_are_only_warned_of(tmp_path: Path) -> None:

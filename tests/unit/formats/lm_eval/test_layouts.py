@@ -1,5 +1,6 @@
 """Logs that are sound though they look unusual, and changes that only they allow."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -226,3 +227,14 @@ def test_large_values_of_both_signs_may_leave_rounding(tmp_path: Path) -> None:
     assert not run_of(tmp_path / "sound", samples, document).counts
     document["results"][TASK]["acc,none"] = 0.01
     assert run_of(tmp_path / "changed", samples, document).counts.keys() == {"LME301"}
+
+
+def test_compressed_results_are_not_called_invalid(tmp_path: Path) -> None:
+    samples = rows()
+    write(tmp_path, samples, results(samples))
+    plain = tmp_path / RESULTS
+    (tmp_path / f"{RESULTS}.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    plain.unlink()
+    for run in evalstream.check([str(tmp_path)]).runs:
+        assert (run.verdict, run.counts.keys() - {"ES001"}) == ("incomplete", set())
+        assert "compressed" in str(run.incomplete_reason)
