@@ -8,6 +8,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -301,7 +302,6 @@ ENDINGS = {"cancelled": {"INS105"}, "failed": {"INS105"}}
 has_reader = find_spec("inspect_ai") is not None
 
 
-@needs_harnesses
 def test_real_logs_of_inspect_get_the_right_verdict(folder: Path) -> None:
     logs = inspect_logs(folder / "inspect")
     for path in sorted(logs.glob("*/*")):
@@ -317,7 +317,6 @@ def test_real_logs_of_inspect_get_the_right_verdict(folder: Path) -> None:
         assert found - failing <= {"INS211"}, (path.parent.name, found)
 
 
-@needs_harnesses
 def test_real_logs_of_lm_eval_get_the_right_verdict(folder: Path) -> None:
     logs = lm_eval_logs(folder / "lm_eval")
     for name in ("plain", "limited", "group", "one", "chosen"):
@@ -328,7 +327,6 @@ def test_real_logs_of_lm_eval_get_the_right_verdict(folder: Path) -> None:
         assert found <= ({"LME207"} if name == "chosen" else set())
 
 
-@needs_harnesses
 def test_a_changed_score_in_a_real_log_of_lm_eval_is_found(folder: Path, tmp_path: Path) -> None:
     logs = Path(shutil.copytree(lm_eval_logs(folder / "lm_eval") / "plain", tmp_path / "plain"))
     (samples,) = logs.rglob("samples_plain_*.jsonl")
@@ -342,7 +340,6 @@ def test_a_changed_score_in_a_real_log_of_lm_eval_is_found(folder: Path, tmp_pat
     assert "LME203" in evalstream.check(samples).counts
 
 
-@needs_harnesses
 def test_runs_of_real_logs_are_compared_sample_by_sample(folder: Path) -> None:
     logs = lm_eval_logs(folder / "lm_eval")
     (one,) = (logs / "plain").rglob("samples_words_*.jsonl")
