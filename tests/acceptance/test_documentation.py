@@ -170,6 +170,34 @@ def test_pages_name_only_what_exists(path: Path) -> None:
         assert (REPOSITORY / name).exists(), name
 
 
+def test_the_conformance_table_names_commands_and_schemas_that_exist() -> None:
+    text = TEXTS[DOCS / "conformance.md"]
+    named = re.findall(r"`evalstream ([a-z]+)(?: (types|show|list))?", text)
+    assert {command for command, _ in named} <= set(COMMANDS)
+    schemas = {
+        f"{one.name}/{version}/{document}"
+        for one in FORMATS.values()
+        for version, documents in one.versions.items()
+        for document in documents
+    }
+    shown = re.findall(r"`evalstream schema show ([^` ]+)", text)
+    assert shown
+    assert set(shown) <= schemas
+
+
+def test_every_row_of_the_conformance_table_says_whether_and_how() -> None:
+    rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in TEXTS[DOCS / "conformance.md"].splitlines()
+        if line.startswith("| ") and not line.startswith("| section")
+    ]
+    assert len(rows) > 80
+    for row in rows:
+        assert len(row) == 4, row
+        assert row[2] in {"yes", "partly", "no"}, row
+        assert row[3], row
+
+
 @pytest.mark.parametrize("path", PAGES, ids=NAMES.get)
 def test_pages_name_only_paths_that_exist(path: Path) -> None:
     """Paths of the repository and of the package; capitals stand for a name to choose."""
@@ -210,7 +238,7 @@ def test_pages_name_only_options_that_exist(environment: dict[str, str]) -> None
             check=True,
             env={**environment, "COLUMNS": "200"},
         ).stdout
-        for command in COMMANDS
+        for command in (*COMMANDS, "schema types")
     )
     # Help does not list what turns a switch off.
     known += " ".join(chain.from_iterable(map(spellings_of, declared("check").options)))

@@ -114,7 +114,7 @@ class LogCheck:
             odd = spread_records(head)
             if rows.opened is not None and (odd or not holds_records(head)):
                 documents.note(ES005.violation(odd or f"this is {NOT_OURS}"))
-                documents.cannot(f"{documents.name} is not a log of HarpIA Lab")
+                documents.cannot(f"{documents.name} could not be read as a log of HarpIA Lab")
             else:
                 rows.run(documents.collector)
                 self._describe_samples()
@@ -148,7 +148,7 @@ class LogCheck:
             is_whole = is_all_numbers(claim.shape)
             sound += is_whole and amount is not None and self._is_confirmed(amount)
         of = f"{sound:,} of {counted(len(claims), 'score')} confirmed by the log"
-        return Checked(of, True if sound == len(claims) else None)
+        return Checked(of, True if claims and sound == len(claims) else None)
 
     def _is_confirmed(self, amount: Amount) -> bool:
         """Tell whether all numbers in the score of a metric are the means of its results."""
