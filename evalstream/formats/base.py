@@ -107,6 +107,9 @@ class Format(Protocol):
         """The recipes that `--recipe` takes."""
         return ()
 
+    has_yaml: ClassVar[bool] = False
+    """Whether its documents may be YAML that is not JSON."""
+
     seals_itself: ClassVar[bool] = False
     """Whether a seal is written into one of the run's own documents, not into an aggregate."""
 

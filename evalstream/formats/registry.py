@@ -13,6 +13,7 @@ from typing import Final, cast
 from evalstream.engine.harness_logs import FOREIGN, log_of
 from evalstream.formats.base import AnyFormat, FolderFormat, Format, Kind, PairedFormat, RowFormat
 from evalstream.io.beginning import Beginning
+from evalstream.io.file_names import is_yaml_name
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.rules.base import Rule
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
@@ -85,6 +86,9 @@ def kind_of(file: Beginning, formats: Collection[str] = NAMES) -> Kind | None:
     Formats with certain signs are tried first, then harness logs, and last the formats whose
     documents are recognised only by their shape.
     """
+    if is_yaml_name(file.name) and file.head[:1].isalnum():
+        # JSON does not begin so: the other formats have no such document.
+        return _first(file, (FORMATS[name] for name in formats if FORMATS[name].has_yaml))
     # Most files are of the main format, whose signs are certain: no other format need be loaded.
     if MAIN in formats and (kind := main_format().recognised(file)) is not None:
         return Kind(MAIN, kind)

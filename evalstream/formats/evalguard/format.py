@@ -36,6 +36,7 @@ class EvalGuardFormat(FolderFormat):
     places: ClassVar[Mapping[str, Place]] = dict.fromkeys((*KINDS, MANIFEST, RESPONSE), "rows")
     options = frozenset()
     kept_logs = (LM_EVAL,)
+    has_yaml = True
     seals_itself = True
 
     def rules(self) -> Iterable[Rule]:
