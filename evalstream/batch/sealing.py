@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Final
 
 from evalstream.batch.single import check_any
 from evalstream.engine.row_pass import reason_of
+from evalstream.engine.sealed_document import difference, write
 from evalstream.formats.registry import FORMATS, MAIN
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
-from evalstream.io.output import Output
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
-from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
+from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, Sealing
 from evalstream.model.report import RunSummary
@@ -56,9 +55,9 @@ def seal_run(
     if refusal is not None:
         summary.note_unsealed(refusal or None)
     elif request.dry_run:
-        summary.change = _difference(sealed)
+        summary.change = difference(sealed)
     else:
-        _write(sealed)
+        write(sealed)
         summary.sealed = printable(sealed.path)
     return summary
 
@@ -101,19 +100,3 @@ def _changed(sealed: SealedText) -> str | None:
     except (OSError, CannotCheck) as error:
         return reason_of(error)
     return None if now == sealed.before else f"{printable(sealed.path)} changed meanwhile"
-
-
-def _difference(sealed: SealedText) -> str:
-    """Return the change as a unified diff."""
-    from evalstream.parsing.text_diff import diff_text
-
-    return diff_text(sealed.before or b"", sealed.after, os.path.basename(sealed.path))
-
-
-def _write(sealed: SealedText) -> None:
-    """Write the document, completely or not at all. Raises CannotWrite."""
-    try:
-        with Output(sealed.path) as output:
-            output.write(sealed.after)
-    except OSError as error:
-        raise CannotWrite(f"{sealed.path}: {error.strerror or error}") from error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from evalstream.engine.collector import Collector
 from evalstream.engine.routing import RowRouter, refuse_rowless
 from evalstream.engine.row_pass import RowPass, reason_of
+from evalstream.engine.sealed_document import difference, write
 from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.aggregate_check import Reading, in_order, read_aggregate
@@ -312,9 +313,9 @@ class RunCheck:
         if seal is None:
             summary.note_unsealed(None if self._refusal is None else self._refusal.reason)
         elif routing.dry_run:
-            summary.change = seal.difference()
+            summary.change = difference(seal.text)
         else:
-            seal.write()
+            write(seal.text)
             summary.sealed = printable(seal.path)
 
     def _facts(

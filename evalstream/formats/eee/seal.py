@@ -23,12 +23,12 @@ from evalstream.formats.eee.rules.seal import LOOKED_AT
 from evalstream.formats.eee.seal_refusals import uncovered, unfit, without_advice, would_be
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
-from evalstream.io.output import Output
 from evalstream.io.remote import is_remote
-from evalstream.model.errors import CannotCheck, CannotWrite
+from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
+from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import counted
 from evalstream.parsing.json import fast
@@ -85,19 +85,10 @@ class Seal:
         reading = read_aggregate(self.after, printable(self.path), options)
         return reading._replace(violations=without_advice(reading.violations))
 
-    def difference(self) -> str:
-        """Return the change as a unified diff."""
-        from evalstream.parsing.text_diff import diff_text
-
-        return diff_text(self.before or b"", self.after, os.path.basename(self.path))
-
-    def write(self) -> None:
-        """Write the sealed aggregate, completely or not at all. Raises CannotWrite."""
-        try:
-            with Output(self.path) as output:
-                output.write(self.after)
-        except OSError as error:
-            raise CannotWrite(f"{self.path}: {error.strerror or error}") from error
+    @property
+    def text(self) -> SealedText:
+        """The aggregate before and after it is sealed."""
+        return SealedText(self.path, self.before, self.after)
 
 
 def seal_of(
