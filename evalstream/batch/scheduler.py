@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.batch.packing import (
     RunBundle,
@@ -160,7 +160,9 @@ class BatchScheduler:
         """Add the result of a run, and write it to the ledger."""
         number, summary, findings = checked
         if self._ledger is not None and number in self._states:
-            links = None if summary.links is None else encode_links(summary.links)
+            # A format without links has none to collect, so its runs need not be checked for them.
+            none: list[dict[str, Any]] | None = [] if self._options.links else None
+            links = none if summary.links is None else encode_links(summary.links)
             self._ledger.record(self._states.pop(number), summary, findings, links)
         self._count(checked, size)
 
@@ -181,6 +183,7 @@ class BatchScheduler:
 
 def _cached_result(planned: PlannedRun, find: CachedRun) -> RunResult:
     """Return the result of a run from the ledger."""
-    if find.links is not None:
+    # A run of a format without links was stored with none.
+    if find.links is not None and next(iter(find.links), None) is not None:
         find.summary.links = decode_links(find.links)
     return RunResult(planned.number, find.summary, find.findings)

@@ -109,7 +109,8 @@ def _entry(record: LedgerRecord) -> Entry:
         summary: dict[str, Any] = decode(record.summary, record.key)
         severities = summary["severities"]
         return Entry(
-            file=summary["file"],
+            # A run of one document that is neither rows nor an aggregate has no other name.
+            file=summary["file"] or (None if summary["aggregate"] else summary.get("inputs")),
             aggregate=summary["aggregate"],
             format=summary["format"],
             version=summary["version"],

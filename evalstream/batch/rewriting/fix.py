@@ -71,7 +71,7 @@ def fix_any(found: Run | NoInput, job: FixJob) -> Outcome:
     """Fix one run and return what became of it. Raises Stopped, and CannotWrite."""
     if isinstance(found, NoInput):
         return Outcome(printable(found.path), None, Status.UNREAD, reasons=(found.reason,))
-    outcome = Outcome(shown(found.rows), shown(found.aggregate))
+    outcome = Outcome(shown(found.rows or found.inputs), shown(found.aggregate))
     try:
         _fix(found, job, outcome)
     except ValueError as error:

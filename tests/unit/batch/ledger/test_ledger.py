@@ -23,6 +23,7 @@ import pytest
 from paths import EXAMPLES
 from stores import ObjectServer
 
+import evalstream
 from evalstream.batch import fingerprint
 from evalstream.batch.ledger import database, run_state
 from evalstream.batch.ledger.entries import PAGE, Entry, entries
@@ -1096,3 +1097,24 @@ def test_half_a_character_is_written_in_every_form(path: str, tmp_path: Path) ->
     for form in FORMS:
         with Output(str(tmp_path / form)) as output:
             export([next(entries(path))._replace(version="half \ud800")], form, output)
+
+
+def test_runs_of_every_format_are_known_in_a_batch(path: str, tmp_path: Path) -> None:
+    """Only one format links runs to others; runs of the others are known without links."""
+    folder = Path(shutil.copytree(EXAMPLES, tmp_path / "examples"))
+    old = time.time() - 3600
+    for one in folder.rglob("*"):
+        os.utime(one, (old, old))
+    names = ["run.jsonl", "infereval", "harpia", "evalguard", "tutorial/log"]
+    inputs = [folder / name for name in names]
+    first = evalstream.check(inputs, ledger=path)
+    second = evalstream.check(inputs, ledger=path)
+    assert {run.format for run in first.runs} == {
+        "eee",
+        "infereval",
+        "harpia",
+        "evalguard",
+        "lm_eval",
+    }
+    assert [run.unchanged is not None for run in first.runs] == [False] * len(first.runs)
+    assert [run.format for run in second.runs if run.unchanged is None] == []
