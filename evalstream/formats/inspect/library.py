@@ -72,6 +72,9 @@ def library() -> Library:
         models = import_module("inspect_ai.log")
     except ImportError as error:
         raise MissingExtra(f"inspect_ai is not installed; install it with: {EXTRA}") from error
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise MissingExtra(f"inspect_ai cannot be imported ({reason[:200]})") from error
     try:
         constants = import_module("inspect_ai._util.constants")
         return Library(models, constants.get_deserializing_context)

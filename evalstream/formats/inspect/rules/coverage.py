@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.inspect.views import LogView, is_count
@@ -223,7 +223,8 @@ INS210: Final = Rule(
     "the token usage of a log is not the sum over its samples",
     """
     What it finds: a number in stats.model_usage of a finished log that is not the sum over
-    model_usage of all samples.
+    model_usage of all samples, a model that samples used and the log does not count, and a log all
+    of whose tokens were used by another model than the one that it names.
 
     Why it matters: samples may be missing or come from another run. A retried run reuses samples
     whose tokens are not counted again, so that this is a warning.
@@ -269,6 +270,9 @@ INS211: Final = Rule(
 )
 
 
+NO_MODEL: Final = "none/none"
+"""The model of a run that needs none."""
+
 RULES: Final = (INS201, INS202, INS203, INS204, INS206, INS210, INS211)
 OF_LOGS: Final = (INS201, INS202, INS203, INS204, INS211)
 """Rules that need the part of a log without samples and what is kept of the samples."""
@@ -280,6 +284,11 @@ def usage_violations(log: LogView, sums: dict[str, dict[str, int]]) -> Iterator[
     told: Any = stats.get("model_usage") if isinstance(stats, dict) else None
     if not isinstance(told, dict) or not log.is_finished or not log.samples_known:
         return
+    yield from _other_model(log, told)
+    for model in sums.keys() - told.keys():
+        if any(sums[model].values()):
+            message = f"the usage of {model[:100]}, which samples have, is missing"
+            yield INS210.violation(message, pointer=log.at("stats", "model_usage"))
     for model, usage in told.items():
         for name, found in usage.items() if isinstance(usage, dict) else ():
             expected = sums.get(model, {}).get(name, 0)
@@ -287,3 +296,14 @@ def usage_violations(log: LogView, sums: dict[str, dict[str, int]]) -> Iterator[
                 message = f"the samples of the log used {expected:,} in all"
                 place = log.at("stats", "model_usage", model, name)
                 yield INS210.violation(message, pointer=place, expected=expected, found=found)
+
+
+def _other_model(log: LogView, told: Mapping[str, Any]) -> Iterator[Violation]:
+    """Report a log of one model that names another; runs with roles may not use their model."""
+    named = log.eval.get("model")
+    if not isinstance(named, str) or named == NO_MODEL or log.eval.get("model_roles"):
+        return
+    if len(told) == 1 and named not in told:
+        (used,) = told
+        message = f"all tokens were used by {used[:100]}, not by the model of the log"
+        yield INS210.violation(message, pointer=log.at("eval", "model"), found=named)

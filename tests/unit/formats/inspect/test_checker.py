@@ -106,6 +106,8 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
     "the ids": (_set("eval", "dataset", "sample_ids", value=[1, 2, 3]), "INS202"),
     "the status": (_set("status", value="error"), "INS105"),
     "an unknown status": (_set("status", value="fine"), "INS107"),
+    "the model": (_set("eval", "model", value="acme/acorn-7b"), "INS210"),
+    "the usage of a model removed": (_set("stats", "model_usage", value={}), "INS210"),
     "the usage": (_set("stats", "model_usage", "mockllm/model", "total_tokens", value=1), "INS210"),
 }
 
