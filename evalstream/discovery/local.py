@@ -8,8 +8,9 @@ from typing import Final
 
 from evalstream.discovery import unrecognised
 from evalstream.discovery.file_table import Entry, FileTable, KnownFile
-from evalstream.discovery.peek import AggregatePeek, peek_aggregate, peek_data
+from evalstream.discovery.peek import DOCUMENT, AggregatePeek, peek_aggregate, peek_data
 from evalstream.discovery.walk import Met, Sort, joined, walk
+from evalstream.formats.registry import folder_format
 from evalstream.io import file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.file_names import Exclusion
@@ -25,6 +26,7 @@ class Folder:
         self._inside = FolderBoundary(path)
         self.root = self._inside.real
         self._exclusion = exclusion
+        self._yaml: dict[str, AggregatePeek | None] = {}
         plain = os.path.normpath(path)
         # The parent of a link's target is not the parent in its path.
         self._base = plain if os.path.realpath(plain) == self.root else path
@@ -69,7 +71,22 @@ class Folder:
 
     def looks(self, files: Iterable[KnownFile], _tree: FileTable) -> Iterator[AggregatePeek | None]:
         """Peek into listed files; None for files that no longer exist."""
-        return (_look(self.path_of(file.path)) for file in files)
+        return (self._look(self.path_of(file.path)) for file in files)
+
+    def _look(self, path: str) -> AggregatePeek | None:
+        """Peek into a file; of YAML in a folder named after its kind, only until one shows it.
+
+        The format reads all YAML in such a folder as documents of this kind, whatever it shows.
+        """
+        if not file_names.is_yaml_name(path):
+            return _look(path)
+        folder = os.path.dirname(path)
+        if folder not in self._yaml:
+            found = _look(path)
+            if not _is_named_after(folder, found):
+                return found
+            self._yaml[folder] = found
+        return self._yaml[folder]
 
     def _enters(self, below: str) -> bool:
         return not file_names.is_hidden(below) and not self._exclusion.covers(below)
@@ -112,6 +129,15 @@ class Folder:
             if file_names.is_like_rows(below) and not self.is_met_anyway(target)
             else None
         )
+
+
+def _is_named_after(folder: str, look: AggregatePeek | None) -> bool:
+    """Tell whether a folder has the name that its format gives to documents of one kind."""
+    if look is None or look.kind != DOCUMENT:
+        return False
+    name, _, kind = (look.detail or "").partition(" ")
+    one = folder_format(name)
+    return one is not None and one.kind_of_folder((os.path.basename(folder),)) == kind
 
 
 def _look(path: str) -> AggregatePeek | None:
