@@ -22,6 +22,7 @@ from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING, Stopped
 
 NO_AGGREGATE: Final = "--aggregate is missing: it names the aggregate to seal the rows in"
+UNCHECKED: Final = "a part of it could not be checked"
 FAILS: Final = "the check has findings that fail it (--force seals anyway)"
 
 
@@ -74,11 +75,9 @@ def refuse_sealing(run: Run) -> None:
 
 def _refusal(summary: RunSummary, request: Sealing) -> str | None:
     """Return why a run is not sealed, "" where the verdict says it, or None if it is."""
-    if summary.verdict == "failed":
-        if summary.otherwise == "passed":
-            return None if request.force else FAILS
-        return FAILS
-    return "" if summary.verdict == "incomplete" else None
+    if summary.otherwise != "passed":
+        return "" if summary.verdict == "incomplete" else UNCHECKED
+    return FAILS if summary.failing and not request.force else None
 
 
 def _stopped() -> str | None:

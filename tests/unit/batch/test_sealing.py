@@ -138,6 +138,14 @@ def test_a_folder_with_errors_is_not_sealed(folder: Path) -> None:
     assert set(errors(folder)) == set(run.failing)
 
 
+def test_what_was_not_checked_is_not_sealed_by_force_either(folder: Path) -> None:
+    (folder / "tasks" / "sums.yaml").write_text("id: sums\n")
+    (folder / "tasks" / "torn.yaml").write_text("id: [")
+    run = sealed(folder, force=True)
+    assert (run.verdict, run.sealed) == ("failed", None)
+    assert "--force" not in str(run.incomplete_reason)
+
+
 def test_a_dry_run_shows_the_manifest(folder: Path) -> None:
     run = sealed(folder, dry_run=True)
     assert '+    {"path": "metrics/accuracy.yaml"' in str(run.change)
