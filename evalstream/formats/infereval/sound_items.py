@@ -11,9 +11,7 @@ from evalstream.formats.infereval.rules.samples import OK
 from evalstream.formats.infereval.views import Benchmark, Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, vote
 
-_RARE: Final = frozenset(
-    {"construction_metadata", "factor_levels", "monotonicity_step", "rsr_target", "target"}
-)
+_RARE: Final = frozenset({"construction_metadata", "monotonicity_step"})
 """Members whose rules are not decided here."""
 
 
@@ -52,18 +50,26 @@ def is_plain(item: Mapping[str, Any], benchmark: Benchmark) -> bool:
     The benchmark must match its schema.
     """
     bearers, analysts = benchmark.bearers, benchmark.panel_size
-    if bearers is None or not _RARE.isdisjoint(item):
+    if bearers is None or not _RARE.isdisjoint(item) or not _is_placed(item, benchmark):
         return False
     premises, conclusions = item["premises"], item["conclusions"]
-    rationales = item.get("analyst_rationales")
+    rationales, aims = item.get("analyst_rationales"), item.get("rsr_target") or {}
     return (
         bool(premises or conclusions)
-        and bearers.issuperset(premises)
-        and bearers.issuperset(conclusions)
+        and all(map(bearers.issuperset, (premises, conclusions, *aims.values())))
         and set(premises).isdisjoint(conclusions)
         and len(item["analyst_verdicts"]) == analysts
         and (rationales is None or len(rationales) == analysts)
     )
+
+
+def _is_placed(item: Mapping[str, Any], benchmark: Benchmark) -> bool:
+    """Tell whether the factor levels and the target of an item are declared."""
+    target, factors = item.get("target"), benchmark.factors
+    if target is not None and benchmark.targets and target not in benchmark.targets:
+        return False
+    levels = item.get("factor_levels") or {}
+    return all(level in factors.get(factor, ()) for factor, level in levels.items())
 
 
 def _is_sound_sample(sample: Any, index: int) -> bool:
