@@ -49,7 +49,7 @@ class Response(NamedTuple):
     def _among(self, folder: Folder) -> Folder:
         """Return the documents that those of the response may refer to, and they themselves.
 
-        A response repeats documents of the folder, which is no repetition within either.
+        A response may repeat documents of the folder: each id belongs to its own document here.
         """
         alone = Folder(followed=False)
         for document in self.documents:

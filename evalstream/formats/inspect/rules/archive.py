@@ -42,7 +42,7 @@ INS102: Final = Rule(
     with a method that no release of Inspect writes, or that would unpack to more than 2,000 times
     its size (of members above 64 MiB). Such a member is not unpacked.
 
-    Why it matters: it may overwrite other files, or fill the memory, of whoever unpacks it, and it
+    Why it matters: it may overwrite other files, or fill the memory, of what unpacks it, and it
     cannot be checked.
 
     How to fix: Do not unpack the file. Ask for the log as the harness wrote it.
