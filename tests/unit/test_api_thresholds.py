@@ -114,3 +114,8 @@ def test_the_answer_of_the_command_passes_its_check(tmp_path: Path) -> None:
     report = evalstream.check(answer, aggregate=CONFIG)
     assert (report.exit_code, report.runs[0].verdict) == (0, "passed")
     assert yaml.safe_load(run(*asked, "--format", "yaml")) == json.loads(answer.read_text())
+
+
+def test_a_folder_without_tasks_says_so() -> None:
+    with pytest.raises(UsageError, match="no documents of tasks"):
+        evalstream.thresholds(CONFIG / "metrics", ["sums"])

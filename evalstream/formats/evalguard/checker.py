@@ -204,7 +204,7 @@ class _Check:
         """Keep manifests apart, and return the other files."""
         found = list(files)
         paths = [file.path for file in found if is_manifest(file.path) and not file.leaves]
-        if found and not found[0].is_found and paths:
+        if found and not found[0].is_found and is_manifest(found[0].path):
             return []
         if self._options.sealing is not None and self._run.rows is not None:
             paths.append(os.path.normpath(os.path.join(self._run.rows, MANIFEST_FILE)))
@@ -387,7 +387,7 @@ class _Check:
             return None
         self._documents.size += len(text)
         if self._manifests:
-            self._digests[file.path] = digest_of(text)
+            self._digests[os.path.normpath(file.path)] = digest_of(text)
         return text
 
     def _record(self, one: _Read) -> None:

@@ -37,6 +37,8 @@ def thresholds_in(
 
 
 def _of_task(folder: Folder, task: str, policy: str | None) -> tuple[str, Mapping[str, Any]]:
+    if not folder.owners[TASK]:
+        raise UsageError("the folder has no documents of tasks")
     if task not in folder.owners[TASK]:
         raise UsageError(unknown("task", task, sorted(folder.owners[TASK])))
     tables = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -62,8 +63,22 @@ def sealed_folder(folder: str) -> SealedText:
             raise CannotCheck(f"{printable(file.path)} is larger than {LARGEST_DOCUMENT:,} bytes")
         digests[_below(folder, file.path)] = digest_of(text)
     path = os.path.join(folder, MANIFEST_FILE)
-    before = document_bytes(path) if os.path.lexists(path) else None
-    return SealedText(path, before, text_of(digests))
+    return SealedText(path, _stored(path), text_of(digests))
+
+
+def _stored(path: str) -> bytes | None:
+    """Return the bytes of the stored manifest, or None without one.
+
+    Raises CannotCheck for what is not a regular file: a link may lead to the manifest of another
+    folder, or to any other file, which the seal would replace, and opening a named pipe blocks.
+    """
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):
+        raise CannotCheck(f"{printable(path)} is not a regular file")
+    return document_bytes(path)
 
 
 def text_of(digests: Mapping[str, Digest]) -> bytes:

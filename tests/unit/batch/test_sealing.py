@@ -128,6 +128,15 @@ def test_what_is_left_out_of_a_check_leaves_it_open(folder: Path) -> None:
     assert "1 document of" in str(run.incomplete_reason)
 
 
+def test_a_document_is_known_by_any_spelling_of_its_path(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealed(folder)
+    monkeypatch.chdir(folder.parent)
+    (run,) = evalstream.check("./config/reports/acorn-7b.yaml", aggregate="config").runs
+    assert run.verdict == "passed"
+
+
 def test_a_folder_with_errors_is_not_sealed(folder: Path) -> None:
     (folder / "tasks" / "sums.yaml").write_text("id: sums\n")
     run = sealed(folder)
@@ -158,6 +167,40 @@ def test_a_link_out_of_the_folder_is_not_sealed(folder: Path, tmp_path: Path) ->
     run = sealed(folder)
     assert (run.verdict, run.sealed) != ("passed", None)
     assert not (folder / MANIFEST).exists()
+
+
+@pytest.mark.parametrize("is_inside", [True, False], ids=["inside", "outside"])
+def test_no_manifest_is_written_through_a_link(
+    folder: Path, tmp_path: Path, is_inside: bool
+) -> None:
+    target = (folder if is_inside else tmp_path) / "kept.txt"
+    target.write_text("kept")
+    (folder / MANIFEST).symlink_to(target)
+    for force in (False, True):
+        run = sealed(folder, force=force)
+        assert run.sealed is None
+        assert "not a regular file" in str(run.incomplete_reason)
+    assert target.read_text() == "kept"
+    assert (folder / MANIFEST).is_symlink()
+
+
+def test_a_pipe_in_place_of_the_manifest_does_not_block(folder: Path) -> None:
+    os.mkfifo(folder / MANIFEST)
+    run = sealed(folder)
+    assert (run.verdict, run.sealed) == ("incomplete", None)
+    assert "not a regular file" in str(run.incomplete_reason)
+
+
+def test_a_document_beside_its_sealed_folder_is_checked(folder: Path) -> None:
+    sealed(folder)
+    document = folder / "reports" / "acorn-7b.yaml"
+    (run,) = evalstream.check(document, aggregate=folder).runs
+    assert run.verdict == "passed"
+    assert any("sha256 of 7 of 7 documents ok" in one.text for one in run.checked)
+    (folder / "metrics" / "accuracy.yaml").write_bytes(
+        b"# changed\n" + (folder / "metrics" / "accuracy.yaml").read_bytes()
+    )
+    assert errors(document, aggregate=folder) == {"EVG602": 1}
 
 
 def test_several_links_to_one_document_are_sealed_once(folder: Path) -> None:
