@@ -5,17 +5,9 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+from evalstream.model.claim import JudgedClaim
 from evalstream.model.finding import Excerpt, Finding, KnownFinding, Severity
-from evalstream.model.report import (
-    NOUN,
-    VERDICTS,
-    Checked,
-    Figures,
-    ResultSummary,
-    RunSummary,
-    Totals,
-    Verified,
-)
+from evalstream.model.report import NOUN, VERDICTS, Checked, RunSummary, Totals, Verified
 from evalstream.model.sketch import Sketch
 
 _LEFT_OUT = ("excluded", "missing", "other_files")
@@ -66,7 +58,7 @@ def decode_run(encoded: dict[str, Any]) -> RunSummary:
         bytes=encoded["bytes"],
         severities=_decode_severities(encoded["severities"]),
         incomplete_reason=encoded.get("incomplete_reason"),
-        results=[_decode_result(result) for result in encoded["results"]],
+        claims=[JudgedClaim.from_dict(claim) for claim in encoded["claims"]["list"]],
         verified=_decode_verified(encoded.get("verified")),
         selected=tuple(encoded.get("selected", ())),
         ignored=tuple(encoded.get("ignored", ())),
@@ -105,6 +97,8 @@ def decode_totals(encoded: dict[str, Any]) -> Totals:
         known_severities=_decode_severities(encoded.get("known_severities", {})),
         vanished=encoded.get("vanished", 0),
         fixable=encoded.get("fixable", 0),
+        claims=dict(encoded["claims"]),
+        refuted_runs=encoded["refuted_runs"],
     )
 
 
@@ -123,37 +117,8 @@ def _decode_severities(encoded: dict[str, int]) -> dict[Severity, int]:
     return {_SEVERITIES[label]: count for label, count in encoded.items()}
 
 
-def _decode_result(encoded: dict[str, Any]) -> ResultSummary:
-    recomputed = encoded["recomputed"]
-    return ResultSummary(
-        name=encoded["evaluation_name"],
-        id=encoded["evaluation_result_id"],
-        rows=encoded["rows"],
-        claimed=_decode_figures(encoded["claimed"]),
-        recomputed=None if recomputed is None else _decode_figures(recomputed),
-        claims=encoded["claims"]["of"],
-        claims_recomputed=encoded["claims"]["recomputed"],
-    )
-
-
 def _decode_verified(encoded: dict[str, Any] | None) -> Verified | None:
     if encoded is None:
         return None
-    hashes, claims = encoded["sample_hashes"], encoded["claims"]
-    return Verified(
-        encoded["checksum"],
-        encoded["row_count"],
-        hashes["verified"],
-        hashes["of"],
-        claims["of"],
-        claims["recomputed"],
-    )
-
-
-def _decode_figures(encoded: dict[str, Any]) -> Figures:
-    return Figures(
-        encoded["score"],
-        encoded["standard_deviation"],
-        encoded["standard_error"],
-        encoded["num_samples"],
-    )
+    hashes = encoded["sample_hashes"]
+    return Verified(encoded["checksum"], encoded["row_count"], hashes["verified"], hashes["of"])

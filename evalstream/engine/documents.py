@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.collector import Collector
@@ -12,6 +12,7 @@ from evalstream.engine.row_pass import reason_of
 from evalstream.io.document import document_bytes
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
+from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
@@ -21,6 +22,7 @@ from evalstream.parsing.limits import FindingLimiter, refuse_many_values
 from evalstream.parsing.schema_errors_in_parts import error_parts
 from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules.catalogue import Catalogue
+from evalstream.rules.claims import find_nothing_confirmed
 from evalstream.rules.inputs import ES001, changed_while_read
 from evalstream.rules.schema import explain
 from evalstream.rules.syntax import read_document
@@ -110,8 +112,20 @@ class DocumentCheck:
         """Note why something could not be checked; only the first reason is reported."""
         self.incomplete_reason = self.incomplete_reason or reason
 
-    def closed(self, *, rows: int = 0, version: str | None = None) -> RunSummary:
-        """Pass on what was noted, and return the run's summary; `rows` counts its records."""
+    def closed(
+        self,
+        *,
+        rows: int = 0,
+        version: str | None = None,
+        claims: Sequence[JudgedClaim] | None = None,
+        claims_file: str | None = None,
+    ) -> RunSummary:
+        """Pass on what was noted, and return the run's summary; `rows` counts its records.
+
+        `claims` are those of the document `claims_file`, None for documents that claim no scores.
+        """
+        if claims is not None and self.incomplete_reason is None:
+            self.note_all(find_nothing_confirmed(claims), claims_file)
         for path, change in self.watch.changes():
             self.note_change(change, printable(path))
         for name, violation in self._held.rest():
@@ -132,11 +146,12 @@ class DocumentCheck:
             incomplete_reason=self.incomplete_reason,
             sketch=self.collector.sketch,
             samples=self._samples(),
+            claims=list(claims or ()),
         )
         for (code, severity), count in self.collector.counts.items():
             summary.count(code, severity, count)
         failing = {} if self._changed else self.collector.failing(NOT_CHECKED)
-        summary.judge(failing, "passed" if self.incomplete_reason is None else "incomplete")
+        summary.judge(failing, has_scores=claims is not None)
         if failing and self.collector.tally.unread:
             summary.leave_open(f"{self.collector.tally.unread:,} records could not be read")
         self.collector.close()

@@ -3,58 +3,11 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
+from evalstream.model.claim import STATES, JudgedClaim, State, confirms_score, count_states
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.finding import Finding, KnownFinding, Severity
 from evalstream.model.rule_text import RuleText
 from evalstream.model.sketch import Sketch
-
-
-class Figures(NamedTuple):
-    """The figures of one result, claimed or recomputed; None where not known.
-
-    `samples` counts samples; the others are on the scale of the scores.
-    """
-
-    score: float | None
-    standard_deviation: float | None
-    standard_error: float | None
-    samples: int | None
-
-    def as_dict(self) -> dict[str, float | int | None]:
-        """Return the numbers as the output contract writes them."""
-        return {
-            "score": self.score,
-            "standard_deviation": self.standard_deviation,
-            "standard_error": self.standard_error,
-            "num_samples": self.samples,
-        }
-
-
-class ResultSummary(NamedTuple):
-    """One result of an aggregate: its claims and the figures recomputed from its rows.
-
-    `rows` counts the rows that join it; `recomputed` is None where the rows do not suffice.
-    `claims` counts its figures that rows can confirm, `claims_recomputed` those that were compared.
-    """
-
-    name: str | None
-    id: str | None
-    rows: int
-    claimed: Figures
-    recomputed: Figures | None
-    claims: int = 0
-    claims_recomputed: int = 0
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the result as the output contract writes it."""
-        return {
-            "evaluation_name": self.name,
-            "evaluation_result_id": self.id,
-            "rows": self.rows,
-            "claimed": self.claimed.as_dict(),
-            "recomputed": self.recomputed.as_dict() if self.recomputed else None,
-            "claims": {"recomputed": self.claims_recomputed, "of": self.claims},
-        }
 
 
 class Verified(NamedTuple):
@@ -62,16 +15,13 @@ class Verified(NamedTuple):
 
     `checksum` and `row_count` tell whether the declared one matches the rows; None where none is
     declared, or where the rows were not read to their end. `hashes` counts the rows, of `rows` in
-    all, whose sample_hash matches their input; `claims` counts the figures of the aggregate that
-    rows can confirm, `claims_recomputed` those that were compared.
+    all, whose sample_hash matches their input.
     """
 
     checksum: bool | None = None
     row_count: bool | None = None
     hashes: int = 0
     rows: int = 0
-    claims: int = 0
-    claims_recomputed: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return what was verified as the output contract writes it."""
@@ -79,7 +29,6 @@ class Verified(NamedTuple):
             "checksum": self.checksum,
             "row_count": self.row_count,
             "sample_hashes": {"verified": self.hashes, "of": self.rows},
-            "claims": {"recomputed": self.claims_recomputed, "of": self.claims},
         }
 
 
@@ -98,7 +47,7 @@ NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008"})
 """Codes that mean that something could not be checked; alone they lead to exit code 3."""
 
 
-VERDICTS: Final = ("passed", "failed", "incomplete")
+VERDICTS: Final = ("passed", "unconfirmed", "failed", "incomplete")
 """The possible verdicts of a run."""
 
 
@@ -113,12 +62,12 @@ NOUN: Final = "row"
 class RunSummary(DataClass):
     """The outcome of one run: a rows file with its aggregate, if it has one.
 
-    `verdict` is `passed`, `failed`, or `incomplete` where no violation was found but something
-    could not be checked. `counts` holds occurrences by code, `severities` by severity;
-    `incomplete_reason` says why the rows were not checked in full. `results` are the aggregate's,
-    claimed and recomputed. `covers` names the bytes of the checksum where there is a choice:
-    `stored` or `unpacked` bytes, or `rows` without the noise between them. `inputs` is a third
-    document, where the format has one. `sealed` is the aggregate that was sealed; `change` is the
+    `verdict` is `failed` if a finding fails the run, `incomplete` if something could not be
+    checked, `unconfirmed` if the rows confirm no score, and `passed` otherwise. `counts` holds
+    occurrences by code, `severities` by severity; `incomplete_reason` says why the rows were not
+    checked in full. `claims` are those of its documents, each with its state. `covers` names the
+    bytes of the checksum where there is a choice: `stored` or `unpacked` bytes, or `rows` without
+    the noise between them. `inputs` is a third document, where the format has one. `sealed` is the aggregate that was sealed; `change` is the
     diff that sealing would make. `samples` are those of the run for a comparison, if they were
     asked for. `links` are the digests that link the run to other runs of the
     call.
@@ -128,8 +77,8 @@ class RunSummary(DataClass):
     A summary with `is_note` is not a run: it describes names that a search did not check, and
     `excluded` counts the names that it excluded, `missing` the names of a list that are gone, and
     `other_files` the files of a list that are not evaluation files.
-    `noun` is the plural of what its format counts. `remark` says why a verdict stays open although
-    everything was read. `sketch` is there if it was asked for.
+    `noun` is the plural of what its format counts. `remark` says why no score was confirmed.
+    `sketch` is there if it was asked for.
 
     `failing` holds the occurrences that fail the run, by code; without them the verdict is
     `otherwise`, and `otherwise_reason` says what was not checked then. `checked` says what was
@@ -154,7 +103,7 @@ class RunSummary(DataClass):
     bytes: int = 0
     severities: dict[Severity, int] = field(default_factory=dict)
     incomplete_reason: str | None = None
-    results: list[ResultSummary] = field(default_factory=list)
+    claims: list[JudgedClaim] = field(default_factory=list)
     covers: str | None = None
     sealed: str | None = None
     change: str | None = None
@@ -184,10 +133,19 @@ class RunSummary(DataClass):
         self.counts[code] = self.counts.get(code, 0) + times
         self.severities[severity] = self.severities.get(severity, 0) + times
 
-    def judge(self, failing: Mapping[str, int], otherwise: str) -> None:
-        """Set the verdict: failed because of some occurrences by code, or the other one."""
-        self.failing, self.otherwise = dict(failing), otherwise
-        self.verdict = "failed" if self.failing else otherwise
+    def judge(self, failing: Mapping[str, int], *, has_scores: bool = True) -> None:
+        """Set the verdict: failed because of some occurrences by code, or the one without them.
+
+        Documents without scores, such as configurations, pass without a confirmed one.
+        """
+        self.failing = dict(failing)
+        if self.incomplete_reason is not None:
+            self.otherwise = "incomplete"
+        elif has_scores and not confirms_score(self.claims):
+            self.otherwise = "unconfirmed"
+        else:
+            self.otherwise = "passed"
+        self.verdict = "failed" if self.failing else self.otherwise
 
     def fail(self, code: str, times: int) -> None:
         """Add occurrences that fail the run."""
@@ -196,12 +154,12 @@ class RunSummary(DataClass):
 
     def leave_open(self, reason: str | None = None) -> None:
         """Make the verdict incomplete for a reason; of a run that fails, the one otherwise."""
-        if self.otherwise == "passed":
-            self.otherwise = "incomplete"
+        self.otherwise = "incomplete"
         if self.failing:
             self.otherwise_reason = self.otherwise_reason or reason
-        elif self.verdict == "passed":
-            self.verdict, self.incomplete_reason = self.otherwise, reason
+        elif self.verdict != "failed":
+            self.verdict = self.otherwise
+            self.incomplete_reason = self.incomplete_reason or reason
 
     def set_aside(self, known: Mapping[tuple[str, Severity], int], threshold: Severity) -> None:
         """Count occurrences, by code and severity, as known: they fail the run no longer.
@@ -246,7 +204,10 @@ class RunSummary(DataClass):
             **({"ignored": list(self.ignored)} if self.ignored else {}),
             "checksum": checksum,
             "recipe": self.recipe,
-            "results": [result.as_dict() for result in self.results],
+            "claims": {
+                **count_states(self.claims),
+                "list": [claim.as_dict() for claim in self.claims],
+            },
             "counts": dict(sorted(self.counts.items())),
             "severities": _by_label(self.severities),
             **({"failing": dict(sorted(self.failing.items()))} if self.failing else {}),
@@ -309,7 +270,8 @@ class Totals(DataClass):
     the names that searches left out, `missing` the names of lists that are gone, and `other_files`
     the files of lists that are not evaluation files. `known` and `known_severities` count what a
     baseline knows, without which the other counts are, and `vanished` what only the baseline has.
-    `fixable` counts the occurrences that `evalstream fix` mends.
+    `fixable` counts the occurrences that `evalstream fix` mends. `claims` counts claims by state,
+    and `refuted_runs` the runs with a refuted one.
     """
 
     runs: int = 0
@@ -328,6 +290,8 @@ class Totals(DataClass):
     known_severities: dict[Severity, int] = field(default_factory=dict)
     vanished: int = 0
     fixable: int = 0
+    claims: dict[str, int] = field(default_factory=dict)
+    refuted_runs: int = 0
 
     def add(self, run: RunSummary) -> None:
         """Add one run, or a note."""
@@ -346,12 +310,17 @@ class Totals(DataClass):
         _add(self.known, run.known)
         _add(self.known_severities, run.known_severities)
         self.fixable += sum(run.fixable.values())
+        states = count_states(run.claims)
+        _add(self.claims, states)
+        self.refuted_runs += states[State.REFUTED.value] > 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the totals as the output contract writes them."""
         return {
             "runs": self.runs,
             **{verdict: self.verdicts.get(verdict, 0) for verdict in VERDICTS},
+            "refuted_runs": self.refuted_runs,
+            "claims": {state.value: self.claims.get(state.value, 0) for state in STATES},
             "rows": self.rows,
             "bytes": self.bytes,
             "counts": dict(sorted(self.counts.items())),
@@ -403,6 +372,6 @@ class Report(DataClass):
 
     @property
     def passed(self) -> bool:
-        """Whether every run was checked in full and has no finding that fails it."""
+        """Whether every run has the verdict `passed`."""
         totals = self.totals
         return totals.verdicts.get("passed", 0) == totals.runs > 0 and not totals.unreached

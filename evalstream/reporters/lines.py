@@ -28,6 +28,7 @@ COLOURS: Final = {
     "bad": "31",
     "warning": "1;33",
     "incomplete": "1;33",
+    "unconfirmed": "1;33",
     "partial": "33",
     "info": "1;36",
     "passed": "1;32",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from evalstream.model.claim import count_states, describe_states
 from evalstream.model.finding import Severity
 from evalstream.model.report import Report, RunSummary, Totals
 from evalstream.model.run import MAIN_FORMAT
@@ -12,11 +14,11 @@ from evalstream.model.text import counted
 from evalstream.reporters.lines import LineWriter, Span, clauses, named
 from evalstream.reporters.summary import (
     amounts,
+    claim_lines,
     format_of,
     has_right_checksum,
     history,
     remarks,
-    result_lines,
     rule_limits,
     severities,
     total_lines,
@@ -28,7 +30,7 @@ from evalstream.reporters.summary import (
 FEW: Final = 20
 """How many runs have all their results listed, and how many passed ones a terminal lists."""
 
-ORDER: Final = ("passed", "incomplete", "failed")
+ORDER: Final = ("passed", "unconfirmed", "incomplete", "failed")
 """The verdicts in the order of their runs: what needs attention is next to the totals."""
 
 
@@ -107,7 +109,7 @@ def _write_run(lines: LineWriter, run: RunSummary, *, is_one_of_few: bool) -> No
         for part in (*others, *_outcome(run)):
             lines.write(*part.spans, indent=2)
     if is_one_of_few or run.verdict != "passed":
-        for line in result_lines(run, all_results=is_one_of_few):
+        for line in claim_lines(run, all_claims=is_one_of_few):
             lines.write(Span(line.strip()), indent=2)
     if run.change is not None:
         lines.blank()
@@ -157,7 +159,8 @@ class Sums:
 
     def __init__(self) -> None:
         self.runs = self.checksums = self.counts = 0
-        self.hashes = self.hashable = self.claims = self.recomputed = 0
+        self.hashes = self.hashable = 0
+        self.claims: Counter[str] = Counter()
 
     def add(self, run: RunSummary) -> None:
         """Add one run."""
@@ -165,12 +168,11 @@ class Sums:
         has_place = run.format == MAIN_FORMAT or run.declared is not None
         self.runs += has_place and not run.is_note
         self.checksums += has_right_checksum(run)
+        self.claims.update(count_states(run.claims))
         if run.verified is not None:
             self.hashable += run.verified.rows
             self.counts += run.verified.row_count is True
             self.hashes += run.verified.hashes
-            self.claims += run.verified.claims
-            self.recomputed += run.verified.claims_recomputed
 
     def said(self) -> list[str]:
         """Say what was verified, and of how much."""
@@ -183,8 +185,8 @@ class Sums:
         ]
         if self.hashable:
             said.append(f"sample_hash ok in {self.hashes:,} of {counted(self.hashable, 'row')}")
-        if self.claims:
-            said.append(f"{self.recomputed:,} of {counted(self.claims, 'claim')} recomputed")
+        if claims := describe_states(self.claims):
+            said.append(f"claims: {claims}")
         return said
 
 

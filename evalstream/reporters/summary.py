@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from evalstream._version import __version__
+from evalstream.model.claim import State, count_states, describe_states
 from evalstream.model.finding import MORE, Finding, Severity
 from evalstream.model.report import VERDICTS, Checked, Report, RunSummary, Totals
 from evalstream.model.run import MAIN_FORMAT
@@ -154,7 +155,22 @@ def rule_limits(run: RunSummary) -> str:
 
 def verified(run: RunSummary) -> list[Checked]:
     """Say what was verified of a run, and what was not."""
-    said, parts = run.verified, [*_checksum(run), *run.checked]
+    parts = [*_seal_parts(run), *run.checked]
+    claims = describe_states(count_states(run.claims))
+    if claims:
+        parts.append(Checked(f"claims: {claims}", _claims_hold(run)))
+    return parts
+
+
+def _claims_hold(run: RunSummary) -> bool | None:
+    """Return whether all claims hold: False if one is refuted, None if one is open."""
+    states = {claim.state for claim in run.claims}
+    return False if State.REFUTED in states else None if State.OPEN in states else True
+
+
+def _seal_parts(run: RunSummary) -> list[Checked]:
+    """Say what was verified of rows and their seal."""
+    said, parts = run.verified, list(_checksum(run))
     if said is None or not run.rows:
         return parts
     if said.row_count is not None:
@@ -168,34 +184,32 @@ def verified(run: RunSummary) -> list[Checked]:
         parts.append(Checked(f"sample_hash ok in {of}{recipe}", is_all))
     else:
         parts.append(Checked("no sample_hash verified", None))
-    if said.claims:
-        of = f"{said.claims_recomputed:,} of {counted(said.claims, 'claim')}"
-        is_all = True if said.claims_recomputed == said.claims else None
-        parts.append(Checked(f"{of} recomputed", is_all))
     return parts
 
 
-def result_lines(run: RunSummary, *, all_results: bool = True) -> Iterator[str]:
-    """Say of each result, or only of recomputed ones, its claim and what its rows amount to."""
-    results = [one for one in run.results if all_results or one.recomputed is not None]
-    for result in results[:RESULTS_SHOWN]:
-        name = result.id if result.id is not None else result.name
-        said = f"claims {_number(result.claimed.score)}"
-        recomputed = result.recomputed
-        if recomputed is None:
-            said += f", not recomputed ({counted(result.rows, 'row')})"
+def claim_lines(run: RunSummary, *, all_claims: bool = True) -> Iterator[str]:
+    """Say of each score, or only of compared ones, its claim and what its rows give."""
+    scores = [
+        claim
+        for claim in run.claims
+        if claim.is_score and (all_claims or claim.recomputed is not None)
+    ]
+    for claim in scores[:RESULTS_SHOWN]:
+        rows = counted(claim.rows, "row")
+        said = f"claims {_number(claim.claimed)}"
+        if claim.recomputed is None:
+            said += f", {claim.state.value} ({rows})"
         else:
-            said += f", recomputed {_number(recomputed.score)} from {counted(result.rows, 'row')}"
-        if recomputed is not None and recomputed.samples not in (None, result.rows):
-            said += f" of {counted(recomputed.samples or 0, 'sample')}"
-        yield f"  {name}: {said}"
-    more = len(results) - RESULTS_SHOWN
+            said += f", recomputed {_number(claim.recomputed)} from {rows}: {claim.state.value}"
+        yield f"  {claim.label}: {said}"
+    more = len(scores) - RESULTS_SHOWN
     if more > 0:
-        yield f"  … and {counted(more, 'more result')} (--format json lists all)"
+        yield f"  … and {counted(more, 'more score')} (--format json lists all)"
 
 
-def _number(value: float | None) -> str:
-    return "no score" if value is None else f"{value:.6g}"
+def _number(value: Any) -> str:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return f"{value:.6g}" if is_number else "no number" if value is None else dumps(value).decode()
 
 
 def severities(

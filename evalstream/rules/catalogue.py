@@ -13,12 +13,12 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.rule_text import Status
 from evalstream.model.suggestions import suggestion
-from evalstream.rules import inputs, syntax
+from evalstream.rules import claims, inputs, syntax
 from evalstream.rules.base import Rule
 from evalstream.rules.profiles import PROFILES
 
-SHARED_RULES: Final = (*inputs.RULES, *syntax.RULES)
-"""The rules that all formats share: inputs (ES0), and bytes and JSON (ES1)."""
+SHARED_RULES: Final = (*inputs.RULES, *syntax.RULES, *claims.RULES)
+"""The rules that all formats share: inputs (ES0), bytes and JSON (ES1), and ES805."""
 
 Family = Callable[[], Iterable[Rule]]
 """Returns the rules whose codes begin with the same letters."""

@@ -12,6 +12,12 @@ from evalstream.model.data_class import DataClass, field
 FRACTION_BITS: Final = 1074
 """Every finite double is a whole number of units of 2**-1074 (IEEE 754)."""
 
+FEW_VALUES: Final = 4096
+"""Number of different scores above which they are counted only where a formula needs them."""
+
+MOST_VALUES: Final = 1 << 20
+"""Number of different scores above which they are not counted at all."""
+
 MOST_SUBTASKS: Final = 1000
 """Number of evaluation_names above which no mean over subtasks is computed."""
 
@@ -22,7 +28,8 @@ class ScoreSums(DataClass):
     `rows` counts rows with a finite score, `unscored` the others; `total` and `squares` are in
     units of 2**-1074 and 2**-2148. `sound_rows` and `sound_total` leave out rows with an error.
     `judged` counts rows with is_correct, `correct` those where it is true. `subtasks` holds rows
-    and total by evaluation_name, None above MOST_SUBTASKS.
+    and total by evaluation_name, None above MOST_SUBTASKS. `least` and `most` are the extreme
+    scores. `values` counts each different score, None above `most_values` of them.
     """
 
     rows: int = 0
@@ -34,6 +41,10 @@ class ScoreSums(DataClass):
     judged: int = 0
     correct: int = 0
     subtasks: dict[str, tuple[int, int]] | None = field(default_factory=dict)
+    least: float | None = None
+    most: float | None = None
+    values: dict[float, int] | None = field(default_factory=dict)
+    most_values: int = FEW_VALUES
 
     @property
     def joined(self) -> int:
@@ -52,6 +63,7 @@ class ScoreSums(DataClass):
         self.rows += times
         self.total += times * units
         self.squares += times * units * units
+        self._add_value(float(score), times)
         if not failed:
             self.sound_rows += times
             self.sound_total += times * units
@@ -68,6 +80,12 @@ class ScoreSums(DataClass):
         self.sound_total += other.sound_total
         self.judged += other.judged
         self.correct += other.correct
+        self.most_values = max(self.most_values, other.most_values)
+        self._add_extremes(other.least, other.most)
+        if other.values is None:
+            self.values = None
+        else:
+            self._count_values(other.values)
         if other.subtasks is None:
             self.subtasks = None
         elif self.subtasks is not None:
@@ -99,6 +117,25 @@ class ScoreSums(DataClass):
             return None
         centred = self.squares * self.rows - self.total * self.total
         return Fraction(centred, (self.rows * divisor) << (2 * FRACTION_BITS))
+
+    def _add_value(self, value: float, times: int) -> None:
+        self._add_extremes(value, value)
+        self._count_values({value: times})
+
+    def _add_extremes(self, least: float | None, most: float | None) -> None:
+        if least is not None and (self.least is None or least < self.least):
+            self.least = least
+        if most is not None and (self.most is None or most > self.most):
+            self.most = most
+
+    def _count_values(self, more: Mapping[float, int]) -> None:
+        values = self.values
+        if values is None:
+            return
+        for value, times in more.items():
+            values[value] = values.get(value, 0) + times
+        if len(values) > self.most_values:
+            self.values = None
 
     def _add_subtasks(self, more: Mapping[str, tuple[int, int]]) -> None:
         subtasks = self.subtasks if self.subtasks is not None else {}

@@ -10,7 +10,7 @@ from evalstream.formats.eee.claims import Claims, claims_of
 from evalstream.model.data_class import DataClass
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalised
 from evalstream.parsing.json import member, text_or_none
-from evalstream.stats.agreement import NOTHING, ROUNDING
+from evalstream.stats.claims.rounding import NOTHING, ROUNDING
 
 DETAILS: Final = "/detailed_evaluation_results"
 RESULTS: Final = "/evaluation_results"

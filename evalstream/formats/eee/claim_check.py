@@ -12,7 +12,7 @@ from evalstream.formats.eee.claims import Claims, Method, method_of
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.recompute import USUAL_LEVEL, Recomputed, fits
 from evalstream.model.text import counted
-from evalstream.stats.agreement import Agreement, agreement, as_float
+from evalstream.stats.claims.rounding import Agreement, agreement, as_float
 
 SCORE: Final = "score_details/score"
 UNCERTAINTY: Final = "score_details/uncertainty"

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import jiter
 
 from evalstream.parsing.json import member, text_or_none
-from evalstream.stats.agreement import (
+from evalstream.stats.claims.rounding import (
     CERTAIN,
     CERTAIN_DIGITS,
     EXACT,

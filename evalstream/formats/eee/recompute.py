@@ -13,7 +13,7 @@ from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.claims import Claims
 from evalstream.model.data_class import DataClass
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.stats.agreement import Agreement, agreement, agrees, as_float
+from evalstream.stats.claims.rounding import Agreement, agreement, agrees, as_float
 from evalstream.stats.duplicates import ResultCoverage
 from evalstream.stats.score_sums import FRACTION_BITS, ScoreSums
 

@@ -20,7 +20,7 @@ from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest, SampleRow
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, resolve_pointer
-from evalstream.stats.agreement import as_float
+from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.record_samples import has_identity, record_sample
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import InputDigests, cluster_digest, digest_of, sample_text

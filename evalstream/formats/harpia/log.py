@@ -29,7 +29,7 @@ from evalstream.model.text import counted
 from evalstream.rules.base import FileFacts, Rule
 from evalstream.rules.inputs import ES005, ES006
 from evalstream.rules.syntax import ES112
-from evalstream.stats.agreement import agrees, as_float
+from evalstream.stats.claims.rounding import agrees, as_float
 
 if TYPE_CHECKING:
     from evalstream.formats.harpia.compared import LogSamples

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.formats.lm_eval.non_finite import is_same, shown
 from evalstream.formats.lm_eval.recompute import is_near_to
 from evalstream.formats.lm_eval.views import STDERR, Claim, Results, number_of
-from evalstream.stats.agreement import as_float
+from evalstream.stats.claims.rounding import as_float
 
 MOST_DEPTH: Final = 50
 """Groups that are nested deeper are not looked into: they may contain themselves."""

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from evalstream.formats.lm_eval.log_tally import Values
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import MEAN, NO_STDERR, Claim, number_of
-from evalstream.stats.agreement import as_float
+from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.score_sums import ScoreSums
 
 NEAR: Final = Fraction(1, 10**9)

@@ -9,7 +9,7 @@ from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import number_of
 from evalstream.model.report import Checked, Figures, ResultSummary
 from evalstream.model.text import counted
-from evalstream.stats.agreement import as_float
+from evalstream.stats.claims.rounding import as_float
 
 
 def checked_alone(

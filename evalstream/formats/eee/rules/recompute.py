@@ -14,7 +14,7 @@ from evalstream.model.report import Figures, ResultSummary
 from evalstream.model.text import counted
 from evalstream.parsing.json import resolve
 from evalstream.rules.base import Rule
-from evalstream.stats.agreement import Agreement, as_float
+from evalstream.stats.claims.rounding import Agreement, as_float
 
 
 def summaries(facts: RunFacts) -> Iterator[ResultSummary]:

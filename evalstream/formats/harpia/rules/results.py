@@ -17,7 +17,7 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import short_text
 from evalstream.rules.base import Rule
-from evalstream.stats.agreement import agrees, as_float
+from evalstream.stats.claims.rounding import agrees, as_float
 
 IDS_SHOWN: Final = 3
 """The number of missing instances that a message lists."""

@@ -20,7 +20,7 @@ from evalstream.engine import block_tasks
 from evalstream.formats.eee.claims import Claims, claims_of
 from evalstream.formats.eee.recompute import Recomputed
 from evalstream.model.finding import Severity
-from evalstream.stats.agreement import WHOLE_BELOW, agrees
+from evalstream.stats.claims.rounding import WHOLE_BELOW, agrees
 from evalstream.stats.duplicates import ResultCoverage
 from evalstream.stats.score_sums import MOST_SUBTASKS, ScoreSums
 

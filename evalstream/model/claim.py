@@ -1,0 +1,127 @@
+"""Claims of documents about results, and the state in which a check found each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+
+class State(str, Enum):
+    """What the rows say about a claim.
+
+    A claim is `confirmed` if it is the recomputed value or rounds to it at three significant
+    digits or more, `rounded` if it has fewer digits, `refuted` if no formula of its kind gives it
+    or no such figure can have its value, and `open` otherwise.
+    """
+
+    CONFIRMED = "confirmed"
+    ROUNDED = "rounded"
+    REFUTED = "refuted"
+    OPEN = "open"
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is true as far as its digits show."""
+        return self in {State.CONFIRMED, State.ROUNDED}
+
+
+class Reason(str, Enum):
+    """Why a claim is open."""
+
+    NO_ROWS = "there are no rows to compute it from"
+    UNJOINED = "no row belongs to the result"
+    AMBIGUOUS = "several results could have the rows"
+    MISSING = "it covers more samples than there are rows"
+    UNREAD = "rows could not be read"
+    UNSCORED = "rows have no score that counts"
+    FORMULA = "no known formula gives it"
+    METHOD = "its method is not known"
+    RESAMPLED = "its method draws random samples"
+    FEW_DRAWS = "fewer than 100 draws"
+    NARROW = "narrower than half of what resampling of these rows gives"
+    UNEVEN = "samples have different numbers of repeats"
+    SCORE = "the score that it belongs to is open"
+    TOO_MANY = "too many different values to keep"
+    PACKAGE = "a package that computes it is not installed"
+    EVIDENCE = "the rows do not hold what its formula needs"
+    UNSURE = "the documents do not say which formula gives it"
+
+
+class JudgedClaim(NamedTuple):
+    """A claim, and what was found about it.
+
+    `pointer` is its JSON Pointer in the document that makes it, `label` says for people what it is
+    about, and `kind` is the name of its formula. `claimed` and `recomputed` are JSON values.
+    `reason` says why it is open, or that it was confirmed by trial. `rows` counts the rows that it
+    was compared with. `is_score` is true for scores, and false for counts and uncertainties.
+    """
+
+    pointer: str
+    label: str
+    kind: str
+    claimed: Any
+    recomputed: Any
+    state: State
+    reason: str | None = None
+    rows: int = 0
+    is_score: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the claim as the output contract writes it."""
+        optional = {} if self.reason is None else {"reason": self.reason}
+        return {
+            "pointer": self.pointer,
+            "label": self.label,
+            "kind": self.kind,
+            "claimed": self.claimed,
+            "recomputed": self.recomputed,
+            "state": self.state.value,
+            **optional,
+            "rows": self.rows,
+            "score": self.is_score,
+        }
+
+    @classmethod
+    def from_dict(cls, encoded: Mapping[str, Any]) -> JudgedClaim:
+        """Return a claim from its JSON. Raises KeyError or ValueError if it is not valid."""
+        return cls(
+            encoded["pointer"],
+            encoded["label"],
+            encoded["kind"],
+            encoded["claimed"],
+            encoded["recomputed"],
+            State(encoded["state"]),
+            encoded.get("reason"),
+            encoded["rows"],
+            encoded["score"],
+        )
+
+
+STATES: Final = tuple(State)
+
+
+def count_states(claims: Iterable[JudgedClaim]) -> dict[str, int]:
+    """Return the number of claims in each state, also where it is 0."""
+    counts = Counter(claim.state for claim in claims)
+    return {state.value: counts[state] for state in STATES}
+
+
+def describe_states(counts: Mapping[str, int]) -> str:
+    """Return the numbers of claims in words, such as `2 confirmed, 1 open`; "" for none."""
+    return ", ".join(f"{count:,} {state}" for state, count in counts.items() if count)
+
+
+def confirms_score(claims: Iterable[JudgedClaim]) -> bool:
+    """Return whether at least one score holds."""
+    return any(claim.is_score and claim.state.holds for claim in claims)
+
+
+def reasons_left_open(claims: Iterable[JudgedClaim]) -> Iterator[tuple[str, list[JudgedClaim]]]:
+    """Iterate over the reasons of open claims, each with its claims, in their order."""
+    by_reason: dict[str, list[JudgedClaim]] = {}
+    for claim in claims:
+        if claim.state is State.OPEN:
+            by_reason.setdefault(claim.reason or Reason.FORMULA.value, []).append(claim)
+    return iter(by_reason.items())

@@ -1,0 +1,1 @@
+"""Claims about results, judged by what the rows hold."""

@@ -1,0 +1,144 @@
+"""What the rows of a result hold, as the formulas of claims need it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from evalstream.model.data_class import DataClass, field
+from evalstream.stats.claims.rounding import as_float
+from evalstream.stats.duplicates import ResultCoverage
+from evalstream.stats.score_sums import FRACTION_BITS, ScoreSums
+
+
+class Spread(NamedTuple):
+    """The standard deviation of some values, and their number."""
+
+    deviation: float
+    number: int
+
+    @property
+    def error(self) -> float:
+        """The standard error of their mean."""
+        return self.deviation / math.sqrt(self.number)
+
+
+class Evidence(DataClass, frozen=True):
+    """What the rows of one result hold; a part that the format does not collect is None.
+
+    `sums` are exact sums over the scores, and `cover` says which samples they are of. `values`
+    counts each different score; it is None where there are too many of them. `limits` are the
+    bounds that the metric declares. `missing` is the number of samples that a claim covers beyond
+    the rows. `ordered` are the scores in the order in which a harness had them. `pairs` counts
+    (right answer, prediction), `weights` sums up the weights of the scores, and `clusters` has the
+    number and the exact sum of the scores of each cluster. `is_percent` says that the documents
+    give the metric in percent while the rows may have shares.
+    """
+
+    sums: ScoreSums
+    cover: ResultCoverage = field(default_factory=ResultCoverage)
+    values: Mapping[float, int] | None = None
+    limits: tuple[float | None, float | None] = (None, None)
+    missing: int = 0
+    is_percent: bool = False
+    ordered: Sequence[Any] | None = None
+    pairs: Mapping[tuple[Hashable, Hashable], int] | None = None
+    weights: ScoreSums | None = None
+    clusters: Mapping[Hashable, tuple[int, Fraction]] | None = None
+
+    @classmethod
+    def of_numbers(cls, numbers: Iterable[float], **more: Any) -> Evidence:
+        """Return the evidence of finite numbers, one for each sample."""
+        counts = Counter(numbers)
+        sums = ScoreSums()
+        for number, times in counts.items():
+            sums.add(None, number, None, failed=False, times=times)
+        cover = ResultCoverage(samples=sums.rows, repeats=sums.rows, squares=sums.rows)
+        return cls(sums, cover, counts, **more)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows with a finite score."""
+        return self.sums.rows
+
+    @cached_property
+    def mean(self) -> Fraction | None:
+        """The mean of the scores."""
+        return self.sums.mean()
+
+    @cached_property
+    def extremes(self) -> tuple[float, float] | None:
+        """The least and the greatest score; None without scores."""
+        if self.sums.least is None or self.sums.most is None:
+            return None
+        return self.sums.least, self.sums.most
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether samples are scored more than once."""
+        return 0 < self.cover.samples < self.sums.joined
+
+    @property
+    def has_even_repeats(self) -> bool:
+        """Whether samples are scored more than once, all equally often."""
+        return self.is_repeated and self.cover.repeats == self.sums.joined and self.cover.is_even
+
+    @cached_property
+    def has_equal_repeats(self) -> bool:
+        """Whether all repeats of each sample have the same score.
+
+        The sum over pairs x·y of a sample's k scores is at most (k - 1)/2 times the sum of their
+        squares, and reaches it only where they are equal (inequality of Cauchy and Schwarz).
+        """
+        if not self.has_even_repeats or self.cover.products is None or self.sums.unscored:
+            return False
+        repeats = self.sums.rows // self.cover.samples
+        return 2 * self.cover.products == (repeats - 1) * self.sums.squares
+
+    @cached_property
+    def sample_spreads(self) -> tuple[Spread, ...]:
+        """The spreads of the means of samples, over n-1 and over n, where repeats are even."""
+        if not self.has_even_repeats or self.cover.products is None:
+            return ()
+        samples, sums = self.cover.samples, self.sums
+        # The mean of a sample is the sum of its scores divided by the number of repeats.
+        squares = sums.squares + 2 * self.cover.products
+        centred = squares * samples - sums.total * sums.total
+        repeats = sums.rows // samples
+        variances = (
+            Fraction(centred, (samples * divisor * repeats**2) << (2 * FRACTION_BITS))
+            for divisor in (samples - 1, samples)
+            if divisor > 0
+        )
+        return tuple(_spreads(variances, samples))
+
+    @cached_property
+    def row_spreads(self) -> tuple[Spread, ...]:
+        """The spreads of the scores of rows, over n-1 and over n."""
+        variances = (self.sums.variance(sample=True), self.sums.variance(sample=False))
+        return tuple(_spreads(variances, self.sums.rows))
+
+    @property
+    def spreads(self) -> tuple[Spread, ...]:
+        """The spreads of samples, then of rows: those that a writer may mean."""
+        return self.sample_spreads + self.row_spreads
+
+    @property
+    def error_spreads(self) -> tuple[Spread, ...]:
+        """The spreads that give a standard error.
+
+        Where the repeats of each sample are equal, rows add no information, and an error over rows
+        would be too small.
+        """
+        return self.sample_spreads if self.has_equal_repeats else self.spreads
+
+
+def _spreads(variances: Iterable[Fraction | None], number: int) -> Iterable[Spread]:
+    for variance in variances:
+        square = as_float(variance)
+        if square is not None and math.isfinite(square):
+            yield Spread(math.sqrt(max(square, 0.0)), number)

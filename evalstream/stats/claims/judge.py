@@ -1,0 +1,342 @@
+"""Judge a claim by what the rows hold: confirmed, rounded, refuted or open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+from evalstream.model.claim import JudgedClaim, Reason, State
+from evalstream.model.text import counted
+from evalstream.stats.claims import formulas, kinds
+from evalstream.stats.claims.evidence import Evidence, Spread
+from evalstream.stats.claims.kinds import Bounds, Figure, Kind
+from evalstream.stats.claims.rounding import NOTHING, Agreement, agreement, as_float
+
+PERCENT: Final = 100
+
+FEWEST_DRAWS: Final = 100
+"""Fewer draws of a bootstrap say too little about an error."""
+
+SLACK: Final = 0.1
+"""The share by which an error from resampling may differ from the closed form, beside chance."""
+
+THIRD: Final = 3
+HALF: Final = 0.5
+
+_CLOSED_FORMS: Final = frozenset(
+    {"", "analytic", "analytical", "clustered", "gaussian", "normal", "student t", "t", "wald"}
+    | {"wilson"}
+)
+"""Methods that compute an uncertainty from the scores, as documents name them."""
+
+_RESAMPLING: Final = frozenset({"bootstrap", "bootstrapped", "percentile", "bca"})
+"""Names of resampling methods, whose figures are close to the closed forms."""
+
+
+class Method(Enum):
+    """How an uncertainty is computed: by a closed form, by resampling, or in an unknown way."""
+
+    CLOSED = "closed"
+    RESAMPLED = "resampled"
+    UNKNOWN = "unknown"
+
+
+def method_named(name: str | None) -> Method:
+    """Return the method that a document names; without a name it is the closed form."""
+    words = (name or "").casefold().replace("_", " ").replace("-", " ").split()
+    if " ".join(words) in _CLOSED_FORMS:
+        return Method.CLOSED
+    return Method.RESAMPLED if _RESAMPLING.issuperset(words) else Method.UNKNOWN
+
+
+class Claim(NamedTuple):
+    """A figure that a document states.
+
+    `pointer` is its JSON Pointer, `value` the number with its digits as written, or the two ends of
+    an interval; None if it is no number. `shown` is the JSON value at the pointer. `method`,
+    `draws` and `level` describe an uncertainty.
+    """
+
+    pointer: str
+    label: str
+    kind: Kind
+    value: Decimal | tuple[Decimal, Decimal] | None
+    shown: Any
+    is_score: bool = False
+    method: str | None = None
+    draws: int | None = None
+    level: float = formulas.USUAL_LEVEL
+
+
+class Judgement(NamedTuple):
+    """A judged claim, and for a refuted one the message of its violation."""
+
+    claim: JudgedClaim
+    message: str = ""
+
+
+def leave_open(
+    claim: Claim, reason: Reason | str, rows: int = 0, recomputed: Any = None
+) -> Judgement:
+    """Return a claim that the rows neither confirm nor refute."""
+    text = reason.value if isinstance(reason, Reason) else reason
+    return Judgement(_judged(claim, State.OPEN, recomputed, rows, text))
+
+
+def refute(claim: Claim, expected: Any, message: str, rows: int) -> Judgement:
+    """Return a claim that cannot be true."""
+    return Judgement(_judged(claim, State.REFUTED, expected, rows), message)
+
+
+def confirm(
+    claim: Claim, recomputed: Any, rows: int, found: Agreement = Agreement.FULL
+) -> Judgement:
+    """Return a claim that is true, at least after rounding."""
+    state = State.CONFIRMED if found is Agreement.FULL else State.ROUNDED
+    return Judgement(_judged(claim, state, recomputed, rows))
+
+
+def judge(claim: Claim, evidence: Evidence) -> Judgement:
+    """Judge a claim by the evidence of its rows."""
+    value = claim.value
+    if isinstance(value, tuple):
+        return _judge_interval(claim, value, evidence)
+    if value is None:
+        return leave_open(claim, Reason.FORMULA, evidence.sums.joined)
+    return _judge_number(claim, value, evidence)
+
+
+def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement:
+    rows, figures = evidence.sums.joined, list(_scaled(claim.kind.figures(evidence), evidence))
+    if claim.kind is kinds.ERROR and method_named(claim.method) is Method.RESAMPLED:
+        return _judge_resampled_error(claim, value, figures, evidence)
+    found, best = _best(value, figures)
+    if best is not None and found is not Agreement.NONE:
+        return confirm(claim, as_float(best.value), rows, found)
+    expected = as_float(figures[0].value) if figures else None
+    what = f"{figures[0].words if figures else f'the {claim.kind.name}'} of {counted(rows, 'row')}"
+    bounds = _reach(claim, evidence)
+    if is_outside(value, bounds):
+        return refute(claim, expected, f"{what} {_describe(bounds)}, and not the claim", rows)
+    reason = _open_reason(claim, value, figures, evidence)
+    if reason is not None:
+        return leave_open(claim, reason, rows, expected)
+    hints = claim.kind.hints(evidence)
+    hint = next((one.words for one in hints if _best(value, [one])[0] is Agreement.FULL), None)
+    message = f"{what} is not the claim" + (f", which is {hint}" if hint else "")
+    return refute(claim, expected, message, rows)
+
+
+def _open_reason(
+    claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence
+) -> Reason | None:
+    """Return why a claim is open that no figure gives, or None if it is refuted."""
+    if claim.kind is kinds.COUNT:
+        return Reason.MISSING if all(value > Decimal(int(one.value)) for one in figures) else None
+    conditions = (
+        (evidence.missing > 0, Reason.MISSING),
+        (method_named(claim.method) is Method.UNKNOWN, Reason.METHOD),
+        (not figures, _without_figures(claim, evidence)),
+        (not claim.kind.is_exact, Reason.FORMULA),
+        (claim.kind in _SPREADS and _has_uneven_repeats(evidence), Reason.UNEVEN),
+    )
+    return next((reason for holds, reason in conditions if holds), None)
+
+
+_SPREADS: Final = (kinds.ERROR, kinds.DEVIATION, kinds.VARIANCE)
+
+
+def _without_figures(claim: Claim, evidence: Evidence) -> Reason:
+    is_cut = claim.kind.needs_values and evidence.values is None
+    return Reason.TOO_MANY if is_cut else Reason.EVIDENCE
+
+
+def is_outside(value: Decimal, bounds: Bounds) -> bool:
+    """Return whether a claim is outside bounds by more than rounding."""
+    least, most = bounds
+    below = least is not None and Fraction(value) < least
+    above = most is not None and Fraction(value) > most
+    crossed = least if below else most
+    if crossed is None or not (below or above):
+        return False
+    return agreement(value, crossed) is Agreement.NONE
+
+
+def _reach(claim: Claim, evidence: Evidence) -> Bounds:
+    """Return the bounds of a claim, also where samples that it covers have no rows."""
+    if not evidence.missing:
+        least, most = claim.kind.bounds(evidence)
+        return least, most * PERCENT if most is not None and evidence.is_percent else most
+    if claim.kind is not kinds.MEAN or evidence.mean is None:
+        return None, None
+    total, number = evidence.mean * evidence.rows, evidence.rows + evidence.missing
+    ends = [
+        (total + Fraction(limit) * evidence.missing) / number
+        if limit is not None and math.isfinite(limit)
+        else None
+        for limit in evidence.limits
+    ]
+    return ends[0], ends[1]
+
+
+def _scaled(figures: Iterable[Figure], evidence: Evidence) -> Iterator[Figure]:
+    for figure in figures:
+        yield figure
+        if evidence.is_percent:
+            yield Figure(f"{figure.words}, in percent,", figure.value * PERCENT)
+
+
+def _best(value: Decimal, figures: Iterable[Figure]) -> tuple[Agreement, Figure | None]:
+    """Return the figure that agrees best with a claim, the first of equals."""
+    best: tuple[Agreement, Figure | None] = (Agreement.NONE, None)
+    for figure in figures:
+        found = agreement(value, figure.value)
+        if found > best[0]:
+            best = found, figure
+        if found is Agreement.FULL:
+            break
+    return best
+
+
+def _judge_resampled_error(
+    claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence
+) -> Judgement:
+    """Compare an error by resampling with the closed forms.
+
+    It may differ from them by a share of 4/√draws and a tenth.
+    """
+    rows, claimed = evidence.sums.joined, float(value)
+    expected = as_float(figures[0].value) if figures else None
+    if is_outside(value, _reach(claim, evidence)) or _is_zero_over_differences(claimed, evidence):
+        message = f"no resampling of {counted(rows, 'row')} gives this standard error"
+        return refute(claim, expected, message, rows)
+    if evidence.missing or expected is None:
+        reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
+        return leave_open(claim, reason, rows, expected)
+    draws = FEWEST_DRAWS if claim.draws is None else claim.draws
+    share = 4 / math.sqrt(max(draws, 1)) + SLACK
+    values = [float(figure.value) for figure in figures]
+    least, most = min(values) * (1 - share), max(values) * (1 + share)
+    if draws < FEWEST_DRAWS:
+        return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
+    if least - float(NOTHING) <= claimed <= most + float(NOTHING):
+        return confirm(claim, expected, rows)
+    message = f"the standard error of {counted(rows, 'row')} is far from the claim"
+    return refute(claim, expected, f"{message}, although resampling approaches it", rows)
+
+
+def _is_zero_over_differences(claimed: float, evidence: Evidence) -> bool:
+    extremes = evidence.extremes
+    return claimed == 0 and extremes is not None and extremes[0] != extremes[1]
+
+
+Interval = tuple[float, float]
+
+
+def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evidence) -> Judgement:
+    """Judge the two ends of a confidence interval of the mean."""
+    rows, intervals = evidence.sums.joined, list(_intervals(evidence, claim.level))
+    expected = _as_ends(intervals[0]) if intervals else None
+    if evidence.missing or not intervals:
+        reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
+        return leave_open(claim, reason, rows, expected)
+    for interval in intervals:
+        found = min(
+            max(agreement(claimed, cut) for cut in _cut(end, evidence))
+            for claimed, end in zip(ends, interval, strict=True)
+        )
+        if found is not Agreement.NONE:
+            return confirm(claim, _as_ends(interval), rows, found)
+    method = method_named(claim.method)
+    if method is Method.RESAMPLED:
+        return _judge_resampled_interval(claim, (float(ends[0]), float(ends[1])), evidence)
+    if method is Method.UNKNOWN or _has_uneven_repeats(evidence):
+        reason = Reason.METHOD if method is Method.UNKNOWN else Reason.UNEVEN
+        return leave_open(claim, reason, rows, expected)
+    message = f"no normal, Wilson or t interval of {counted(rows, 'row')} is the claim"
+    return refute(claim, expected, message, rows)
+
+
+def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) -> Judgement:
+    """Compare an interval by resampling with closed forms: its ends within a third of a width."""
+    rows, intervals = evidence.sums.joined, list(_intervals(evidence, claim.level))
+    expected, width = _as_ends(intervals[0]), ends[1] - ends[0]
+    if claim.draws is not None and claim.draws < FEWEST_DRAWS:
+        return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
+    if width < HALF * min(high - low for low, high in intervals) - float(NOTHING):
+        return leave_open(claim, Reason.NARROW, rows, expected)
+    for low, high in intervals:
+        room = (high - low) / THIRD + float(NOTHING)
+        if abs(ends[0] - low) <= room and abs(ends[1] - high) <= room:
+            return confirm(claim, expected, rows)
+    message = f"resampling of {counted(rows, 'row')} gives an interval far from the claim"
+    return refute(claim, expected, message, rows)
+
+
+def _intervals(evidence: Evidence, level: float) -> Iterator[Interval]:
+    """Yield the normal, the Wilson and the t interval of the mean at a confidence level."""
+    mean = as_float(evidence.mean)
+    if mean is None or not 0 < level < 1:
+        return
+    spreads = evidence.error_spreads
+    factors = (1, PERCENT) if evidence.is_percent else (1,)
+    for low, high in _intervals_of_shares(mean, spreads, level):
+        yield from ((low * factor, high * factor) for factor in factors)
+
+
+def _intervals_of_shares(
+    mean: float, spreads: Iterable[Spread], level: float
+) -> Iterator[Interval]:
+    known = list(spreads)
+    for quantile in formulas.quantiles(level):
+        for spread in known:
+            yield mean - quantile * spread.error, mean + quantile * spread.error
+        for number in {spread.number for spread in known} if 0 <= mean <= 1 else ():
+            yield formulas.wilson(mean, number, quantile)
+    for spread in known:
+        if spread.number > 1:
+            half = formulas.t_quantile((1 + level) / 2, spread.number - 1) * spread.error
+            yield mean - half, mean + half
+
+
+def _cut(end: float, evidence: Evidence) -> Interval:
+    """Return the end of an interval, and the same cut off at the metric's limits."""
+    least, most = evidence.limits
+    cut = end if least is None else max(end, least)
+    return end, cut if most is None else min(cut, most)
+
+
+def _as_ends(interval: Interval) -> dict[str, float]:
+    return {"lower": interval[0], "upper": interval[1]}
+
+
+def _has_uneven_repeats(evidence: Evidence) -> bool:
+    return evidence.is_repeated and not evidence.has_even_repeats
+
+
+def _describe(bounds: Bounds) -> str:
+    """Return in words between which bounds a figure is."""
+    least, most = (None if bound is None else as_float(bound) for bound in bounds)
+    if least is None:
+        return f"is at most {most:.6g}"
+    return f"is at least {least:.6g}" + ("" if most is None else f" and at most {most:.6g}")
+
+
+def _judged(
+    claim: Claim, state: State, recomputed: Any, rows: int, reason: str | None = None
+) -> JudgedClaim:
+    return JudgedClaim(
+        claim.pointer,
+        claim.label,
+        claim.kind.name,
+        claim.shown,
+        recomputed,
+        state,
+        reason,
+        rows,
+        claim.is_score,
+    )

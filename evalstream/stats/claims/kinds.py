@@ -1,0 +1,241 @@
+"""The table of kinds of claims: the names of each, its formula, and its bounds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.stats.claims import formulas
+from evalstream.stats.claims.evidence import Evidence
+
+Number = Fraction | float
+Bounds = tuple[Number | None, Number | None]
+"""The least and the greatest value that a figure can have; None for no bound."""
+
+
+class Figure(NamedTuple):
+    """A value that a claim may have, and in words how it is computed."""
+
+    words: str
+    value: Number
+
+
+Formula = Callable[[Evidence], Iterable[Figure]]
+
+
+def _no_bounds(_evidence: Evidence) -> Bounds:
+    return None, None
+
+
+def _no_figures(_evidence: Evidence) -> Iterable[Figure]:
+    return ()
+
+
+class Kind(NamedTuple):
+    """One kind of claim.
+
+    `words` are the names by which documents call it, in lower case with `_` between words.
+    `figures` gives the values that the claim may have, the usual one first, and none where the
+    evidence does not hold what the formula needs. `bounds` limits the value whatever the formula.
+    `hints` are definitions that explain a refuted claim and do not confirm it. `is_exact` says that
+    a claim that no figure gives is refuted. `needs_values` says that the formula needs each
+    different score.
+    """
+
+    name: str
+    words: frozenset[str]
+    figures: Formula = _no_figures
+    bounds: Callable[[Evidence], Bounds] = _no_bounds
+    hints: Formula = _no_figures
+    is_exact: bool = True
+    needs_values: bool = False
+
+
+def _figures(words: str, value: Number | None) -> Iterator[Figure]:
+    if value is not None:
+        yield Figure(words, value)
+
+
+def _means(evidence: Evidence) -> Iterator[Figure]:
+    yield from _figures("the mean", evidence.mean)
+    sums = evidence.sums
+    if sums.sound_rows != sums.rows:
+        yield from _figures("the mean without rows that have an error", sums.mean_without_errors())
+
+
+def _near_means(evidence: Evidence) -> Iterator[Figure]:
+    """Yield definitions that explain a claim that is not the mean."""
+    sums = evidence.sums
+    means = (
+        ("the mean", evidence.mean),
+        ("the mean without the rows that have an error", sums.mean_without_errors()),
+        ("the share of rows with is_correct", sums.share_correct()),
+        ("the mean over subtasks", sums.mean_over_subtasks()),
+    )
+    for words, value in means:
+        if value is not None:
+            yield Figure(words, value)
+            yield Figure(f"{words}, in percent", value * 100)
+    for spread in evidence.spreads[:1]:
+        yield Figure("the standard deviation of the scores", spread.deviation)
+        yield Figure("the standard error of the scores", spread.error)
+
+
+def _range_of_scores(evidence: Evidence) -> Bounds:
+    return evidence.extremes or (None, None)
+
+
+def _unit_range(_evidence: Evidence) -> Bounds:
+    return 0, 1
+
+
+def _above_one(_evidence: Evidence) -> Bounds:
+    return 1, None
+
+
+def _not_negative(_evidence: Evidence) -> Bounds:
+    return 0, None
+
+
+def _deviations(evidence: Evidence) -> Iterator[Figure]:
+    for spread in evidence.spreads:
+        yield Figure("the standard deviation", spread.deviation)
+
+
+def _most_deviation(evidence: Evidence) -> Bounds:
+    """Return 0 and half the range of the scores times √(n/(n-1)) (inequality of Popoviciu)."""
+    if evidence.extremes is None or evidence.rows < 2:
+        return 0, None
+    least, most = evidence.extremes
+    return 0, (most - least) / 2 * (evidence.rows / (evidence.rows - 1)) ** 0.5
+
+
+def _errors(evidence: Evidence) -> Iterator[Figure]:
+    for spread in evidence.error_spreads:
+        yield Figure("the standard error", spread.error)
+
+
+def _variances(evidence: Evidence) -> Iterator[Figure]:
+    for spread in evidence.spreads:
+        yield Figure("the variance", spread.deviation**2)
+
+
+def _most_variance(evidence: Evidence) -> Bounds:
+    most = _most_deviation(evidence)[1]
+    return 0, None if most is None else most * most
+
+
+def _medians(evidence: Evidence) -> Iterator[Figure]:
+    if evidence.values:
+        low, high = formulas.middle_values(evidence.values)
+        yield Figure("the median", (Fraction(low) + Fraction(high)) / 2)
+        yield Figure("the upper median", high)
+        yield Figure("the lower median", low)
+
+
+def _modes(evidence: Evidence) -> Iterator[Figure]:
+    if evidence.values:
+        most = max(evidence.values.values())
+        for value, times in sorted(evidence.values.items()):
+            if times == most:
+                yield Figure("the most frequent score", value)
+
+
+def _least(evidence: Evidence) -> Iterator[Figure]:
+    if evidence.extremes:
+        yield Figure("the least score", evidence.extremes[0])
+
+
+def _greatest(evidence: Evidence) -> Iterator[Figure]:
+    if evidence.extremes:
+        yield Figure("the greatest score", evidence.extremes[1])
+
+
+def _counts(evidence: Evidence) -> Iterator[Figure]:
+    sums, samples = evidence.sums, evidence.cover.samples
+    yield Figure("the number of rows", sums.joined)
+    yield Figure("the number of samples", samples)
+    yield Figure("the number of rows without an error", sums.sound_rows)
+    yield Figure("the number of rows with a score", sums.rows)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+COUNT: Final = Kind("count", _words("num_samples samples_number"), _counts)
+MEAN: Final = Kind(
+    "mean",
+    _words("mean average avg accuracy acc exact_match em"),
+    _means,
+    _range_of_scores,
+    _near_means,
+)
+MEDIAN: Final = Kind("median", _words("median"), _medians, _range_of_scores, needs_values=True)
+MODE: Final = Kind("mode", _words("mode"), _modes, _range_of_scores, needs_values=True)
+LEAST: Final = Kind("min", _words("min minimum"), _least, _range_of_scores)
+GREATEST: Final = Kind("max", _words("max maximum"), _greatest, _range_of_scores)
+DEVIATION: Final = Kind(
+    "standard deviation",
+    _words("std stdev std_dev stddev standard_deviation"),
+    _deviations,
+    _most_deviation,
+)
+VARIANCE: Final = Kind("variance", _words("var variance"), _variances, _most_variance)
+ERROR: Final = Kind(
+    "standard error", _words("stderr std_err stderror standard_error sem"), _errors, _most_deviation
+)
+INTERVAL: Final = Kind("confidence interval", _words("confidence_interval ci"))
+UNKNOWN: Final = Kind("unknown", frozenset(), _means, hints=_near_means, is_exact=False)
+"""A metric whose name says nothing about its formula: its mean confirms it, nothing refutes it."""
+
+TABLE: Final[tuple[Kind, ...]] = (
+    COUNT,
+    MEAN,
+    MEDIAN,
+    MODE,
+    LEAST,
+    GREATEST,
+    DEVIATION,
+    VARIANCE,
+    ERROR,
+    INTERVAL,
+    UNKNOWN,
+)
+
+AVERAGES: Final = frozenset(
+    {
+        *("accuracy", "acc", "average", "avg", "correct", "correctness", "em", "mean"),
+        *("proportion", "rate", "share", "success"),
+    }
+)
+"""Words in the name of a metric that make it an average of the scores of its samples."""
+
+_BY_WORD: Final = {word: kind for kind in TABLE for word in kind.words}
+
+_SUFFIX: Final = LazyPattern(
+    r"(?:^|[^a-z])(std|stdev|std_?dev|standard_deviation|stderr|std_?err|sem|standard_error|var|variance)[0-9]*$"
+)
+_ODD: Final = LazyPattern(r"[^a-z0-9@+]+")
+
+
+@lru_cache(maxsize=4096)
+def kind_named(name: str) -> Kind | None:
+    """Return the kind that the name of a metric says, or None if it says none.
+
+    A whole name decides first, then a last word such as `stderr`, then any word of an average.
+    """
+    joined = _ODD.sub("_", name.strip().lower().rpartition("/")[2].rpartition(".")[2]).strip("_")
+    if joined in _BY_WORD:
+        return _BY_WORD[joined]
+    suffix = _SUFFIX.search(joined)
+    if suffix is not None:
+        return _BY_WORD.get(re.sub(r"[0-9]+$", "", suffix[1]), DEVIATION)
+    words = set(joined.split("_"))
+    if ("exact" in words and "match" in words) or not words.isdisjoint(AVERAGES):
+        return MEAN
+    return None
