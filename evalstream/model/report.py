@@ -67,10 +67,10 @@ class RunSummary(DataClass):
     occurrences by code, `severities` by severity; `incomplete_reason` says why the rows were not
     checked in full. `claims` are those of its documents, each with its state. `covers` names the
     bytes of the checksum where there is a choice: `stored` or `unpacked` bytes, or `rows` without
-    the noise between them. `inputs` is a third document, where the format has one. `sealed` is the aggregate that was sealed; `change` is the
-    diff that sealing would make. `samples` are those of the run for a comparison, if they were
-    asked for. `links` are the digests that link the run to other runs of the
-    call.
+    the noise between them. `inputs` is a third document, where the format has one. `sealed` is the
+    aggregate that was sealed; `change` is the diff that sealing would make. `samples` are those of
+    the run for a comparison, if they were asked for. `links` are the digests that link the run to
+    other runs of the call.
 
     `unchanged` is the time of the earlier check, for a run that a ledger answered. `verified` says
     how much was verified; `selected` and `ignored` are the codes or prefixes that limit the rules.
