@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from functools import lru_cache
 from typing import Final
 
 from evalstream.formats.lm_eval.doc_ids import IdRun
-from evalstream.formats.lm_eval.log_tally import MOST_VALUES, FilterRows, RowsTally
+from evalstream.formats.lm_eval.log_tally import FilterRows, RowsTally
+from evalstream.formats.lm_eval.row_scores import ScoringPlan
 from evalstream.model.block import Lines
 from evalstream.model.options import Options
 from evalstream.parsing.native.lm_eval import DEEPEST, SampleRun, SampleScanner, sample_scanner
@@ -17,8 +17,10 @@ WORTH_BYTES: Final = 4096
 """From this size of a block in bytes on it is worth loading the scanner."""
 
 
-def fast_path_for(options: Options, lines: Lines) -> FastPath | None:
+def fast_path_for(options: Options, lines: Lines, plan: ScoringPlan) -> FastPath | None:
     """Return the fast path over a block, None if every row takes the exact path."""
+    if not plan.is_empty:
+        return None
     needs_rows = options.samples is not None or options.sketches or lines.overlong
     if needs_rows or options.max_depth < DEEPEST or len(lines.data) < WORTH_BYTES:
         return None
@@ -80,9 +82,7 @@ def _add_column(rows: FilterRows, name: str, column: list[float]) -> None:
         return
     numbers = [value for value in column if value == value]  # noqa: PLR0124 - NaN is no number
     values.others += len(column) - len(numbers)
-    values.counts.update(Counter(numbers))
-    if len(values.counts) > MOST_VALUES:
-        values.settle()
+    values.add_numbers(numbers)
 
 
 @lru_cache(maxsize=256)

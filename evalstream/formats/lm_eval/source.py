@@ -167,7 +167,7 @@ def _results(results: Results, task: str) -> Iterator[SourceResult]:
     entry = results.entry(task)
     given = (results.samples(task).get("effective"), entry.get("samples"), entry.get("sample_len"))
     counts = frozenset(one for one in given if isinstance(one, int))
-    claims = list(results.claims(task))
+    claims = list(results.figures(task))
     errors = {(one.metric, one.filter): one.value for one in claims if one.is_stderr}
     for claim in claims:
         if claim.is_stderr or not isinstance(claim.value, (int, float)):

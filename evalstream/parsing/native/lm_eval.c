@@ -295,8 +295,8 @@ static const byte *read_metric(struct reader *reader, const byte *at, double *va
         *value = stop ? number.value : NAN;
         return !stop || (number.whole && !number.exact) ? NULL : stop;
     }
-    if (*at == '"')
-        return NULL; /* it may be a number as a text */
+    if (*at == '"' || *at == '[')
+        return NULL; /* it may be a number as a text, or a pair */
     if (*at == 't' || *at == 'f')
         *value = *at == 't';
     else

@@ -112,9 +112,11 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
 
 def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement:
     rows, figures = evidence.sums.joined, list(_scaled(claim.kind.figures(evidence), evidence))
-    if claim.kind is kinds.ERROR and method_named(claim.method) is Method.RESAMPLED:
+    if claim.kind.name == kinds.ERROR.name and method_named(claim.method) is Method.RESAMPLED:
         return _judge_resampled_error(claim, value, figures, evidence)
     found, best = _best(value, figures)
+    if found is Agreement.NONE and figures and _is_rounding(value, figures[0], evidence):
+        found, best = Agreement.FULL, figures[0]
     if best is not None and found is not Agreement.NONE:
         return confirm(claim, as_float(best.value), rows, found)
     if _best(value, claim.kind.rounded(evidence))[0] is not Agreement.NONE:
@@ -133,6 +135,17 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
     hint = next((one.words for one in hints if _best(value, [one])[0] is Agreement.FULL), None)
     message = f"{what} is not the claim" + (f", which is {hint}" if hint else "")
     return refute(claim, expected, message, rows)
+
+
+def _is_rounding(value: Decimal, figure: Figure, evidence: Evidence) -> bool:
+    """Return whether the rounding of a sum of large scores explains a difference.
+
+    A sum of scores of both signs may be small, and the error of equal scores is not exactly 0.
+    """
+    if evidence.extremes is None:
+        return False
+    largest = max(map(abs, evidence.extremes))
+    return abs(Fraction(value) - Fraction(figure.value)) <= Fraction(NOTHING) * Fraction(largest)
 
 
 def _open_reason(
