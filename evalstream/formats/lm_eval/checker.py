@@ -114,7 +114,7 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     if results is None or path is None:
         return documents.closed()
     name, tasks = printable(path), tasks_beside(path)
-    logged = frozenset(results.logged) & (tasks or frozenset())
+    logged = tasks or frozenset()
     groups = dict(results.groups)
     judgements = list(judge_groups(results, logged))
     judgements += (
@@ -125,7 +125,6 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     )
     documents.note_all(_violations(about_results.LME304, judgements), name)
     documents.note_all(_violations(about_results.LME303, judgements), name)
-    documents.note_all(_violations(about_results.LME306, judgements), name)
     documents.note_all(find_contradictions(results, path), name)
     documents.note_all(_violations(about_results.LME209, Siblings(results, tasks)), name)
     claims = [judgement.claim for judgement in judgements]

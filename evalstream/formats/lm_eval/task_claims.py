@@ -41,6 +41,9 @@ _CLOSED_FORM: Final = (kinds.MEAN, kinds.AVERAGE, kinds.UNKNOWN)
 def judge_task(facts: TaskFacts) -> Iterator[Judgement]:
     """Yield every claim of a task, with what its rows say about it."""
     if facts.known is None:
+        if not facts.is_whole and facts.task is not None and facts.results is not None:
+            for figure in facts.results.figures(facts.task):
+                yield leave_task_open(figure, Reason.UNREAD)
         return
     for figure in facts.figures():
         if figure.metric != BYPASS or figure.value not in (NOT_SCORED, NO_STDERR):
@@ -63,21 +66,22 @@ def _claim(figure: TaskFigure, kind: kinds.Kind, resampling: Resampling | None =
         not figure.is_stderr,
         None if resampling is None or resampling.is_exact else "bootstrap",
         None if resampling is None else resampling.draws,
+        has_all_digits=True,
     )
 
 
 def _judge_figure(figure: TaskFigure, facts: TaskFacts) -> Judgement:
-    values = facts.values(figure)
+    values, reason = facts.values(figure), _unusable(facts)
     claim = _claim(figure, kinds.ERROR if figure.is_stderr else kinds.UNKNOWN)
-    reason = _unusable(facts)
-    if reason is not None:
-        return leave_open(claim, reason)
+    if values is None and figure.value in (NO_STDERR, None):
+        reason = reason or Reason.EVIDENCE
+    if reason is not None or facts.known is None:
+        return leave_open(claim, reason or Reason.NO_ROWS)
     if values is None:
-        if figure.value in (NO_STDERR, None):
-            return leave_open(claim, Reason.EVIDENCE)
         return refute(claim, None, "no row has the metric", 0)
-    if facts.known is None:
-        return leave_open(claim, Reason.NO_ROWS)
+    if figure.metric == BYPASS:
+        expected = NO_STDERR if figure.is_stderr else NOT_SCORED
+        return refute(claim, expected, "these answers have no scores", values.rows)
     task, results = facts.known
     way = find_aggregation(results, task, figure.metric, values)
     if figure.is_stderr:
@@ -110,18 +114,20 @@ def _judge_score(figure: TaskFigure, values: Values, way: Way) -> Judgement:
 
 def _judge_odd(claim: Claim, values: Values, way: Way) -> Judgement | None:
     """Judge a claim where it or a row is no finite number, None where all are."""
-    is_mean = way.aggregation is AGGREGATIONS[MEAN] and way.is_sure
-    if is_mean and values.sums.unscored:
-        if claim.value is None:
-            return leave_open(claim, Reason.UNSCORED, values.rows)
-        return refute(claim, None, "rows have values that are not finite", values.rows)
-    if is_mean and (values.others or values.pairs):
-        return refute(claim, None, "rows have values that have no mean", values.rows)
+    if way.aggregation is AGGREGATIONS[MEAN] and way.is_sure:
+        for is_odd, words in (
+            (values.sums.unscored and claim.value is not None, "values that are not finite"),
+            (values.others or values.pairs, "values that have no mean"),
+        ):
+            if is_odd:
+                return refute(claim, None, f"rows have {words}", values.rows)
+    if values.texts:
+        return leave_open(claim, Reason.EVIDENCE, values.rows)
     if claim.value is not None:
         return None
-    if isinstance(claim.shown, str) and (values.sums.unscored or not way.is_sure):
+    if values.sums.unscored or not way.is_sure:
         return leave_open(claim, Reason.UNSCORED, values.rows)
-    expected = judge(claim._replace(value=number_of(0)), _evidence(values)).claim.recomputed
+    expected = judge(claim._replace(value=number_of(-1)), _evidence(values)).claim.recomputed
     return refute(claim, expected, "it is not a finite number", values.rows)
 
 

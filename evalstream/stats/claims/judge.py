@@ -58,7 +58,8 @@ class Claim(NamedTuple):
 
     `pointer` is its JSON Pointer, `value` the number with its digits as written, or the two ends of
     an interval; None if it is no number. `shown` is the JSON value at the pointer. `method`,
-    `draws` and `level` describe an uncertainty.
+    `draws` and `level` describe an uncertainty. With `has_all_digits` its writer never rounds: one
+    or two digits are all that the figure has.
     """
 
     pointer: str
@@ -70,6 +71,7 @@ class Claim(NamedTuple):
     method: str | None = None
     draws: int | None = None
     level: float = formulas.USUAL_LEVEL
+    has_all_digits: bool = False
 
 
 class Judgement(NamedTuple):
@@ -115,8 +117,10 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
     if claim.kind.name == kinds.ERROR.name and method_named(claim.method) is Method.RESAMPLED:
         return _judge_resampled_error(claim, value, figures, evidence)
     found, best = _best(value, figures)
-    if found is Agreement.NONE and figures and _is_rounding(value, figures[0], evidence):
+    if found is not Agreement.FULL and figures and _is_rounding(value, figures[0], evidence):
         found, best = Agreement.FULL, figures[0]
+    if found is Agreement.ROUGH and claim.has_all_digits:
+        found = Agreement.NONE
     if best is not None and found is not Agreement.NONE:
         return confirm(claim, as_float(best.value), rows, found)
     if _best(value, claim.kind.rounded(evidence))[0] is not Agreement.NONE:

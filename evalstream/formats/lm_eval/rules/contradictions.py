@@ -16,7 +16,13 @@ from evalstream.formats.lm_eval.aggregations import (
     REGISTERED,
 )
 from evalstream.formats.lm_eval.row import prompt_of
-from evalstream.formats.lm_eval.row_scores import ScoringPlan, render_question
+from evalstream.formats.lm_eval.row_scores import (
+    CHOICE,
+    LIKELIHOOD,
+    ROLLING,
+    ScoringPlan,
+    render_question,
+)
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import ListedMetric, Results, number_of
 from evalstream.model.finding import Severity, Violation
@@ -28,6 +34,9 @@ from evalstream.stats.claims.rounding import agrees
 _SEPARATOR: Final = "__"
 _FORBIDDEN: Final = re.compile(r"[\"<>:/|\\?*\[\]]+")
 """What names of models lose in names of folders (`sanitize_model_name` in utils.py of lm_eval)."""
+
+_LIKELIHOODS: Final = frozenset({CHOICE, LIKELIHOOD, ROLLING})
+"""Kinds of tasks that have no other metrics than those that they list."""
 
 _SIMPLE_NAME: Final = re.compile(r"[\w.@+\-]+")
 
@@ -175,7 +184,8 @@ def find_row_contradictions(facts: TaskFacts) -> Iterator[Violation]:
         return
     task, results = facts.known
     listed = results.metric_list(task)
-    is_closed = listed and all(one.name in REGISTERED for one in listed)
+    is_generated = results.config(task).get("output_type") not in _LIKELIHOODS
+    is_closed = not is_generated or all(one.name in REGISTERED for one in listed or ())
     if listed is not None and is_closed and not results.has_own_results(task):
         names = {one.name for one in listed}
         found = {metric: None for one in facts.totals.filters.values() for metric in one.metrics}
@@ -213,7 +223,7 @@ def find_examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violati
     prompt, question = prompt_of(row), render_question(plan.question, row.get("doc"))
     if prompt is None or not question or prompt == question or not prompt.endswith(question):
         return
-    yield LME307.violation(
+    yield LME306.violation(
         "the prompt has examples before its question, and num_fewshot is 0",
         pointer="/arguments/gen_args_0/arg_0",
         expected=question,
@@ -224,11 +234,11 @@ def find_examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violati
 def _contradiction(
     message: str, path: tuple[str | int, ...], expected: Any = None, found: Any = None
 ) -> Violation:
-    return LME307.violation(message, pointer=pointer(path), expected=expected, found=found)
+    return LME306.violation(message, pointer=pointer(path), expected=expected, found=found)
 
 
-LME307: Final = Rule(
-    "LME307",
+LME306: Final = Rule(
+    "LME306",
     "contradicting-results",
     Severity.ERROR,
     "the results say two things of the model, a metric, the examples, or the documents",
@@ -255,4 +265,4 @@ LME307: Final = Rule(
     """,
 )
 
-RULES: Final = (LME307,)
+RULES: Final = (LME306,)

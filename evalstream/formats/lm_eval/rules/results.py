@@ -167,17 +167,6 @@ def _open(judgements: Iterable[Judgement]) -> Iterator[Violation]:
         )
 
 
-def _rounded(judgements: Iterable[Judgement]) -> Iterator[Violation]:
-    for claim, _ in judgements:
-        if claim.state is State.ROUNDED:
-            yield LME306.violation(
-                f"{claim.label} has too few digits to tell it from other figures",
-                pointer=claim.pointer,
-                expected=claim.recomputed,
-                found=claim.claimed,
-            )
-
-
 def _unclaimed(facts: TaskFacts) -> Iterator[Violation]:
     """Report metrics of the rows that the results have no figure of."""
     if facts.known is None or facts.is_unfiltered:
@@ -384,31 +373,7 @@ LME305: Final = Rule(
     record=_unclaimed,
 )
 
-LME306: Final = Rule(
-    "LME306",
-    "figure-rounded",
-    Severity.INFO,
-    "a figure has one or two digits only",
-    """
-    What it finds: a figure that agrees with the rows at the one or two digits it is written with.
-
-    Why it matters: the harness writes all digits. A rounded figure cannot be told from others near
-    it.
-
-    How to fix: Restore the results from their source.
-
-    Bad:
-        results:
-          {"results": {"word_sums": {"exact_match,none": 0.8}}}
-
-    Good:
-        results:
-          {"results": {"word_sums": {"exact_match,none": 0.75}}}
-    """,
-    record=_rounded,
-)
-
-ABOUT_CLAIMS: Final = (LME301, LME302, LME303, LME306)
+ABOUT_CLAIMS: Final = (LME301, LME302, LME303)
 """Rules over the judged claims of a task."""
 
-RULES: Final = (LME106, LME209, LME301, LME302, LME303, LME304, LME305, LME306)
+RULES: Final = (LME106, LME209, LME301, LME302, LME303, LME304, LME305)
