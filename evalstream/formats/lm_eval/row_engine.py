@@ -18,7 +18,7 @@ from evalstream.formats.lm_eval.rules.contradictions import find_examples
 from evalstream.formats.lm_eval.rules.rows import row_digests, row_scores, row_structure
 from evalstream.model.block import Lines
 from evalstream.model.data_class import field
-from evalstream.model.finding import Finding, Violation
+from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.sample_record import GroupLabel, SampleRow
 from evalstream.rules.syntax import ObjectReading
 
@@ -101,7 +101,8 @@ class SampleChecker:
         self._count(record, line, is_right=not found and certain, replaced=replaced)
         yield from row_structure(record)
         yield from found
-        if certain and not self._plan.is_empty:
+        is_whole = certain and all(one.severity is Severity.WARNING for one in found)
+        if is_whole and not self._plan.is_empty:
             yield from row_scores(record, self._plan)
         if certain and self._tally.rows == 1:
             yield from find_examples(record, self._plan)

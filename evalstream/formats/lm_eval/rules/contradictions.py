@@ -179,7 +179,7 @@ def _power_of_two(exponent: float) -> float:
 
 
 def find_row_contradictions(facts: TaskFacts) -> Iterator[Violation]:
-    """Yield what the results contradict of the rows: metrics that no list has, and the limit."""
+    """Yield what the results contradict of a task: metrics that no list has, and the limit."""
     if facts.known is None or not facts.totals.rows:
         return
     task, results = facts.known
@@ -188,11 +188,13 @@ def find_row_contradictions(facts: TaskFacts) -> Iterator[Violation]:
     is_closed = not is_generated or all(one.name in REGISTERED for one in listed or ())
     if listed is not None and is_closed and not results.has_own_results(task):
         names = {one.name for one in listed}
-        found = {metric: None for one in facts.totals.filters.values() for metric in one.metrics}
-        for metric in found:
+        claimed = dict.fromkeys(one.metric for one in facts.figures() if not one.is_stderr)
+        for metric in claimed:
             if metric not in names:
                 path = "configs", task, "metric_list"
-                yield _contradiction(f"rows have {metric!r}, which {task} does not list", path)
+                yield _contradiction(
+                    f"{task} has a figure of {metric!r}, which it does not list", path
+                )
     yield from _limit(facts, task, results)
 
 
@@ -245,8 +247,8 @@ LME306: Final = Rule(
     """
     What it finds: model_name_sanitized, the folder, or `pretrained` of model_args that are not those
     of model_name; a metric of higher_is_better that metric_list does not have, or in another
-    direction; an aggregation that the harness does not use for a metric of its own; rows with a
-    metric that the task does not list; n-shot that is not num_fewshot, and a prompt with examples
+    direction; an aggregation that the harness does not use for a metric of its own; a figure
+    of a metric that the task does not list; n-shot that is not num_fewshot, and a prompt with examples
     where num_fewshot is 0; rows that are not the first documents up to the limit; bits_per_byte
     that is not the binary logarithm of byte_perplexity.
 

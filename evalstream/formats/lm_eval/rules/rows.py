@@ -426,11 +426,11 @@ LME211: Final = Rule(
 
     Bad:
         row 2:
-          {"resps": [["40"]]}
+          {"resps": [[" 40"]]}
 
     Good:
         row 2:
-          {"resps": [["45"]]}
+          {"resps": [[" 45"]]}
     """,
 )
 
