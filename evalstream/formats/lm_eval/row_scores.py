@@ -38,7 +38,10 @@ NO_CHOICE: Final = -100
 _TRANSLATIONS: Final = frozenset({"bleu", "chrf", "chrf++", "ter"})
 _WEIGHTED: Final = frozenset({"word_perplexity", "byte_perplexity", "bits_per_byte"})
 
-DEFAULT_FILTERS: Final = (("none", '[{"function": "take_first"}]'),)
+TAKE_FIRST: Final = '[{"function": "take_first"}]'
+"""The steps of the filter of tasks that declare none, as JSON."""
+
+DEFAULT_FILTERS: Final = (("none", TAKE_FIRST),)
 
 
 class ScoringPlan(DataClass, frozen=True):
