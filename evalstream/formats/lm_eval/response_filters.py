@@ -50,6 +50,11 @@ def chain_of(steps: str, *, is_old: bool = False) -> tuple[Apply, ...] | None:
     return tuple(found)
 
 
+def gives_texts(steps: str) -> bool:
+    """Return whether a chain makes texts of texts, and lists of them."""
+    return '"map"' not in steps and chain_of(steps) is not None
+
+
 def filtered(chain: Iterable[Apply], answers: Any) -> Any:
     """Return what a chain makes of the answers to one request, with all values as texts.
 

@@ -15,9 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
+from warnings import catch_warnings, simplefilter
 
 from evalstream.formats.lm_eval.aggregations import REGISTERED, ordered_metrics
-from evalstream.formats.lm_eval.response_filters import is_bounded
+from evalstream.formats.lm_eval.response_filters import gives_texts, is_bounded
 from evalstream.formats.lm_eval.views import Results
 from evalstream.model.data_class import DataClass
 
@@ -83,7 +84,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
     config, listed = results.config(task), results.metric_list(task)
     is_own = results.has_own_results(task) or listed is None
     output_type = str(config.get("output_type"))
-    is_chat = bool(results.document.get("chat_template"))
+    is_chat = results.document.get("chat_template") is not None
     return ScoringPlan(
         output_type,
         () if is_own else tuple(_metrics(results, task, output_type)),
@@ -158,15 +159,18 @@ def derive_scores(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Derived
 
 
 def brier_of(row: Mapping[str, Any], value: Any) -> float | None:
-    """Return the Brier score of a row, from its right answer and its log-likelihoods."""
-    with suppress(ValueError, TypeError, IndexError):
-        likelihoods = [float(one[0]) for one in row["filtered_resps"]]
-        probabilities = _softmax(likelihoods)
-        if len(_numbers_in(value[1])) < len(likelihoods):
-            probabilities = _softmax(likelihoods[: len(likelihoods) // 2])
-        gold = range(len(probabilities))[value[0]]
-        squares = ((p - (place == gold)) ** 2 for place, p in enumerate(probabilities))
-        return math.fsum(squares)
+    """Return the Brier score of a row, from its right answer and its log-likelihoods.
+
+    The row shows the probabilities with 8 digits, which tell which of them are of the choices.
+    """
+    with suppress(ValueError, TypeError, IndexError, KeyError):
+        gold, shown = value
+        every = [float(one[0]) for one in row["filtered_resps"]]
+        for likelihoods in (every, every[: len(every) // 2], every[::2]):
+            probabilities = _softmax(likelihoods)
+            if _is_shown(shown, probabilities):
+                right = range(len(probabilities))[gold]
+                return math.fsum((p - (at == right)) ** 2 for at, p in enumerate(probabilities))
     return None
 
 
@@ -183,41 +187,44 @@ def _derive_choices(
     row: Mapping[str, Any], answers: list[Any], target: str, plan: ScoringPlan
 ) -> Iterator[Derived]:
     names = dict(plan.metrics)
-    found = _choices(row, answers, plan, is_mutual="acc_mutual_info" in names)
-    if found is None:
-        return
-    readings = [(texts, gold) for texts in found.texts for gold in _golds(target, texts)]
+    readings = [
+        (found, texts, gold)
+        for found in _choices(row, answers, plan, is_mutual="acc_mutual_info" in names)
+        for texts in found.texts
+        for gold in _golds(target, texts)
+    ]
     for name in names:
-        values = [
-            value for texts, gold in readings for value in _choice_values(name, found, texts, gold)
-        ]
+        values = [value for reading in readings for value in _choice_values(name, *reading)]
         if values:
             yield Derived(name, tuple(values))
 
 
 def _choices(
     row: Mapping[str, Any], answers: list[Any], plan: ScoringPlan, *, is_mutual: bool
-) -> _Choices | None:
+) -> Iterator[_Choices]:
+    """Yield the choices of a row, for mutual information also as older releases read them.
+
+    The second half of the requests has no prompt then; older releases took each second one for it.
+    """
     requests = [row["arguments"][f"gen_args_{place}"] for place in range(len(answers))]
-    if len(requests) != len(row["arguments"]):
-        return None
-    number = len(answers) // 2 if is_mutual and len(answers) % 2 == 0 else len(answers)
+    has_both = is_mutual and len(answers) % 2 == 0
+    number = len(answers) // 2 if has_both else len(answers)
     likelihoods = [float(one[0]) for one in answers]
     prompts = [request["arg_0"] for request in requests]
     continuations = [request["arg_1"] for request in requests]
     is_same = all(prompt == prompts[0] for prompt in prompts[:number])
-    if not is_same or any(map(math.isnan, likelihoods)):
-        return None  # the choices may be in the prompts
-    if number < len(answers) and (any(prompts[number:]) or _differ(continuations, number)):
-        return None
-    flags = [one[1] for one in answers[:number]]
+    if len(requests) != len(row["arguments"]) or not is_same or any(map(math.isnan, likelihoods)):
+        return  # the choices may be in the prompts
+    if has_both and (any(prompts[number:]) or _differ(continuations, number)):
+        return
+    flags = [one[1] for one in answers]
     greedy = [flag == "True" for flag in flags] if set(flags) <= {"True", "False"} else None
-    return _Choices(
-        likelihoods[:number],
-        likelihoods[number:],
-        greedy,
-        list(_texts(continuations[:number], plan)),
-    )
+    texts = list(_texts(continuations[:number], plan))
+    parts = [(slice(number), slice(number, None))]
+    parts += [(slice(None, None, 2), slice(1, None, 2))] if has_both else []
+    for given, alone in parts:
+        flagged = None if greedy is None else greedy[given]
+        yield _Choices(likelihoods[given], likelihoods[alone], flagged, texts)
 
 
 def _differ(continuations: Sequence[str], number: int) -> bool:
@@ -232,19 +239,22 @@ def _texts(continuations: Sequence[str], plan: ScoringPlan) -> Iterator[list[str
         yield list(continuations)
 
 
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,9})", flags=re.ASCII)
+_NUMBERS: Final = re.compile(r"\[-?\d{1,9}(?:, -?\d{1,9}){0,999}\]", flags=re.ASCII)
+
+
 def _golds(target: str, choices: Sequence[str]) -> Iterator[int | list[int]]:
     """Yield the right answers that a target may mean: a number, a choice, or a list of numbers."""
     if target in choices:
         yield list(choices).index(target)
-    value: Any = None
-    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-        value = ast.literal_eval(target)
-    if isinstance(value, int):
-        yield int(value) if value < len(choices) else NO_CHOICE
-    elif isinstance(value, list):
-        if all(isinstance(one, int) for one in value):
-            yield [one if one < len(choices) else NO_CHOICE for one in value]
-    elif target not in choices:
+    if _NUMBER.fullmatch(target):
+        yield int(target) if int(target) < len(choices) else NO_CHOICE
+    elif _NUMBERS.fullmatch(target):
+        numbers = map(int, target[1:-1].split(","))
+        yield [one if one < len(choices) else NO_CHOICE for one in numbers]
+    elif target in {"True", "False"}:
+        yield int(target == "True")
+    elif target not in choices and target[:1] not in "[-.0123456789":
         yield NO_CHOICE
 
 
@@ -312,10 +322,11 @@ def _derive_rolling(
 
 
 def _derive_generated(
-    _row: Mapping[str, Any], answers: list[Any], target: str, plan: ScoringPlan
+    row: Mapping[str, Any], answers: list[Any], target: str, plan: ScoringPlan
 ) -> Iterator[Derived]:
-    answer = answers[0]
-    if not isinstance(answer, str):
+    answer, steps = answers[0], dict(plan.filters).get(str(row.get("filter")))
+    # The answers of other filters may be numbers, which the row shows as texts.
+    if not isinstance(answer, str) or steps is None or not gives_texts(steps):
         return
     for name, options in plan.metrics:
         if name == "exact_match":
@@ -337,7 +348,8 @@ def _several(target: str) -> Iterator[list[str]]:
     if not (target.startswith("[") and target.endswith("]")):
         return
     value: Any = None
-    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError), catch_warnings():
+        simplefilter("ignore")
         value = ast.literal_eval(target)
     if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         yield value
@@ -399,11 +411,14 @@ def _is_same(value: Any, derived: Any) -> bool:
 
 
 def _is_brier(value: Any, gold: int | list[int], shares: Sequence[float]) -> bool:
-    if not isinstance(value, list) or len(value) != 2 or value[0] != gold:
-        return False
-    shown = _numbers_in(value[1])
+    return isinstance(value, list) and value[:1] == [gold] and _is_shown(value[-1], shares)
+
+
+def _is_shown(text: Any, shares: Sequence[float]) -> bool:
+    """Return whether a text shows some shares; numpy leaves out the middle of many."""
+    shown = _numbers_in(text)
     if len(shown) != len(shares):
-        return "..." in str(value[1])
+        return "..." in str(text)
     return all(abs(one - two) <= TEXT_DIGITS for one, two in zip(shown, shares, strict=True))
 
 

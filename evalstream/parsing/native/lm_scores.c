@@ -128,7 +128,8 @@ static size_t count_characters(const byte *at, const byte *stop) {
 /* Return a target as the number of a choice, `count` where it is none or may be another one. */
 static size_t right_choice(const struct lm_answers *row, size_t count, size_t skipped) {
     const struct span *const target = &row->target;
-    if (!target->length || target->length > 2 || target->escaped)
+    if (!target->length || target->length > 2 || target->escaped ||
+        (target->length == 2 && target->start[0] == '0'))
         return count;
     size_t number = 0;
     for (size_t place = 0; place < target->length; place++) {
