@@ -12,15 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 MOST_STEPS: Final = 20_000_000
 """Most steps of a regular expression in an answer, about a fifth of a second."""
-
-UNBOUNDED: Final = 30
-"""From so many repeats on a pattern counts as repeated without a bound."""
-
-_POSSESSIVE: Final = "POSSESSIVE_REPEAT"
 
 Apply = Callable[[Any], Any]
 
@@ -74,48 +69,62 @@ def as_texts(value: Any) -> Any:
     return [as_texts(one) for one in value] if isinstance(value, list) else str(value)
 
 
-def pattern_degree(pattern: str) -> int | None:
-    """Return how a search for a pattern grows: n to this power and one; None without a bound."""
-    # No public name has the parsed pattern.
-    parser = import_module("re._parser")
-    return _degree(parser.parse(pattern))
+class PatternCost(NamedTuple):
+    """How a search grows with a text of n characters: at most `ways` times n to `degree` and 1."""
+
+    degree: int = 0
+    ways: int = 1
+
+
+ONE_WAY: Final = PatternCost()
 
 
 def is_bounded(pattern: str, text: str) -> bool:
     """Return whether a search takes few steps: it may be hostile, and `re` knows no limit."""
-    degree = _cached_degree(pattern)
-    return degree is not None and len(text) ** (degree + 1) <= MOST_STEPS
+    cost = pattern_cost(pattern)
+    return cost is not None and cost.ways * len(text) ** (cost.degree + 1) <= MOST_STEPS
 
 
 @lru_cache(maxsize=256)
-def _cached_degree(pattern: str) -> int | None:
-    return pattern_degree(pattern)
+def pattern_cost(pattern: str) -> PatternCost | None:
+    """Return what a search for a pattern costs; None without a bound."""
+    # No public name has the parsed pattern.
+    parser = import_module("re._parser")
+    return _cost_of_all(parser.parse(pattern))
 
 
-def _degree(parsed: Iterable[tuple[Any, Any]]) -> int | None:
-    total = 0
+def _cost_of_all(parsed: Iterable[tuple[Any, Any]]) -> PatternCost | None:
+    degree, ways = 0, 1
     for operation, argument in parsed:
-        found = _degree_of(str(operation), argument)
-        if found is None:
+        cost = _cost_of(str(operation), argument)
+        if cost is None:
             return None
-        total += found
-    return total
+        degree, ways = degree + cost.degree, ways * cost.ways
+    return PatternCost(degree, ways)
 
 
-def _degree_of(operation: str, argument: Any) -> int | None:
-    if operation in {"MAX_REPEAT", "MIN_REPEAT", _POSSESSIVE}:
-        _, most, inner = argument
-        degree = _degree(inner)
-        if degree is None or (degree and most > 1):
-            return None
-        return 1 if most >= UNBOUNDED else degree
+def _cost_of(operation: str, argument: Any) -> PatternCost | None:
+    if operation in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
+        return _cost_of_repeat(*argument)
     if operation == "BRANCH":
-        degrees = [_degree(one) for one in argument[1]]
-        known = [one for one in degrees if one is not None]
-        return max(known) if len(known) == len(degrees) else None
+        costs = [_cost_of_all(one) for one in argument[1]]
+        known = [one for one in costs if one is not None]
+        if len(known) < len(costs):
+            return None
+        return PatternCost(max(one.degree for one in known), sum(one.ways for one in known))
     if operation in {"SUBPATTERN", "ASSERT", "ASSERT_NOT", "ATOMIC_GROUP"}:
-        return _degree(argument if operation == "ATOMIC_GROUP" else argument[-1])
-    return None if operation in {"GROUPREF", "GROUPREF_EXISTS", "GROUPREF_IGNORE"} else 0
+        return _cost_of_all(argument if operation == "ATOMIC_GROUP" else argument[-1])
+    return None if operation.startswith("GROUPREF") else ONE_WAY
+
+
+def _cost_of_repeat(least: int, most: int, inner: Any) -> PatternCost | None:
+    """Return the cost of repeats, None for those of what matches in several ways."""
+    cost = _cost_of_all(inner)
+    if cost is None or most <= 1:
+        return None if cost is None else PatternCost(cost.degree, cost.ways + (least < most))
+    if cost != ONE_WAY:
+        return None
+    return ONE_WAY if least == most else PatternCost(1)
 
 
 def _take_first() -> Apply:

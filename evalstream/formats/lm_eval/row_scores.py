@@ -149,12 +149,19 @@ def render_question(template: str, doc: Any) -> str | None:
     return _FIELD.sub(lambda found: str(doc[found[1]]), template)
 
 
+_UNREADABLE: Final = (
+    *(AttributeError, IndexError, KeyError, TypeError, ValueError),
+    *(OverflowError, RecursionError, re.error),
+)
+"""What the members of a row of another form, or odd options, make of a derivation."""
+
+
 def derive_scores(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Derived]:
     """Yield what the answers of a row give for each of its metrics, where that is known."""
     derive = _DERIVATIONS.get(plan.output_type)
     answers, target = row.get("filtered_resps"), row.get("target")
     if derive is not None and isinstance(answers, list) and answers and isinstance(target, str):
-        with suppress(ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError):
+        with suppress(*_UNREADABLE):
             yield from derive(row, answers, target, plan)
 
 

@@ -1,0 +1,112 @@
+"""Filters of answers give what the harness's own give, and hostile patterns are not tried."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from evalstream.formats.lm_eval.response_filters import (
+    NotFollowed,
+    chain_of,
+    filtered,
+    follows,
+    pattern_cost,
+)
+
+
+def given(answers: list[Any], *steps: dict[str, Any]) -> Any:
+    """Return what steps make of the answers to one request."""
+    chain = chain_of(json.dumps(steps))
+    assert chain is not None
+    return filtered(chain, answers)
+
+
+def regex(pattern: str, **options: Any) -> dict[str, Any]:
+    return {"function": "regex", "regex_pattern": pattern, **options}
+
+
+FIRST = {"function": "take_first"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "steps", "expected"),
+    [
+        (["a", "b"], [FIRST], "a"),
+        (["a", "b", "c"], [{"function": "take_first_k", "k": 2}], ["a", "b"]),
+        (["b", "a", "a"], [{"function": "majority_vote"}, FIRST], "a"),
+        (["b", "a"], [{"function": "majority_vote"}, FIRST], "b"),
+        (["#### 1,234 so"], [regex(r"#### (\-?[0-9\.\,]+)"), FIRST], "1,234"),
+        (["1 or 2"], [regex("([0-9])", group_select=-1), FIRST], "2"),
+        (["no"], [regex("([0-9])"), FIRST], "[invalid]"),
+        (["no"], [regex("([0-9])", fallback="none"), FIRST], "none"),
+        (["x 7"], [regex("(a)|([0-9])"), FIRST], "7"),
+        ([" a "], [{"function": "remove_whitespace"}, FIRST], "a"),
+        (["aB"], [{"function": "lowercase"}, {"function": "uppercase"}, FIRST], "AB"),
+        (["a"], [{"function": "map", "mapping_dict": {"a": 1}}, FIRST], "1"),
+        (["b"], [{"function": "map", "mapping_dict": {"a": 1}}, FIRST], "None"),
+        ([["-0.5", "True"]], [FIRST], ["-0.5", "True"]),
+        ([[-0.5, True]], [FIRST], ["-0.5", "True"]),
+    ],
+)
+def test_a_filter_gives_what_the_harness_s_gives(
+    answers: list[Any], steps: list[dict[str, Any]], expected: Any
+) -> None:
+    assert given(answers, *steps) == expected
+
+
+def test_older_releases_removed_one_space() -> None:
+    steps = json.dumps([{"function": "remove_whitespace"}, FIRST])
+    for shown in (" a ", "a"):
+        assert follows(steps, [["  a "]], [shown])[0]
+    assert follows(steps, [["  a "]], ["b"]) == (False, ["a"])
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"function": "multi_choice_regex"}],
+        [{"function": "<function own at 0x7f>"}],
+        [{"function": "regex", "regex_pattern": "("}],
+        [{"function": "regex", "other": 1}],
+        [{"function": "take_first", "k": 1}],
+        [{}],
+        ["take_first"],
+        [{"function": "map", "mapping_dict": 3}, FIRST],
+        [{"function": "take_first_k", "k": "2"}],
+    ],
+)
+def test_other_filters_are_not_followed(steps: list[Any]) -> None:
+    with pytest.raises(NotFollowed):
+        follows(json.dumps(steps), [["a"]], ["a"])
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("(a+)+b", "(a|aa)+b", "(a|b|ab)*c", "(a?){29}a{29}", "(?:a{1,29}){1,29}b", r"(a*)\1b"),
+        *("a?" * 30 + "a" * 30, "(a|aa)" * 30 + "b", "a{0,29}" * 8 + "b", "a*" * 5 + "b"),
+    ],
+)
+def test_a_pattern_that_may_take_long_is_not_tried(pattern: str) -> None:
+    began = time.process_time()
+    with pytest.raises(NotFollowed):
+        follows(json.dumps([regex(pattern), FIRST]), [["a" * 1_000]], ["b"])
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"#### (\-?[0-9\.\,]+)",
+        "(-?[$0-9.,]{2,})|(-?[0-9]+)",
+        r"answer is \(?([ABCDEFGHIJ])\)?",
+        r"((?<=The answer is )(.*)(?=.)|(?<=answer is )(.*)(?=.))",
+        r"\b(Yes|No|yes|no)\b",
+        r"^\s*([A-D])",
+    ],
+)
+def test_usual_patterns_are_tried_in_long_answers(pattern: str) -> None:
+    cost = pattern_cost(pattern)
+    assert cost is not None
+    assert cost.ways * 2_000 ** (cost.degree + 1) < 20_000_000
