@@ -195,7 +195,7 @@ def test_two_paths_are_never_shortened_to_one_text() -> None:
 def test_standard_input_has_a_name() -> None:
     seen = render(TextReporter, cases()["several-formats"])
     assert "  <stdin>\n" in seen
-    assert "incomplete: <stdin>: 3 rows" in seen
+    assert "unconfirmed: <stdin>: 3 rows" in seen
 
 
 @pytest.mark.parametrize("runs", [20, 21, 5_000])
