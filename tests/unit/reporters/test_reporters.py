@@ -88,7 +88,7 @@ LINES = [
     ),
 ]
 
-TOOL = f'"schema":1,"tool":{{"name":"evalstream","version":"{evalstream.__version__}"}}'
+TOOL = f'"schema":2,"tool":{{"name":"evalstream","version":"{evalstream.__version__}"}}'
 
 RUNS = (
     '"runs":[{"file":"zwölf/run.jsonl","aggregate":"zwölf/aggregate.json","format":"eee",'
