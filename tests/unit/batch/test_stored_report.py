@@ -193,9 +193,8 @@ def edited(change: Callable[[list[dict[str, Any]]], None]) -> Callable[[bytes], 
 
 def first_claims(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the claims of the first run that has some."""
-    return next(
-        found for line in lines if "run" in line if (found := line["run"]["claims"]["list"])
-    )
+    claims = [line["run"]["claims"]["list"] for line in lines if "run" in line]
+    return next(filter(None, claims))
 
 
 DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {

@@ -410,7 +410,7 @@ def test_a_stored_report_fails_what_the_check_failed(tmp_path: Path) -> None:
                 evalstream.check(rows, reporter=reporter, strict=True)
         (suite,) = ET.parse(tmp_path / "report.xml").getroot()
         failed = [one.attrib["name"] for one in suite if one.find("failure") is not None]
-        assert failed == ["verdict", "ES506 unsealed"]
+        assert failed == ["verdict", "ES506 unsealed", "ES805 nothing-confirmed"]
 
 
 @settings(max_examples=100, deadline=None)
