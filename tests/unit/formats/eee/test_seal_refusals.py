@@ -15,7 +15,7 @@ import evalstream
 from evalstream.engine.row_pass import RowPass
 from evalstream.io.standard_input import STANDARD_INPUT
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Finding, Severity
 
 RESULT_IDS = ("first", "second")
 NUM_SAMPLES = "/evaluation_results/0/score_details/uncertainty/num_samples"
@@ -41,6 +41,25 @@ def refused(rows: Path, aggregate: Path, **settings: Any) -> list[Finding]:
     declared = json.loads(before).get(DETAILS, {}).get("checksum")
     assert run.declared == declared
     return [finding for finding in report if finding.severity.label == "error"]
+
+
+def refusal(rows: Path, aggregate: Path, **settings: Any) -> set[str]:
+    """Try to seal rows whose check does not fail, and return the codes of the warnings.
+
+    With force they are sealed, and the same warnings stay.
+    """
+    before = aggregate.read_bytes()
+    unsealed_codes = set(evalstream.check(rows, aggregate=aggregate).counts)
+    report = seal(rows, aggregate, **settings)
+    (run,) = report.runs
+    assert aggregate.read_bytes() == before
+    assert (report.exit_code, run.verdict, run.sealed) == (1, "failed", None)
+    assert "it was not sealed: " in (run.incomplete_reason or "")
+    codes = {one.code for one in report if one.severity is Severity.WARNING}
+    forced = seal(rows, aggregate, force=True, **settings)
+    assert forced.runs[0].sealed == str(aggregate)
+    assert codes - {"ES804", "ES805"} <= set(forced.counts) <= codes | unsealed_codes | {"ES509"}
+    return codes - {"ES506", "ES804", "ES805"}
 
 
 def is_sealed(rows: Path, aggregate: Path, **settings: Any) -> bool:
@@ -81,7 +100,7 @@ def test_a_torn_run_is_not_sealed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [19, 40])
 def test_a_stream_that_a_harness_left_is_not_sealed(tmp_path: Path, count: int) -> None:
     data = bytes_of(sound_rows(count=count))
-    _, aggregate = unsealed(tmp_path, [], {"num_samples": 40})
+    _, aggregate = unsealed(tmp_path, [], {"num_samples": 40, "score": 0.75})
     before = aggregate.read_bytes()
     for command in (("check", "-", "--seal-to"), ("seal", "-", "--aggregate")):
         aggregate.write_bytes(before)
@@ -101,11 +120,13 @@ def test_what_was_sealed_before_is_not_sealed_anew_with_fewer_rows(tmp_path: Pat
     document["evaluation_results"] = [result_of(document["evaluation_results"][0])]
     aggregate.write_text(json.dumps(document))
     assert is_sealed(rows, aggregate)
-    rows.write_bytes(bytes_of(sound_rows(count=19)))
+    rows.write_bytes(bytes_of(sound_rows(count=16)))
     assert {error.code for error in refused(rows, aggregate)} == {"ES501", "ES503"}
-    # Rows that were added since are no reason.
+    # Nor with more: these are not the rows that were sealed.
     rows.write_bytes(bytes_of(sound_rows(count=48)))
-    assert is_sealed(rows, aggregate)
+    assert {error.code for error in refused(rows, aggregate)} == {"ES501", "ES503"}
+    report = seal(rows, aggregate, force=True)
+    assert (report.exit_code, report.counts) == (0, {"ES509": 1})
     assert json.loads(aggregate.read_text())[DETAILS]["total_rows"] == 48
 
 
@@ -162,6 +183,11 @@ def test_results_over_splits_may_list_the_whole_dataset(tmp_path: Path) -> None:
     ]
     named = {"version": "0.3.0", "file_path": IN_STORE, "format": "jsonl"}
     run = unsealed(tmp_path, first[:5] + second[5:], *claims, **named)
+    assert refusal(*run, file_path=IN_STORE) == {"ES604"}
+    # The converter of HELM writes no rows of perturbations.
+    document = json.loads(run[1].read_text())
+    document["eval_library"] = {"name": "helm", "version": "0.5"}
+    run[1].write_text(json.dumps(document))
     assert is_sealed(*run, file_path=IN_STORE)
     run = unsealed(tmp_path, first[:5] + second[5:7], *claims, **named)
     assert not is_sealed(*run, file_path=IN_STORE)
@@ -173,10 +199,11 @@ def test_results_of_one_name_are_covered_by_rows_that_join_neither(tmp_path: Pat
     refused(*unsealed(tmp_path, sound_rows(count=5), *claims))
 
 
-def test_the_size_of_a_dataset_is_no_claim(tmp_path: Path) -> None:
+def test_the_size_of_a_dataset_is_no_claim_where_a_part_was_evaluated(tmp_path: Path) -> None:
     claim = {"samples_number": 40, "num_samples": 8}
     assert is_sealed(*unsealed(tmp_path, sound_rows(count=8), claim))
-    assert is_sealed(*unsealed(tmp_path, sound_rows(count=8), {"samples_number": 40}))
+    assert refusal(*unsealed(tmp_path, sound_rows(count=8), {"samples_number": 40})) == {"ES609"}
+    assert is_sealed(*unsealed(tmp_path, sound_rows(count=8), {"samples_number": 8}))
 
 
 def test_samples_that_are_not_listed_stand_for_none_that_is(tmp_path: Path) -> None:
@@ -225,7 +252,7 @@ def test_samples_are_expected_of_each_result(tmp_path: Path) -> None:
         assert report.exit_code == (0 if fits else 1)
     names = [{**row, "evaluation_name": f"{row['evaluation_name']}-{name}"}
              for name in "ab" for row in sound_rows(count=8)]  # fmt: skip
-    path, _ = write_run(tmp_path, bytes_of(names))
+    path, _ = unsealed(tmp_path, names)
     assert evalstream.check(path, expect_samples=16, select=("ES8",)).exit_code != 1
 
 
