@@ -214,7 +214,7 @@ INTERVAL: Final = Kind("confidence interval", _words("confidence_interval ci"))
 AVERAGE: Final = Kind(
     "weighted mean", frozenset(), _means, _range_of_scores, _near_means, is_exact=False
 )
-"""An average with weights of its own, such as balanced accuracy: within the range of the scores."""
+"""An average by a name with further words, such as balanced accuracy: it may have weights."""
 
 LEVEL: Final = Kind(
     "level",
@@ -257,15 +257,6 @@ _NO_AVERAGES: Final = frozenset(
 )
 """Words in the name of a metric that make it a count or a difference."""
 
-_WEIGHTED: Final = frozenset(
-    {
-        *("adjusted", "balanced", "calibrated", "corrected", "macro", "micro", "normalised"),
-        *("normalized", "relative", "weighted"),
-        *("char", "character", "inst", "instance", "instruction", "step", "token", "word"),
-    }
-)
-"""Words that give an average weights, or another unit than the sample."""
-
 KIND_BY_NAME: Final = {kind.name: kind for kind in TABLE}
 
 _BY_WORD: Final = {word: kind for kind in TABLE for word in kind.words}
@@ -286,8 +277,7 @@ def kind_named(name: str) -> Kind | None:
 
     A whole name decides first, then a last word such as `stderr`, then any word of an average.
     """
-    bare = name.strip().lower().rpartition("/")[2].rpartition(".")[2]
-    joined = _ODD.sub("_", _BEST_OF.sub("", bare)).strip("_")
+    joined = _normalise(name)
     if joined in _BY_WORD:
         return _BY_WORD[joined]
     suffix = _SUFFIX.search(joined)
@@ -295,6 +285,15 @@ def kind_named(name: str) -> Kind | None:
         return _BY_WORD[suffix[1]]
     words = set(joined.split("_"))
     is_average = not words.isdisjoint(AVERAGES) or {"exact", "match"} <= words
-    if not is_average or not words.isdisjoint(_NO_AVERAGES):
-        return None
-    return MEAN if words.isdisjoint(_WEIGHTED) else AVERAGE
+    return AVERAGE if is_average and words.isdisjoint(_NO_AVERAGES) else None
+
+
+def is_plain_name(name: str) -> bool:
+    """Return whether a name is one of the table, without words that qualify it."""
+    return _normalise(name) in _BY_WORD
+
+
+def _normalise(name: str) -> str:
+    """Return the last part of a name, in lower case with `_` between words."""
+    bare = name.strip().lower().rpartition("/")[2].rpartition(".")[2]
+    return _ODD.sub("_", _BEST_OF.sub("", bare)).strip("_")
