@@ -174,17 +174,18 @@ def refusal_of(
         return Refusal()
     if facts.changed is not None:
         return Refusal(incomplete_reason=f"the rows changed while they were read: {facts.changed}")
-    violations = (
+    violations = [
         *unmet_expectations(facts),
         *replaced_seal(digests, state.aggregate, sealed.aggregate),
         *uncovered(facts, state.aggregate),
-        *contradicted(facts),
         *unfit(sealed.violations, state.violations),
-    )
+    ]
+    known = {key_of(violation) for violation in violations}
+    violations += [one for one in contradicted(facts) if key_of(one) not in known]
     if violations:
         more = f"; {counted(len(violations) - 1, 'more reason')}" if len(violations) > 1 else ""
         return Refusal(
-            f"{violations[0].message}{more}{FORCED}", violations=violations, refutes=True
+            f"{violations[0].message}{more}{FORCED}", violations=tuple(violations), refutes=True
         )
     return Refusal(f"the check has findings that fail it{FORCED}", refutes=True) if fails else None
 

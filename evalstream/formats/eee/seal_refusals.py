@@ -48,7 +48,7 @@ def replaced_seal(
     if declared is None or any(declared in known.values() for known in digests.values()):
         return
     yield ES509.violation(
-        "the aggregate seals other bytes; a new seal certifies rows that were changed or exchanged",
+        "the aggregate seals other rows than these",
         pointer=f"{DETAILS}/checksum",
         expected=None if sealed is None else sealed.checksum,
         found=declared,
@@ -73,7 +73,9 @@ def _variants(facts: RunFacts) -> Iterator[str]:
     """Yield the ids of perturbed results of HELM, whose rows its converter does not write."""
     if not is_helm(facts.context.library):
         return
-    with_rows = {result.id for result in facts.context.results if result.place in facts.tally.scores}
+    with_rows = {
+        result.id for result in facts.context.results if result.place in facts.tally.scores
+    }
     for result in facts.context.results:
         if result.id is not None and result.id.rpartition(":")[0] in with_rows:
             yield result.id

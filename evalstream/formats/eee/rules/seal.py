@@ -236,7 +236,7 @@ ES501: Final = Rule(
 
     How to fix: Fetch the published rows file again; the checksum says which bytes the claims rest
     on. Only after a change that you made and can explain, recompute the aggregate's figures and
-    run `evalstream seal`.
+    run `evalstream seal --force`.
 
     Bad:
         The SHA-256 of run.jsonl begins with bec2d955.

@@ -1,14 +1,14 @@
 """What is not sealed: rows that do not cover claims, typing errors, paths that no version takes."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import SECONDS, filtered_arguments, started, until
 from paths import REPOSITORY
-from rows import DETAILS, STEM, Row, aggregate_of, bytes_of, line_of, sound_rows, write_run
+from rows import DETAILS, STEM, Row, aggregate_of, bytes_of, hashed, line_of, sound_rows, write_run
 from unsealed import result_of, unsealed
 
 import evalstream
@@ -136,6 +136,110 @@ def test_rules_that_are_silent_do_not_let_a_torn_run_pass(tmp_path: Path) -> Non
     assert refused(rows, aggregate, select=("ES1",)) == []
     assert refused(rows, aggregate, select=("ES1",), dry_run=True) == []
     assert refused(rows, aggregate, select=("ES1",), expect_rows=20) == []
+
+
+NAMED = {"version": "0.3.0", "file_path": IN_STORE, "format": "jsonl"}
+BOTH = [{"id": name} for name in RESULT_IDS]
+
+
+@pytest.mark.parametrize(
+    ("kept", "code"),
+    [(lambda first, second: first, "ES604"), (lambda first, second: first + second[:5], "ES607")],
+)
+def test_a_run_without_rows_of_its_second_metric_is_not_sealed(
+    tmp_path: Path, kept: Callable[[list[Row], list[Row]], list[Row]], code: str
+) -> None:
+    first, second = fan_out(8)
+    assert is_sealed(*unsealed(tmp_path, first + second, *BOTH, **NAMED), file_path=IN_STORE)
+    run = unsealed(tmp_path, kept(first, second), *BOTH, **NAMED)
+    assert refusal(*run, file_path=IN_STORE) == {code}
+
+
+def test_rows_without_the_id_of_their_result_are_not_sealed(tmp_path: Path) -> None:
+    first, second = fan_out(8)
+    del second[7]["evaluation_result_id"]
+    run = unsealed(tmp_path, first + second[:7], *BOTH, **NAMED)
+    assert refusal(*run, file_path=IN_STORE) == {"ES607"}
+    run = unsealed(tmp_path, first + second, *BOTH, **NAMED)
+    assert "ES604" in refusal(*run, file_path=IN_STORE)
+
+
+def test_uneven_repeats_are_not_sealed(tmp_path: Path) -> None:
+    rows = repeated(sound_rows(count=8), 2)
+    assert is_sealed(*unsealed(tmp_path, rows))
+    assert refusal(*unsealed(tmp_path, rows[:13])) == {"ES610"}
+
+
+def test_a_refuted_score_is_not_sealed(tmp_path: Path) -> None:
+    half = sound_rows(count=20)
+    assert {one.code for one in refused(*unsealed(tmp_path, half, {"score": 0.4}))} == {"ES801"}
+    run = unsealed(tmp_path, half, {"score": 0.4})
+    # What a check leaves out is no reason to certify it.
+    assert "ES801" not in {one.code for one in refused(*run, ignore=("ES801",))}
+    report = seal(*run, force=True)
+    assert (report.exit_code, report.counts["ES801"]) == (1, 1)
+    assert report.runs[0].sealed == str(run[1])
+    assert is_sealed(*unsealed(tmp_path, half))
+
+
+def test_rows_that_confirm_no_score_may_be_sealed(tmp_path: Path) -> None:
+    """A seal says which bytes the rows are, not that a score is right."""
+    rows, aggregate = write_run(tmp_path, bytes_of(sound_rows(count=8)))
+    aggregate.unlink()
+    report = seal(rows, aggregate, create=True)
+    (run,) = report.runs
+    assert (report.exit_code, run.verdict, run.sealed) == (0, "unconfirmed", str(aggregate))
+
+
+def sealed_run(folder: Path) -> tuple[Path, Path]:
+    """Return a sealed run."""
+    run = unsealed(folder, sound_rows(count=8))
+    assert is_sealed(*run)
+    assert evalstream.check(run[0], aggregate=run[1], strict=True).exit_code == 0
+    return run
+
+
+def test_the_seal_of_other_bytes_is_replaced_only_with_force(tmp_path: Path) -> None:
+    rows, aggregate = sealed_run(tmp_path)
+    edited = sound_rows(count=8)
+    edited[3]["input"]["raw"] = "another question"
+    edited[3] = hashed(edited[3], "concat")
+    rows.write_bytes(bytes_of(edited))
+    assert {one.code for one in refused(rows, aggregate)} == {"ES501"}
+    assert {one.code for one in refused(rows, aggregate, select=("ES1",))} == set()
+    before = json.loads(aggregate.read_text())[DETAILS]["checksum"]
+    report = evalstream.seal(rows, aggregate, force=True)
+    (finding,) = report
+    assert (finding.code, finding.severity) == ("ES509", Severity.WARNING)
+    assert (finding.found, finding.pointer) == (before, f"/{DETAILS}/checksum")
+    assert finding.expected == json.loads(aggregate.read_text())[DETAILS]["checksum"]
+    # The second time these are the bytes that are sealed.
+    assert is_sealed(rows, aggregate, strict=True)
+
+
+def test_a_stream_does_not_replace_the_seal_of_another_run(tmp_path: Path) -> None:
+    rows, aggregate = sealed_run(tmp_path)
+    data, before = rows.read_bytes(), aggregate.read_bytes()
+    line = data.splitlines(keepends=True)[0]
+    arguments = ("check", "-", "--seal-to", aggregate.name, "--tee", "copy.jsonl")
+    for given, code in ((data, 0), (data.replace(line, b"", 1), 1)):
+        aggregate.write_bytes(before)
+        with started(*arguments, folder=tmp_path) as process:
+            out, _ = process.communicate(given, timeout=SECONDS)
+        assert process.returncode == code
+        assert (b"ES509" in out) is (code == 1)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"checksum": "n/a"}, {"checksum": "0" * 63}, {"checksum": None}, {"total_rows": "many"}],
+)
+def test_a_broken_seal_is_replaced_without_a_word(tmp_path: Path, broken: Row) -> None:
+    rows, aggregate = sealed_run(tmp_path)
+    document = json.loads(aggregate.read_text())
+    document[DETAILS] |= broken
+    aggregate.write_text(json.dumps(document))
+    assert is_sealed(rows, aggregate)
 
 
 def test_a_torn_run_is_sealed_if_it_must_be(tmp_path: Path) -> None:
