@@ -208,18 +208,18 @@ def _weak_algorithm(facts: RunFacts) -> Iterator[Violation]:
 
 def _sealed_by_migrate(aggregate: Aggregate) -> Iterator[Violation]:
     """Repeat what a migration says of the seal of its source, or of the source of that one."""
-    origin = resolve(aggregate.document, MIGRATED_FROM)
-    try:
-        origin = fast(origin.encode()) if isinstance(origin, str) else None
-    except ValueError:
-        return
-    while origin is not None:
+    text = resolve(aggregate.document, MIGRATED_FROM)
+    while isinstance(text, str):
+        try:
+            origin = fast(text.encode())
+        except ValueError:
+            return
         if member(origin, "sealed") is False:
             message = "sealed by migrate from an unsealed source"
             place = pointer(MIGRATED_FROM)
             yield ES509.violation(message, pointer=place, severity=Severity.INFO)
             return
-        origin = member(origin, MIGRATED_FROM[-1])
+        text = member(origin, MIGRATED_FROM[-1])
 
 
 ES501: Final = Rule(
