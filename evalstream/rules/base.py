@@ -116,6 +116,7 @@ class Rule(NamedTuple):
     A `row` rule with `by_ids` reads only the ids that rows share: it runs once for all rows that
     have the same ids.
 
+    A rule that `needs` an option, by its name, finds nothing without it.
     With `expects_data` its findings expect values of the data, which are hidden with those found.
 
     `reads` names the members of a row that a `row` rule reads, as JSON Pointers, with `*` for each
@@ -143,6 +144,7 @@ class Rule(NamedTuple):
     in_scanner: bool = False
     since: str = "0.1.0"
     former_names: tuple[str, ...] = ()
+    needs: str = ""
     expects_data: bool = False
     status: Status = Status.STABLE
 

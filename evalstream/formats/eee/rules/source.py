@@ -29,6 +29,7 @@ ES650: Final = Rule(
         log:
           {"samples": [{"id": "arith-008"}]}
     """,
+    needs="source",
 )
 
 ES651: Final = Rule(
@@ -56,6 +57,7 @@ ES651: Final = Rule(
         log:
           {"samples": [{"id": "arith-007"}, {"id": "arith-008"}]}
     """,
+    needs="source",
 )
 
 ES652: Final = Rule(
@@ -85,6 +87,7 @@ ES652: Final = Rule(
           {"samples": [{"id": "arith-001", "target": "5"}]}
     """,
     expects_data=True,
+    needs="source",
 )
 
 ES653: Final = Rule(
@@ -114,6 +117,7 @@ ES653: Final = Rule(
           {"samples": [{"output": {"completion": "The answer is 5."}}]}
     """,
     expects_data=True,
+    needs="source",
 )
 
 ES654: Final = Rule(
@@ -143,6 +147,7 @@ ES654: Final = Rule(
         log:
           {"samples": [{"id": "arith-001", "scores": {"match": {"value": "C"}}}]}
     """,
+    needs="source",
 )
 
 ES655: Final = Rule(
@@ -172,6 +177,7 @@ ES655: Final = Rule(
         log:
           {"samples": [{"id": "arith-005", "scores": {"match": {"value": "I"}}}]}
     """,
+    needs="source",
 )
 
 ES656: Final = Rule(
@@ -201,6 +207,7 @@ ES656: Final = Rule(
           {"results": {"scores": [{"metrics": {"accuracy": {"value": 0.75}}}]}}
     """,
     about_aggregate=True,
+    needs="source",
 )
 
 ES657: Final = Rule(
@@ -230,6 +237,7 @@ ES657: Final = Rule(
           {"results": {"scores": [{"metrics": {"accuracy": {"name": "accuracy"}}}]}}
     """,
     about_aggregate=True,
+    needs="source",
 )
 
 ES658: Final = Rule(
@@ -259,6 +267,7 @@ ES658: Final = Rule(
           {"eval": {"model": "acme/acorn-7b"}}
     """,
     about_aggregate=True,
+    needs="source",
 )
 
 RULES: Final = (ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658)
