@@ -258,7 +258,7 @@ Interval = tuple[float, float]
 
 def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evidence) -> Judgement:
     """Judge the two ends of a confidence interval of the mean."""
-    rows, intervals = evidence.sums.joined, list(_intervals(evidence, claim.level))
+    rows, intervals = evidence.sums.joined, list(compute_intervals(evidence, claim.level))
     expected = _as_ends(intervals[0]) if intervals else None
     if evidence.missing or not intervals:
         reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
@@ -282,7 +282,7 @@ def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evide
 
 def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) -> Judgement:
     """Compare an interval by resampling with closed forms: its ends within a third of a width."""
-    rows, intervals = evidence.sums.joined, list(_intervals(evidence, claim.level))
+    rows, intervals = evidence.sums.joined, list(compute_intervals(evidence, claim.level))
     expected, width = _as_ends(intervals[0]), ends[1] - ends[0]
     if claim.draws is not None and claim.draws < FEWEST_DRAWS:
         return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
@@ -296,20 +296,18 @@ def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) 
     return refute(claim, expected, message, rows)
 
 
-def _intervals(evidence: Evidence, level: float) -> Iterator[Interval]:
+def compute_intervals(evidence: Evidence, level: float) -> Iterator[Interval]:
     """Yield the normal, the Wilson and the t interval of the mean at a confidence level."""
     mean = as_float(evidence.mean)
     if mean is None or not 0 < level < 1:
         return
     spreads = evidence.error_spreads
     factors = (1, PERCENT) if evidence.is_percent else (1,)
-    for low, high in _intervals_of_shares(mean, spreads, level):
+    for low, high in _intervals_of_mean(mean, spreads, level):
         yield from ((low * factor, high * factor) for factor in factors)
 
 
-def _intervals_of_shares(
-    mean: float, spreads: Iterable[Spread], level: float
-) -> Iterator[Interval]:
+def _intervals_of_mean(mean: float, spreads: Iterable[Spread], level: float) -> Iterator[Interval]:
     known = list(spreads)
     for quantile in formulas.quantiles(level):
         for spread in known:

@@ -68,7 +68,7 @@ def _figures(words: str, value: Number | None) -> Iterator[Figure]:
 def _means(evidence: Evidence) -> Iterator[Figure]:
     yield from _figures("the mean of the scores", evidence.mean)
     sums = evidence.sums
-    if sums.sound_rows != sums.rows:
+    if sums.sound_rows != sums.rows and not evidence.counts_errors:
         yield from _figures("the mean of the scores without errors", sums.mean_without_errors())
 
 
