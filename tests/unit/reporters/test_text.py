@@ -24,6 +24,7 @@ from report_fixture import (
     sound_run,
 )
 
+from evalstream.model.claim import State
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import RunSummary
@@ -212,6 +213,13 @@ def test_results_that_say_the_same_share_a_line() -> None:
     assert len(lines) == LINES_SHOWN + 1
     assert lines[0].startswith("  16 claims: open (no row belongs to the result): task 0, task 1,")
     assert lines[-1] == "  … and 32 more claims (--format json lists all)"
+
+
+def test_a_refuted_claim_has_as_many_digits_as_show_a_difference() -> None:
+    run = RunSummary("a", "b", "eee", rows=8, verdict="failed")
+    run.claims = [claim("f1", 0.123456789, 0.123456781, State.REFUTED)]
+    seen = render(TextReporter, Case([], [run])).splitlines()[1]
+    assert seen == "  f1: claims 0.123456789, recomputed 0.123456781 from 8 rows: refuted"
 
 
 def test_many_runs_show_their_refuted_claims_alone() -> None:
