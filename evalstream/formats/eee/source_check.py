@@ -17,7 +17,7 @@ from evalstream.formats.base import source_of
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.rules.source import ES650, ES651, RULES
 from evalstream.formats.eee.source_results import ComparedResults, compare_results
-from evalstream.formats.eee.source_rows import compared
+from evalstream.formats.eee.source_rows import PARTS, compared, compared_parts
 from evalstream.formats.eee.source_store import Difference, Known, SourceStore, State
 from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck
@@ -26,7 +26,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import Checked
 from evalstream.model.signals import STOPPING
 from evalstream.model.source_log import SourceLog, SourceSample, Wanted
-from evalstream.model.text import counted
+from evalstream.model.text import counted, join_words
 from evalstream.parsing import json
 from evalstream.parsing.limits import limit_findings
 from evalstream.rules.inputs import ES001
@@ -60,6 +60,7 @@ class SourceCheck:
         self._scorers: dict[str, str] = {}
         self._left: Counter[str] = Counter()
         self._by_result = False
+        self._parts: set[str] = set()
         self._foreign = self._own = self._reduced = self._strange = 0
         self._results: ComparedResults | None = None
         self._counts = 0
@@ -114,19 +115,22 @@ class SourceCheck:
         return None
 
     def checked(self) -> Checked:
-        """Say how much of the log the run carries unchanged."""
+        """Say what was compared, and how much of it the run carries unchanged."""
         if self.unreadable is not None or self._log is None:
             return Checked("source not compared", None)
         agreeing, total = self._agreeing[0], self._store.count
-        parts = [f"{agreeing:,} of {counted(total, 'sample')}"] if self._rows is not None else []
+        parts = []
+        if self._rows is not None:
+            names: list[str] = [name for name in PARTS if name in self._parts] or ["nothing"]
+            parts.append(f"{join_words(names)} of {_share(agreeing, total, 'sample')}")
         is_ok = self._rows is None or (agreeing == total and not self._strange)
         if self._results is not None:
-            parts.append(f"{self._results.agreeing:,} of {counted(self._results.of, 'result')}")
+            same, of = self._results.agreeing, self._results.of
+            parts.append(f"{join_words(self._results.parts)} of {_share(same, of, 'result')}")
             is_ok = is_ok and not self._results.violations
         if not parts:
             return Checked("source not compared", None)
-        verb = "agrees" if len(parts) == 1 and "of 1 " in parts[0] else "agree"
-        text = f"{' and '.join(parts)} {verb} with {self._log.label}"
+        text = f"{' and '.join(parts)} agree with {self._log.label}"
         if self._strange:
             text += f", which lacks {counted(self._strange, 'row')}"
         differs = self.violations or (is_ok is False and self.reason is None)
@@ -205,6 +209,7 @@ class SourceCheck:
             return
         key = None if named is None else self._scorers.get(named, named)
         score = found.default if key is None else found.scores[key]
+        self._parts.update(compared_parts(row, found, score))
         outcome = compared(row, found, score, was_matched=log.was_matched)
         self._foreign += outcome.is_foreign
         self._own += bool(outcome.state & State.OWN_DIFFERS)
@@ -250,6 +255,11 @@ class SourceCheck:
                 if lacks & bit:
                     message = f"no row has the result {result} of {about} of the log"
                     yield ES650.violation(message, expected=identity)
+
+
+def _share(agreeing: int, total: int, noun: str) -> str:
+    """Return a number of samples or results, and of how many if those are more."""
+    return counted(total, noun) if agreeing == total else f"{agreeing:,} of {counted(total, noun)}"
 
 
 def _part(row: Mapping[str, Any], log: SourceLog) -> str | None:

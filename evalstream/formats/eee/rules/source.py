@@ -270,4 +270,44 @@ ES658: Final = Rule(
     needs="source",
 )
 
-RULES: Final = (ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658)
+ES659: Final = Rule(
+    "ES659",
+    "source-setting-differs",
+    Severity.ERROR,
+    "data set, task, metric, direction or a setting of a result is not that of the log",
+    """
+    What it finds: in a result, source_data, evaluation_name, metric_name, lower_is_better or
+    generation settings (temperature, top_p, top_k, max_tokens) that differ from the log named with
+    `--source`; in model_info, the arguments, the revision and the type of the model. What only one
+    of them states is not compared. Names that converters are known to derive are equal: of a data
+    set its path, the last part of that, and the task.
+
+    Why it matters: the figures are right, but for another data set, metric or setting.
+
+    How to fix: Convert the log again.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [
+              {"generation_config": {"generation_args": {"temperature": 0.0}}}
+            ]
+          }
+        log:
+          {"eval": {"model_generate_config": {"temperature": 1.0}}}
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [
+              {"generation_config": {"generation_args": {"temperature": 0.0}}}
+            ]
+          }
+        log:
+          {"eval": {"model_generate_config": {"temperature": 0.0}}}
+    """,
+    about_aggregate=True,
+    needs="source",
+)
+
+RULES: Final = (ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658, ES659)
