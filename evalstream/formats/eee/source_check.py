@@ -60,7 +60,8 @@ class SourceCheck:
         self._scorers: dict[str, str] = {}
         self._left: Counter[str] = Counter()
         self._by_result = False
-        self._parts: set[str] = set()
+        self._parts: Counter[str] = Counter()
+        self._compared = 0
         self._foreign = self._own = self._reduced = self._strange = 0
         self._results: ComparedResults | None = None
         self._counts = 0
@@ -121,8 +122,7 @@ class SourceCheck:
         agreeing, total = self._agreeing[0], self._store.count
         parts = []
         if self._rows is not None:
-            names: list[str] = [name for name in PARTS if name in self._parts] or ["nothing"]
-            parts.append(f"{join_words(names)} of {_share(agreeing, total, 'sample')}")
+            parts.append(f"{self._named_parts()} of {_share(agreeing, total, 'sample')}")
         is_ok = self._rows is None or (agreeing == total and not self._strange)
         if self._results is not None:
             same, of = self._results.agreeing, self._results.of
@@ -135,6 +135,15 @@ class SourceCheck:
             text += f", which lacks {counted(self._strange, 'row')}"
         differs = self.violations or (is_ok is False and self.reason is None)
         return Checked(text, True if is_ok and self.reason is None else False if differs else None)
+
+    def _named_parts(self) -> str:
+        """Name what was compared of rows; `some` of it where rows or samples lack it."""
+        named = [
+            name if self._parts[name] == self._compared else f"some {name}"
+            for name in PARTS
+            if self._parts[name]
+        ]
+        return join_words(named) or "nothing"
 
     def _compare(self) -> None:
         log = self._log = source_of(self._options.source or "", self._options, self._wanted())
@@ -209,6 +218,7 @@ class SourceCheck:
             return
         key = None if named is None else self._scorers.get(named, named)
         score = found.default if key is None else found.scores[key]
+        self._compared += 1
         self._parts.update(compared_parts(row, found, score))
         outcome = compared(row, found, score, was_matched=log.was_matched)
         self._foreign += outcome.is_foreign
