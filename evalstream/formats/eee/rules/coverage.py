@@ -225,7 +225,9 @@ ES608: Final = Rule(
     "the same sample has different choices or output under different results",
     """
     What it finds: rows that score the same repeat of a sample under different results, and show
-    other choices, another output or another transcript. (Another input is ES407.)
+    other choices, another output or another transcript. (Another input is ES407.) It is an info in a
+    log of Inspect with several scorers: its converter writes the answer or the explanation of each
+    scorer into output.raw.
 
     Why it matters: the metrics were measured on different answers, or a copy was edited.
 

@@ -55,6 +55,31 @@ def test_a_copy_with_another_output_is_named(tmp_path: Path) -> None:
         assert check(tmp_path, rows, memory_limit=limit) == [("ES608", "warning", 4)]
 
 
+@pytest.mark.parametrize(
+    ("library", "ids", "severity"),
+    [
+        ("inspect_ai", ("match:accuracy", "judge:accuracy"), "info"),
+        ("inspect_ai", ("match:accuracy", "match:mean"), "warning"),
+        ("lm_eval", ("match:accuracy", "judge:accuracy"), "warning"),
+    ],
+)
+def test_scorers_of_inspect_have_their_own_outputs(
+    tmp_path: Path, library: str, ids: tuple[str, str], severity: str
+) -> None:
+    rows = fanned_out()
+    names = dict(zip(METRICS, ids, strict=True))
+    for row in rows:
+        row["evaluation_result_id"] = names[row["evaluation_result_id"]]
+    rows[3]["output"] = {"raw": ["because"]}
+
+    def change(document: Row) -> None:
+        document["eval_library"]["name"] = library
+        for result in document["evaluation_results"]:
+            result["evaluation_result_id"] = names[result["evaluation_result_id"]]
+
+    assert check(tmp_path, rows, change) == [("ES608", severity, 4)]
+
+
 def test_a_copy_with_another_transcript_is_named(tmp_path: Path) -> None:
     rows = fanned_out()
     transcript = sound_rows("0.3.0")[2]["messages"]
