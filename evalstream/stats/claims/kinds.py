@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple
 
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -153,8 +154,9 @@ def _modes(evidence: Evidence) -> Iterator[Figure]:
 def _level_figures(evidence: Evidence) -> Iterator[Figure]:
     """Yield the exact mean, the median and the mode of levels."""
     yield from _means(evidence)
-    yield from _medians(evidence)
-    yield from _modes(evidence)
+    yield from islice(_medians(evidence), 1)
+    modes = list(_modes(evidence))
+    yield from modes if len(modes) == 1 else ()
 
 
 def _nearest_levels(evidence: Evidence) -> Iterator[Figure]:

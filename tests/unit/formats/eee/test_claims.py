@@ -357,7 +357,7 @@ FOUR = [1, 1, 1, 0]
             "far from the claim",
         ),
         (FOUR, {INTERVAL: {"lower": 0.26, "upper": 1}}, {"ES806"}, "too few digits"),
-        (FOUR, {INTERVAL: {"lower": 0.26002, "upper": 1}}, set(), ""),
+        (FOUR, {INTERVAL: {"lower": 0.26001, "upper": 1}}, set(), ""),
         # Wilson's interval for 3 of 4, as textbooks print it, and Student's.
         (FOUR, {INTERVAL: {"lower": 0.3006, "upper": 0.9544}}, set(), ""),
         (FOUR, {INTERVAL: {"lower": -0.0456, "upper": 1.5456}}, set(), ""),
