@@ -36,7 +36,8 @@ class Evidence(DataClass, frozen=True):
     the rows. `ordered` are the scores in the order in which a harness had them. `pairs` counts
     (right answer, prediction), `weights` sums up the weights of the scores, and `clusters` has the
     number and the exact sum of the scores of each cluster. `is_percent` says that the documents
-    give the metric in percent while the rows may have shares.
+    give the metric in percent while the rows may have shares. `unit` is one unit in the last
+    decimal of scores that were written rounded, 0 for exact ones.
     """
 
     sums: ScoreSums
@@ -49,6 +50,7 @@ class Evidence(DataClass, frozen=True):
     pairs: Mapping[tuple[Hashable, Hashable], int] | None = None
     weights: ScoreSums | None = None
     clusters: Mapping[Hashable, tuple[int, Fraction]] | None = None
+    unit: Fraction = Fraction(0)
 
     @classmethod
     def of_numbers(cls, numbers: Iterable[float], **more: Any) -> Evidence:
