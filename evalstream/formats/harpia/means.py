@@ -18,13 +18,11 @@ the instances, as the command-line tool of BERTScore does. BLEU, chrF, TER, and 
 over the whole corpus, and ROUGE there takes the median of resampled means, so they are not listed.
 """
 
-NO_MEAN_WORDS: Final = frozenset(
-    {"balanced", "cer", "corpus", "edit", "error", "ter", "weighted", "wer"}
-)
-"""Words in the names of metrics and variants that are computed over all instances at once."""
+NO_MEAN_WORDS: Final = frozenset({"balanced", "corpus", "weighted"})
+"""Words in the names of their variants that are computed over all instances at once."""
 
-COUNTING_WORDS: Final = frozenset({"correct", "count", "num", "number", "success", "sum", "total"})
-"""Words in the names of figures that may be numbers of instances, unless they are rates."""
+COUNTS: Final = frozenset({"correct", "success", "successes"})
+"""Names of figures that may be numbers of instances, and then are not between the results."""
 
 MEAN_MEMBERS: Final = frozenset(
     {"accuracy", "exactmatch", "f1", "mean", "meanscore", "meteor", "precision", "recall", "score"}
@@ -32,6 +30,7 @@ MEAN_MEMBERS: Final = frozenset(
 """The members of a score that hold the figure itself, and not a count or a duration."""
 
 _OF_RESULTS: Final = (
+    kinds.AVERAGE,
     kinds.COUNT,
     kinds.MEAN,
     kinds.MEDIAN,
@@ -54,12 +53,11 @@ def kind_of(metric: str, path: tuple[str, ...]) -> Kind:
     if is_mean(metric, path):
         return kinds.MEAN
     name = path[-1] if path else metric
-    words = words_of(metric) | words_of(name)
     kind = kinds.kind_named(name)
-    if kind not in _OF_RESULTS or not words.isdisjoint(NO_MEAN_WORDS):
+    if kind is None or kind not in _OF_RESULTS or name.strip().lower() in COUNTS:
         return kinds.UNKNOWN
-    is_number = "rate" not in words and not words_of(name).isdisjoint(COUNTING_WORDS)
-    return kinds.UNKNOWN if kind is kinds.MEAN and is_number else kind or kinds.UNKNOWN
+    is_variant = not words_of(metric).isdisjoint(NO_MEAN_WORDS)
+    return kinds.AVERAGE if kind is kinds.MEAN and is_variant else kind
 
 
 def is_mean(metric: str, path: tuple[str, ...]) -> bool:
