@@ -74,19 +74,26 @@ def check(
         documents, Log(known_of(read, scores, digits)), progress, _samples(options, read)
     )
     log.run(run.rows, show)
-    is_read = not log.unread and documents.incomplete_reason is None
+    is_read = bool(log.records) and not log.unread and documents.incomplete_reason is None
     judged = judge_scores(scores or [], digits, log.log, is_read=is_read)
-    return _mark_missing(run, _mark_unchecked_log(_closed(documents, judged, log.records), log))
+    summary = _closed(documents, judged, log.records, is_read=is_read)
+    return _mark_missing(run, _mark_unchecked_log(summary, log))
 
 
-def _closed(documents: DocumentCheck, judged: JudgedScores | None, rows: int = 0) -> RunSummary:
+def _closed(
+    documents: DocumentCheck, judged: JudgedScores | None, rows: int = 0, *, is_read: bool = True
+) -> RunSummary:
     """Close a check with the claims of its output; an input alone makes none."""
     if judged is None:
         return documents.closed()
     aggregate = documents.run.aggregate
     name = None if aggregate is None else printable(aggregate)
     documents.note_all(violations_from(HAR303, judged), name)
-    return documents.closed(rows=rows, claims=judged.claims, claims_file=name)
+    # Of a log that was not read to its end nothing can be expected.
+    claims = judged.claims if is_read else None
+    summary = documents.closed(rows=rows, claims=claims, claims_file=name)
+    summary.claims = judged.claims
+    return summary
 
 
 def _samples(options: Options, read: Input | None) -> LogSamples | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
@@ -23,10 +22,10 @@ NOT_SCORES: Final = (kinds.COUNT,)
 
 
 class JudgedScores(NamedTuple):
-    """The judged claims of an output; `log` is None where no log was given."""
+    """The judged claims of an output; `has_log` tells whether a log was read to its end."""
 
     judgements: Sequence[Judgement]
-    log: Log | None
+    has_log: bool
 
     @property
     def claims(self) -> list[JudgedClaim]:
@@ -52,7 +51,7 @@ def judge_scores(
                 judgements.append(leave_open(claim, reason or Reason.FORMULA))
             else:
                 judgements.append(_judge(claim, log, amount, path))
-    return JudgedScores(judgements, log)
+    return JudgedScores(judgements, log is not None and is_read)
 
 
 def _open_reason(output: Output, amount: Amount | None, log: Log | None) -> Reason | None:

@@ -127,11 +127,10 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
     found, best = _best(value, figures)
     if best is not None and found is not Agreement.NONE:
         return confirm(claim, as_float(best.value), rows, found)
-    if _best(value, claim.kind.rounded(evidence))[0] is not Agreement.NONE:
-        return confirm(claim, as_float(figures[0].value), rows, Agreement.ROUGH)
     near = _near(value, figures, evidence) if claim.kind.is_exact else None
-    if near is not None and abs(near.value) >= FEWEST_UNITS * evidence.unit:
-        return confirm(claim, as_float(near.value), rows, Agreement.ROUGH)
+    shows_digits = near is not None and abs(Fraction(near.value)) >= FEWEST_UNITS * evidence.unit
+    if shows_digits or _best(value, claim.kind.rounded(evidence))[0] is not Agreement.NONE:
+        return confirm(claim, as_float(figures[0].value), rows, Agreement.ROUGH)
     expected = as_float(figures[0].value) if figures else None
     what = f"{figures[0].words if figures else f'the {claim.kind.name}'} of {counted(rows, 'row')}"
     bounds = _reach(claim, evidence)

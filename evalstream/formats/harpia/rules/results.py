@@ -13,14 +13,17 @@ from evalstream.formats.harpia.log_tally import Log, Record
 from evalstream.formats.harpia.requirements import at, is_empty, violation_of, violations_of
 from evalstream.formats.harpia.values import difference, shape_of, shape_text
 from evalstream.formats.harpia.views import Claim, Metric, Outcome
-from evalstream.model.claim import JudgedClaim, State, reasons_left_open
+from evalstream.model.claim import JudgedClaim, Reason, State, reasons_left_open
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import short_text
 from evalstream.rules.base import Rule
 
 IDS_SHOWN: Final = 3
-"""The number of missing instances that a message lists."""
+"""The number of missing instances, or of open scores, that a message lists."""
+
+REPORTED: Final = (Reason.UNASSIGNED.value, Reason.UNEVEN.value, Reason.MISSING.value)
+"""Reasons for open scores that HAR301 and HAR302 report."""
 
 
 def _faulty_output(outcome: Outcome) -> Iterator[Violation]:
@@ -143,15 +146,13 @@ def _result_versus_score(seen: Record | JudgedScores) -> Iterator[Violation]:
         if claim.state is State.REFUTED:
             yield _score_violation(claim, message, None)
         elif claim.state is State.ROUNDED:
-            message = f"only some digits confirm the score, with {counted(claim.rows, 'result')}"
-            yield _score_violation(claim, message, Severity.INFO)
-    if seen.log is not None:
+            digits = f"only some digits confirm the score, with {counted(claim.rows, 'result')}"
+            yield _score_violation(claim, digits, Severity.INFO)
+    if seen.has_log:
         yield from _open_scores(seen.claims)
 
 
-def _score_violation(
-    claim: JudgedClaim, message: str, severity: Severity | None
-) -> Violation:
+def _score_violation(claim: JudgedClaim, message: str, severity: Severity | None) -> Violation:
     return HAR303.violation(
         message,
         pointer=claim.pointer,
@@ -162,12 +163,16 @@ def _score_violation(
 
 
 def _open_scores(claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
-    """Report open scores, one violation for each reason."""
+    """Report open scores, one violation for each reason that no other rule reports."""
     for reason, some in reasons_left_open(claims):
+        if reason in REPORTED:
+            continue
         names = ", ".join(claim.label for claim in some[:IDS_SHOWN])
         more = "" if len(some) <= IDS_SHOWN else ", …"
-        message = f"{counted(len(some), 'score')} not confirmed, as {reason}: {names}{more}"
-        yield HAR303.violation(message, pointer=some[0].pointer, severity=Severity.WARNING)
+        message = f"{counted(len(some), 'score')} open: {reason} ({names}{more})"
+        yield HAR303.violation(
+            message, pointer=some[0].pointer, severity=Severity.WARNING
+        )._replace(count=len(some) if len(some) > 1 else None)
 
 
 def _shape_mismatch(record: Record) -> Iterator[Violation]:
