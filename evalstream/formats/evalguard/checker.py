@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.base import Detector, other_formats
 from evalstream.formats.evalguard.catalogue import CATALOGUE
+from evalstream.formats.evalguard.claims import claims_of, claims_of_response
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
     Reading,
@@ -25,6 +26,7 @@ from evalstream.formats.evalguard.document import (
 from evalstream.formats.evalguard.documents import (
     MANIFEST_FILE,
     METRIC,
+    METRICS,
     NAME,
     REPORT,
     RESPONSE,
@@ -57,6 +59,7 @@ from evalstream.formats.evalguard.views import (
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
+from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
@@ -105,6 +108,12 @@ class _Read(NamedTuple):
         if self.response is not None:
             return self.response.documents
         return () if self.document is None else (self.document,)
+
+    @property
+    def makes_claims(self) -> bool:
+        """Whether the file reports measured values."""
+        has_reports = any(document.kind == REPORT for document in self.documents)
+        return has_reports or (self.response is not None and self.response.endpoint == METRICS)
 
 
 def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
@@ -192,13 +201,29 @@ class _Check:
         self._note_beside()
         layout = LAYOUTS[self.folder.layouts]
         version = VERSION if layout is None else f"{VERSION} ({layout})"
-        summary = self._documents.closed(rows=len(documents), version=version)
+        claims = list(self._claims(read_files))
+        makes_claims = any(one.makes_claims for one in read_files)
+        summary = self._documents.closed(
+            rows=len(documents), version=version, claims=claims if makes_claims else None
+        )
         summary.checked = tuple(self._checked())
         if self._leaves_open(documents):
             summary.leave_open(self._unresolved())
         elif layout == POLICIES and POLICIES not in self.folder.shown:
             summary.leave_open(_TASKS_ALONE)
         return summary
+
+    def _claims(self, read_files: list[_Read]) -> Iterator[JudgedClaim]:
+        """Yield the claims of all reports; where there are several, each names its file."""
+        several = sum(one.makes_claims for one in read_files) > 1
+        for one in read_files:
+            claims: Iterable[JudgedClaim] = ()
+            if one.response is not None:
+                claims = claims_of_response(one.response, self.folder)
+            elif one.document is not None:
+                claims = claims_of(one.document, self.folder)
+            for claim in claims:
+                yield claim._replace(label=f"{one.name}: {claim.label}") if several else claim
 
     def _without_manifests(self, files: Iterable[File]) -> list[File]:
         """Keep manifests apart, and return the other files."""

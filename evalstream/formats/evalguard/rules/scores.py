@@ -133,14 +133,9 @@ def _check_task(task: report.ReportedTask, subject: Subject) -> Iterator[Violati
     if folder.followed and is_named and not folder.knows(documents.TASK, task.id or ""):
         place = task.pointer + ("/task_ref" if "task_ref" in task.value else "")
         yield EVG401.violation("no task document has this id", pointer=place, found=task.id)
-    samples = task.value.get("n_samples")
-    if not isinstance(samples, dict):
-        return
+    place, samples = task.samples
     original, effective = (number_in(samples.get(name)) for name in ("original", "effective"))
     if original is not None and effective is not None and effective > original:
-        place = f"{task.pointer}/n_samples"
-        if report.is_of_harness(subject.document):
-            place = pointer(("n-samples", task.id))
         message = "more samples were used than the task has"
         yield EVG401.violation(
             message, pointer=f"{place}/effective", expected=at_most(original), found=effective
@@ -150,11 +145,8 @@ def _check_task(task: report.ReportedTask, subject: Subject) -> Iterator[Violati
 def _check_value(reported: report.Reported, subject: Subject) -> Iterator[Violation]:
     folder = subject.folder
     if reported.error is not None and reported.error < 0:
-        place = reported.pointer
-        place += "" if report.is_of_harness(subject.document) else "/stderr"
-        yield EVG401.violation(
-            "the standard error is negative", pointer=place, found=reported.error
-        )
+        message = "the standard error is negative"
+        yield EVG401.violation(message, pointer=reported.error_place, found=reported.error)
     if not folder.followed:
         return
     if report.is_of_harness(subject.document) and not is_known(subject, reported):
