@@ -14,6 +14,7 @@ from evalstream.formats.evalguard.catalogue import CATALOGUE
 from evalstream.formats.evalguard.claims import claims_of, claims_of_response
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
+    PlacedFault,
     Reading,
     bytes_of,
     in_one,
@@ -43,8 +44,9 @@ from evalstream.formats.evalguard.named_folders import kind_of_part
 from evalstream.formats.evalguard.report import is_of_harness
 from evalstream.formats.evalguard.responses import Response, response_of
 from evalstream.formats.evalguard.rules import documents, manifests, scores
-from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
+from evalstream.formats.evalguard.rules.documents import EVG101, EVG502, without_unknown
 from evalstream.formats.evalguard.rules.layouts import misnamed
+from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema
 from evalstream.formats.evalguard.rules.scores import EVG401
 from evalstream.formats.evalguard.shapes import conformed, true_pointer
 from evalstream.formats.evalguard.views import (
@@ -81,9 +83,6 @@ _TASKS_ALONE: Final = (
     "the layout was not shown: tasks without metrics fit only the one with policies; name the "
     "folder of the policies, too"
 )
-_SCHEMA_SIGNS: Final = frozenset({"$schema", "openapi"})
-"""Members of which a schema has one; a description of an API contains schemas."""
-
 _FOLDERS: Final = 1024
 """How many folders are remembered with their true paths."""
 
@@ -222,8 +221,9 @@ class _Check:
                 claims = claims_of_response(one.response, self.folder)
             elif one.document is not None:
                 claims = claims_of(one.document, self.folder)
+            name = one.name.removeprefix(f"{printable(self._run.rows or '')}/")
             for claim in claims:
-                yield claim._replace(label=f"{one.name}: {claim.label}") if several else claim
+                yield claim._replace(label=f"{name}: {claim.label}") if several else claim
 
     def _without_manifests(self, files: Iterable[File]) -> list[File]:
         """Keep manifests apart, and return the other files."""
@@ -355,12 +355,18 @@ class _Check:
         except CannotCheck as error:
             return self._not_read(file, ES001.violation(f"cannot be read: {error}"), str(error))
         if reading.value is not None and _is_schema(file, reading.value):
-            message = "a schema, not a document; not checked"
-            violations = [EVG101.violation(message, severity=Severity.INFO)]
-            violations += misnamed(file.path, is_nested=bool(file.folders))
-            placed = [(one, None) for one in violations]
-            return _Read(name, reading._replace(violations=[*placed]), None)
+            return _Read(name, reading._replace(violations=[*self._of_schema(file, reading)]), None)
         return self._document(file, name, reading)
+
+    def _of_schema(self, file: File, reading: Reading) -> Iterator[PlacedFault]:
+        """Yield what is wrong with a schema, beside what is wrong with its text."""
+        yield from reading.violations
+        yield EVG101.violation("a schema, not a document", severity=Severity.INFO), None
+        for violation in misnamed(file.path, is_nested=bool(file.folders)):
+            yield violation, None
+        for violation in check_schema(reading.value or {}, self._options.engine):
+            if violation.pointer not in reading.replaced:
+                yield violation, reading.line(violation.pointer)
 
     def _document(self, file: File, name: str, reading: Reading) -> _Read:
         """Return the document of a file, or note why there is none."""
@@ -452,7 +458,7 @@ class _Check:
             place = true_pointer(kind, value, violation.pointer)
             is_measured = kind == REPORT and _MEASURED.fullmatch(place or "") is not None
             code = EVG401.code if is_measured else violation.code
-            yield violation._replace(pointer=place, code=code)
+            yield without_unknown(violation)._replace(pointer=place, code=code)
 
     def _without_repeats(self, violations: list[Violation]) -> Iterator[Violation]:
         """Report a path that leads out of the folder only as that, not also as an unknown id."""
@@ -466,9 +472,7 @@ class _Check:
 
 def _is_schema(file: File, value: dict[str, Any]) -> bool:
     """Tell whether a file holds a schema: by its name, and by its members among documents."""
-    return file.is_schema and bool(
-        _SCHEMA_SIGNS & value.keys() or kind_of_folder(file.folders) is None
-    )
+    return file.is_schema and bool(SIGNS & value.keys() or kind_of_folder(file.folders) is None)
 
 
 _REFERENCES: Final = frozenset(
