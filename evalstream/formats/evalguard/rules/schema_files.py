@@ -10,6 +10,7 @@ from typing import Any, Final
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, resolve_pointer
 from evalstream.parsing.json_schema import Validator, compile_schema
+from evalstream.parsing.schema_errors import SchemaError
 from evalstream.rules.base import Rule
 from evalstream.rules.schema import explain
 
@@ -59,8 +60,14 @@ def check_schema(value: Mapping[str, Any], engine: str) -> Iterator[Violation]:
         yield EVG210.violation(message, pointer=place, found=declared, severity=Severity.WARNING)
         return
     # The meta-schema knows the URI only with https.
-    found = explain(_meta_schema(known, engine).errors({**value, SCHEMA: known}), own=False)
-    yield from (violation._replace(code=EVG210.code) for violation in found)
+    errors = map(_nearest, _meta_schema(known, engine).errors({**value, SCHEMA: known}))
+    yield from (violation._replace(code=EVG210.code) for violation in explain(errors, own=False))
+
+
+def _nearest(error: SchemaError) -> SchemaError:
+    """Return the error of the branch of `anyOf` whose type the value has, if there is one."""
+    branches = (branch[0] for branch in error.variants if branch)
+    return next((one for one in branches if one.keyword != "type"), error)
 
 
 @lru_cache(maxsize=len(_META_SCHEMAS))
@@ -160,12 +167,27 @@ EVG211: Final = Rule(
     Bad:
         schemas/v1/api.schema.yaml:
           {
-            "openapi": "3.0.3",
-            "paths": {"/tasks": {"get": {}}, "/models": {"get": {}}}
+            "paths": {
+              "/thresholds": {
+                "get": {"parameters": [{"name": "metrics", "in": "query"}]}
+              }
+            }
           }
 
     Good:
-        The folder has no OpenAPI document.
+        schemas/v1/api.schema.yaml:
+          {
+            "paths": {
+              "/thresholds": {
+                "get": {
+                  "parameters": [
+                    {"name": "tasks", "in": "query", "required": true},
+                    {"name": "metrics", "in": "query"}
+                  ]
+                }
+              }
+            }
+          }
     """,
 )
 
