@@ -38,6 +38,7 @@ class Evidence(DataClass, frozen=True):
     number and the exact sum of the scores of each cluster. `is_percent` says that the documents
     give the metric in percent while the rows may have shares; `levels` is the number of levels.
     `counts_errors` says that the documents count the rows with an error among the samples.
+    `unit` is one unit in the last decimal of scores that were written rounded, 0 for exact ones.
     """
 
     sums: ScoreSums
@@ -52,6 +53,7 @@ class Evidence(DataClass, frozen=True):
     pairs: Mapping[tuple[Hashable, Hashable], int] | None = None
     weights: ScoreSums | None = None
     clusters: Mapping[Hashable, tuple[int, Fraction]] | None = None
+    unit: Fraction = Fraction(0)
 
     @classmethod
     def of_numbers(cls, numbers: Iterable[float], **more: Any) -> Evidence:
