@@ -117,7 +117,9 @@ def _most_deviation(evidence: Evidence) -> Bounds:
     if evidence.extremes is None or evidence.rows < 2:
         return 0, None
     least, most = evidence.extremes
-    return 0, (most - least) / 2 * (evidence.rows / (evidence.rows - 1)) ** 0.5
+    # Exact, as an integer may be too large for a float.
+    spread = Fraction(most) - Fraction(least)
+    return 0, spread / 2 * Fraction((evidence.rows / (evidence.rows - 1)) ** 0.5)
 
 
 def _errors(evidence: Evidence) -> Iterator[Figure]:
