@@ -63,7 +63,7 @@ class ScoreSums(DataClass):
         self.rows += times
         self.total += times * units
         self.squares += times * units * units
-        self._add_value(float(score), times)
+        self._add_value(score, times)
         if not failed:
             self.sound_rows += times
             self.sound_total += times * units
