@@ -1222,3 +1222,49 @@ def test_an_api_has_the_endpoints_and_parameters_of_the_specification(folder: Pa
     document["paths"]["/thresholds"]["get"]["parameters"][1] = {"$ref": "other.yaml"}
     assert found(document) == []
     assert found({"openapi": "3.0.3"}) == ["the document has no paths"]
+
+
+@pytest.mark.parametrize(
+    ("place", "old", "new", "pointer"),
+    [
+        ("tasks/sums.yaml", "id: sums", "other: sums", ""),
+        ("tasks/sums.yaml", "name: Sums of small numbers", "name: 7", "/name"),
+        (
+            "tasks/sums.yaml",
+            "metrics:\n  - accuracy\n  - refusal_rate",
+            "metrics: accuracy",
+            "/metrics",
+        ),
+        ("metrics/accuracy.yaml", "direction: higher_is_better", "direction: up", "/direction"),
+        ("metrics/accuracy.yaml", "type: score", "type: ratio", "/type"),
+        ("metrics/accuracy.yaml", "name: Accuracy\n", "", ""),
+        ("thresholds/sums.yaml", "task: sums", "task: 7", "/task"),
+        (
+            "thresholds/sums.yaml",
+            "impact: severe",
+            "impact: grave",
+            "/thresholds/accuracy/0/impact",
+        ),
+        ("thresholds/sums.yaml", "max: 0.5", 'max: "0.5"', "/thresholds/accuracy/0/max"),
+        ("reports/acorn-7b.yaml", "date: 1767225600", "date: today", "/context/date"),
+        ("reports/acorn-7b.yaml", "n_shot: 0", "n_shot: few", "/tasks/0/n_shot"),
+        (
+            "reports/acorn-7b.yaml",
+            "  evaluator: the acme evaluation group",
+            "  evaluator: 7",
+            "/metadata/evaluator",
+        ),
+    ],
+)
+def test_members_of_documents_have_their_types(
+    place: str, old: str, new: str, pointer: str, folder: Path
+) -> None:
+    path = folder / place
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+    found = [
+        one.pointer
+        for one in check(folder)
+        if one.code == "EVG101" and one.severity is Severity.ERROR
+    ]
+    assert found == [pointer]
