@@ -1020,6 +1020,8 @@ def test_no_mutation_of_the_example_crashes(tmp_path: Path, data: st.DataObject)
     report = check(root)
     assert report.exit_code in {0, 1, 3}
     assert (report.exit_code == 0) == (not codes(report, least=Severity.ERROR))
+    strict = check(root, strict=True)
+    assert strict.exit_code != 0 or (strict.passed and not strict.runs[0].claims)
     for finding in report:
         json.dumps(finding.as_dict())
 

@@ -910,6 +910,14 @@ def test_mutations_crash_nothing(changes: Any, alone: bool, tmp_path: Path) -> N
     )
     assert report.exit_code in {0, 1, 3}
     assert report.exit_code != 1 or errors(found)
+    strict, _ = check(
+        tmp_path / "evaluation.json",
+        aggregate=None if alone else tmp_path / "benchmark.json",
+        input_format="infereval",
+        strict=True,
+    )
+    states = {claim.state for run in strict.runs for claim in run.claims}
+    assert strict.exit_code != 0 or (strict.passed and states <= {State.CONFIRMED})
 
 
 @settings(
