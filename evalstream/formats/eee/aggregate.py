@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee.claims import Claims, claims_of
-from evalstream.formats.eee.metric import metric_kind
+from evalstream.formats.eee.metric import is_qualified, metric_kind
 from evalstream.model.data_class import DataClass
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalised
 from evalstream.model.row_record import UNJOINED
@@ -52,7 +52,8 @@ class Result(NamedTuple):
     on infinities are allowed), or are None if the metric declares no bound. `metric` is the
     metric's own name, and `levels` the number of level_names. `samples_number` is the size of the
     dataset, `sample_ids` the used samples, as strings, and `split` the part of the dataset in its
-    repository. `unit` is that of the scores, and `kind_name` the name of the metric's kind.
+    repository. `unit` is that of the scores, `kind_name` the name of the metric's
+    kind, and `is_qualified` says that its name has further words.
     """
 
     place: int
@@ -72,11 +73,13 @@ class Result(NamedTuple):
     has_unknown_level: bool = False
     unit: str | None = None
     kind_name: str = kinds.UNKNOWN.name
+    is_qualified: bool = False
 
     @property
     def kind(self) -> Kind:
-        """The kind of the metric."""
-        return KIND_BY_NAME[self.kind_name]
+        """The kind of the metric; nothing but bounds refutes one with a qualified name."""
+        kind = KIND_BY_NAME[self.kind_name]
+        return kind._replace(is_exact=False) if self.is_qualified else kind
 
     @property
     def most_values(self) -> int:
@@ -327,11 +330,12 @@ def _figures(index: int, result: dict[str, Any]) -> Figures:
 
 def _result(index: int, result: dict[str, Any]) -> Result:
     metric, source = object_in(result, "metric_config"), object_in(result, "source_data")
+    name = text_or_none(result.get("evaluation_name"))
     levels, listed = metric.get("level_names"), source.get("sample_ids")
     return Result(
         place=index,
         id=text_or_none(result.get("evaluation_result_id")),
-        name=text_or_none(result.get("evaluation_name")),
+        name=name,
         dataset=text_or_none(source.get("dataset_name")),
         repository=text_or_none(source.get("hf_repo")),
         minimum=bound(metric.get("min_score")),
@@ -345,7 +349,8 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         split=text_or_none(source.get("hf_split")),
         has_unknown_level=metric.get("has_unknown_level") is True,
         unit=text_or_none(metric.get("metric_unit")),
-        kind_name=metric_kind(metric, text_or_none(result.get("evaluation_name"))).name,
+        kind_name=metric_kind(metric, name).name,
+        is_qualified=is_qualified(metric, name),
     )
 
 

@@ -389,7 +389,7 @@ class RunCheck:
         if self._incomplete_reason is None and not facts.tally.unread:
             found = find_nothing_confirmed(
                 self._claims(facts),
-                is_documentation=self._is_documentation,
+                is_info=self._is_documentation and self._options.threshold > Severity.WARNING,
                 pointer=None if facts.aggregate is None else RESULTS,
             )
             if facts.aggregate is None:

@@ -30,7 +30,9 @@ INTERVAL: Final = f"{UNCERTAINTY}/confidence_interval"
 BY_TRIAL: Final = "confirmed by trial: the rows do not say which result they score"
 
 _SPREADS: Final = (kinds.DEVIATION, kinds.ERROR, kinds.INTERVAL)
-_MEANS: Final = (kinds.MEAN, kinds.AVERAGE, kinds.LEVEL, kinds.UNKNOWN)
+_MEANS: Final = frozenset(
+    kind.name for kind in (kinds.MEAN, kinds.AVERAGE, kinds.LEVEL, kinds.UNKNOWN)
+)
 """Kinds of a score whose uncertainty, if its mean confirms it, is that of a mean."""
 
 _PERCENT: Final = frozenset({"%", "percent", "percentage"})
@@ -61,7 +63,8 @@ def judge_claims(aggregate: Aggregate, totals: RowTotals | None) -> Iterator[Jud
         elif result.place in totals.scores:
             cover = totals.coverage.covers.get(result.place, ResultCoverage())
             evidence = _evidence(result, claims, totals.scores[result.place], cover)
-            yield from _judge_result(made, evidence, result)
+            is_shared = _has_scores_of_another(result, totals)
+            yield from _judge_result(made, evidence, result, is_shared=is_shared)
         else:
             places = [place for place in (*join.places(result), UNJOINED) if place in totals.scores]
             yield from _try_rows(made, result, claims, totals, places)
@@ -126,8 +129,7 @@ def _decimal(value: Any) -> Decimal | None:
 
 def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCoverage) -> Evidence:
     """Return what the rows of a result hold; unknown levels are left out."""
-    listed = 0 if result.sample_ids is None else len(result.sample_ids)
-    covered = max(claims.num_samples or 0, listed)
+    covered = claims.num_samples or 0
     values = sums.values
     if result.score_type == LEVELS and result.has_unknown_level and values is not None:
         sums, cover = _without_unknown(sums), ResultCoverage(samples=cover.samples)
@@ -152,7 +154,23 @@ def _without_unknown(sums: ScoreSums) -> ScoreSums:
     return known
 
 
-def _judge_result(made: list[Claim], evidence: Evidence, result: Result) -> Iterator[Judgement]:
+def _has_scores_of_another(result: Result, totals: RowTotals) -> bool:
+    """Return whether the rows of another result have the same sums of scores.
+
+    Converters write the one score of a sample under each metric of its scorer, also where the
+    metrics are over parts of the samples, or over other values of a score.
+    """
+    own = totals.scores[result.place]
+    return any(
+        (own.rows, own.total, own.squares) == (other.rows, other.total, other.squares)
+        for place, other in totals.scores.items()
+        if place != result.place
+    )
+
+
+def _judge_result(
+    made: list[Claim], evidence: Evidence, result: Result, *, is_shared: bool = False
+) -> Iterator[Judgement]:
     """Judge the claims of a result by its rows."""
     if evidence.sums.unscored:
         yield from (leave_open(claim, Reason.UNSCORED, evidence.rows) for claim in made)
@@ -162,6 +180,8 @@ def _judge_result(made: list[Claim], evidence: Evidence, result: Result) -> Iter
         found = judge(claim, evidence)
         if claim.is_score:
             score = found = _or_mean(claim, found, evidence)
+            if found.claim.state is State.REFUTED and is_shared and result.is_qualified:
+                score = found = leave_open(claim, Reason.EVIDENCE, evidence.rows)
         elif claim.kind in _SPREADS and found.claim.state is State.REFUTED:
             found = _unless_of_other_figure(claim, found, score, result)
         yield found
@@ -172,7 +192,7 @@ def _or_mean(claim: Claim, found: Judgement, evidence: Evidence) -> Judgement:
 
     A name is a hint: converters name results after a part of what they report.
     """
-    if found.claim.state.holds or claim.kind in _MEANS:
+    if found.claim.state.holds or claim.kind.name in _MEANS:
         return found
     again = judge(claim._replace(kind=kinds.MEAN), evidence)
     return again if again.claim.state is State.CONFIRMED else found
@@ -186,7 +206,7 @@ def _unless_of_other_figure(
         return found
     if score.claim.state is State.OPEN:
         return leave_open(claim, Reason.SCORE, found.claim.rows, found.claim.recomputed)
-    if score.claim.state.holds and result.kind not in _MEANS and score.claim.kind != "mean":
+    if score.claim.state.holds and result.kind_name not in _MEANS and score.claim.kind != "mean":
         return leave_open(claim, Reason.FORMULA, found.claim.rows)
     return found
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evalstream.parsing.json import text_or_none
 from evalstream.stats.claims import kinds
-from evalstream.stats.claims.kinds import Kind, kind_named
+from evalstream.stats.claims.kinds import Kind, is_plain_name, kind_named
 
 _NAMES: Final = ("metric_name", "metric_id")
 _FAMILY: Final = "metric_kind"
@@ -18,6 +18,16 @@ def metric_kinds(metric: Mapping[str, Any], evaluation_name: str | None) -> list
     """Return the kinds that the names of a metric say, best first; empty if they say none."""
     found = (kind_named(name) for name in _names(metric, evaluation_name))
     return list(dict.fromkeys(kind for kind in found if kind is not None))
+
+
+def is_qualified(metric: Mapping[str, Any], evaluation_name: str | None) -> bool:
+    """Return whether the name that decides the kind of a metric has further words.
+
+    Such a metric may be over a part of the samples, or over another value than the score of a row.
+    """
+    names = (name for name in _names(metric, evaluation_name) if kind_named(name) is not None)
+    name = next(names, None)
+    return name is not None and not is_plain_name(name)
 
 
 def metric_kind(metric: Mapping[str, Any], evaluation_name: str | None) -> Kind:

@@ -31,10 +31,10 @@ class RowGroup:
     the evaluation_id, and `name` digests it with the evaluation_name: used as seeds, they make
     digests of inputs and samples differ. `place` is the place of the result that the rows belong
     to (`is_joined` if they belong to one; `is_counted` if the aggregate has results), and `number`
-    is that of the group in its block. `named` says that all ids have text, `is_unknown` that the version that they declare
-    (`declared`) is not known, which is a violation. `rows` counts them, `first` is the line of the
-    first, and `scores` counts their scores. `links` are the words of rows that can be compared with
-    other runs, None if they are not collected.
+    is that of the group in its block. `named` says that all ids have text, `is_unknown` that the
+    version that they declare (`declared`) is not known, which is a violation. `rows` counts them,
+    `first` is the line of the first, and `scores` counts their scores. `links` are the words of
+    rows that can be compared with other runs, None if they are not collected.
     """
 
     __slots__ = (

@@ -13,7 +13,7 @@ from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.text import counted
 from evalstream.stats.claims import formulas, kinds
 from evalstream.stats.claims.evidence import Evidence, Spread
-from evalstream.stats.claims.kinds import Bounds, Figure, Kind
+from evalstream.stats.claims.kinds import Bounds, Figure, Kind, Number
 from evalstream.stats.claims.rounding import NOTHING, Agreement, agreement, as_float
 
 PERCENT: Final = 100
@@ -114,23 +114,35 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
     rows, figures = evidence.sums.joined, list(_scaled(claim.kind.figures(evidence), evidence))
     if claim.kind is kinds.ERROR and method_named(claim.method) is Method.RESAMPLED:
         return _judge_resampled_error(claim, value, figures, evidence)
-    found, best = _best(value, figures)
-    if best is not None and found is not Agreement.NONE:
-        return confirm(claim, as_float(best.value), rows, found)
-    if _best(value, claim.kind.rounded(evidence))[0] is not Agreement.NONE:
-        return confirm(claim, as_float(figures[0].value), rows, Agreement.ROUGH)
-    expected = as_float(figures[0].value) if figures else None
-    what = f"{figures[0].words if figures else f'the {claim.kind.name}'} of {counted(rows, 'row')}"
-    bounds = _reach(claim, evidence)
-    if is_outside(value, bounds):
-        return refute(claim, expected, f"{what} {_describe(bounds)}, and not the claim", rows)
+    expected = _plain(figures[0].value) if figures else None
+    if not evidence.missing or claim.kind is kinds.COUNT:
+        found, best = _best(value, figures)
+        if best is not None and found is not Agreement.NONE:
+            return confirm(claim, _plain(best.value), rows, found)
+        if _best(value, claim.kind.rounded(evidence))[0] is not Agreement.NONE:
+            return confirm(claim, expected, rows, Agreement.ROUGH)
+    if is_outside(value, _reach(claim, evidence)):
+        return refute(claim, expected, _refutation(claim, value, figures, evidence), rows)
     reason = _open_reason(claim, value, figures, evidence)
     if reason is not None:
         return leave_open(claim, reason, rows, expected)
+    return refute(claim, expected, _refutation(claim, value, figures, evidence), rows)
+
+
+def _refutation(claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence) -> str:
+    """Return in words why a claim cannot be true."""
+    rows = counted(evidence.sums.joined, "row")
+    if claim.kind is kinds.COUNT:
+        samples = evidence.cover.samples
+        return f"there are {rows}" + (
+            "" if samples in {0, evidence.rows} else f" of {samples:,} samples"
+        )
+    if evidence.missing or not figures or not claim.kind.is_exact:
+        bounds = _describe(_reach(claim, evidence))
+        return f"the claim is outside {bounds}, the range of every {claim.kind.name} of {rows}"
     hints = claim.kind.hints(evidence)
     hint = next((one.words for one in hints if _best(value, [one])[0] is Agreement.FULL), None)
-    message = f"{what} is not the claim" + (f", which is {hint}" if hint else "")
-    return refute(claim, expected, message, rows)
+    return f"{figures[0].words} of {rows} is not the claim" + (f", which is {hint}" if hint else "")
 
 
 def _open_reason(
@@ -202,6 +214,11 @@ def _best(value: Decimal, figures: Iterable[Figure]) -> tuple[Agreement, Figure 
         if found is Agreement.FULL:
             break
     return best
+
+
+def _plain(value: Number) -> float | int | None:
+    """Return a figure as a JSON number; None for one that is out of range."""
+    return value if isinstance(value, int) else as_float(value)
 
 
 def _judge_resampled_error(
@@ -321,11 +338,9 @@ def _has_uneven_repeats(evidence: Evidence) -> bool:
 
 
 def _describe(bounds: Bounds) -> str:
-    """Return in words between which bounds a figure is."""
-    least, most = (None if bound is None else as_float(bound) for bound in bounds)
-    if least is None:
-        return f"is at most {most:.6g}"
-    return f"is at least {least:.6g}" + ("" if most is None else f" and at most {most:.6g}")
+    """Return bounds in words."""
+    least, most = (None if bound is None else f"{as_float(bound):.6g}" for bound in bounds)
+    return f"{'-∞' if least is None else least} to {'∞' if most is None else most}"
 
 
 def _judged(

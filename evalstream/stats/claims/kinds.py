@@ -12,7 +12,7 @@ from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import formulas
 from evalstream.stats.claims.evidence import Evidence
 
-Number = Fraction | float
+Number = Fraction | float | int
 
 MANY_LEVELS: Final = 5
 """With fewer levels, half a level is too wide for a claim that is rounded to one."""
@@ -66,17 +66,17 @@ def _figures(words: str, value: Number | None) -> Iterator[Figure]:
 
 
 def _means(evidence: Evidence) -> Iterator[Figure]:
-    yield from _figures("the mean", evidence.mean)
+    yield from _figures("the mean of the scores", evidence.mean)
     sums = evidence.sums
     if sums.sound_rows != sums.rows:
-        yield from _figures("the mean without rows that have an error", sums.mean_without_errors())
+        yield from _figures("the mean of the scores without errors", sums.mean_without_errors())
 
 
 def _near_means(evidence: Evidence) -> Iterator[Figure]:
     """Yield definitions that explain a claim that is not the mean."""
     sums = evidence.sums
     means = (
-        ("the mean", evidence.mean),
+        ("the mean of the scores", evidence.mean),
         ("the mean without the rows that have an error", sums.mean_without_errors()),
         ("the share of rows with is_correct", sums.share_correct()),
         ("the mean over subtasks", sums.mean_over_subtasks()),
@@ -108,7 +108,7 @@ def _not_negative(_evidence: Evidence) -> Bounds:
 
 def _deviations(evidence: Evidence) -> Iterator[Figure]:
     for spread in evidence.spreads:
-        yield Figure("the standard deviation", spread.deviation)
+        yield Figure("the standard deviation of the scores", spread.deviation)
 
 
 def _most_deviation(evidence: Evidence) -> Bounds:
@@ -121,12 +121,12 @@ def _most_deviation(evidence: Evidence) -> Bounds:
 
 def _errors(evidence: Evidence) -> Iterator[Figure]:
     for spread in evidence.error_spreads:
-        yield Figure("the standard error", spread.error)
+        yield Figure("the standard error of the scores", spread.error)
 
 
 def _variances(evidence: Evidence) -> Iterator[Figure]:
     for spread in evidence.spreads:
-        yield Figure("the variance", spread.deviation**2)
+        yield Figure("the variance of the scores", spread.deviation**2)
 
 
 def _most_variance(evidence: Evidence) -> Bounds:
@@ -137,9 +137,9 @@ def _most_variance(evidence: Evidence) -> Bounds:
 def _medians(evidence: Evidence) -> Iterator[Figure]:
     if evidence.values:
         low, high = formulas.middle_values(evidence.values)
-        yield Figure("the median", (Fraction(low) + Fraction(high)) / 2)
-        yield Figure("the upper median", high)
-        yield Figure("the lower median", low)
+        yield Figure("the median of the scores", (Fraction(low) + Fraction(high)) / 2)
+        yield Figure("the upper median of the scores", high)
+        yield Figure("the lower median of the scores", low)
 
 
 def _modes(evidence: Evidence) -> Iterator[Figure]:
@@ -214,7 +214,7 @@ INTERVAL: Final = Kind("confidence interval", _words("confidence_interval ci"))
 AVERAGE: Final = Kind(
     "weighted mean", frozenset(), _means, _range_of_scores, _near_means, is_exact=False
 )
-"""An average with weights of its own, such as balanced accuracy: within the range of the scores."""
+"""An average by a name with further words, such as balanced accuracy: it may have weights."""
 
 LEVEL: Final = Kind(
     "level",
@@ -257,15 +257,6 @@ _NO_AVERAGES: Final = frozenset(
 )
 """Words in the name of a metric that make it a count or a difference."""
 
-_WEIGHTED: Final = frozenset(
-    {
-        *("adjusted", "balanced", "calibrated", "corrected", "macro", "micro", "normalised"),
-        *("normalized", "relative", "weighted"),
-        *("char", "character", "inst", "instance", "instruction", "step", "token", "word"),
-    }
-)
-"""Words that give an average weights, or another unit than the sample."""
-
 KIND_BY_NAME: Final = {kind.name: kind for kind in TABLE}
 
 _BY_WORD: Final = {word: kind for kind in TABLE for word in kind.words}
@@ -286,8 +277,7 @@ def kind_named(name: str) -> Kind | None:
 
     A whole name decides first, then a last word such as `stderr`, then any word of an average.
     """
-    bare = name.strip().lower().rpartition("/")[2].rpartition(".")[2]
-    joined = _ODD.sub("_", _BEST_OF.sub("", bare)).strip("_")
+    joined = _normalise(name)
     if joined in _BY_WORD:
         return _BY_WORD[joined]
     suffix = _SUFFIX.search(joined)
@@ -295,6 +285,15 @@ def kind_named(name: str) -> Kind | None:
         return _BY_WORD[suffix[1]]
     words = set(joined.split("_"))
     is_average = not words.isdisjoint(AVERAGES) or {"exact", "match"} <= words
-    if not is_average or not words.isdisjoint(_NO_AVERAGES):
-        return None
-    return MEAN if words.isdisjoint(_WEIGHTED) else AVERAGE
+    return AVERAGE if is_average and words.isdisjoint(_NO_AVERAGES) else None
+
+
+def is_plain_name(name: str) -> bool:
+    """Return whether a name is one of the table, without words that qualify it."""
+    return _normalise(name) in _BY_WORD
+
+
+def _normalise(name: str) -> str:
+    """Return the last part of a name, in lower case with `_` between words."""
+    bare = name.strip().lower().rpartition("/")[2].rpartition(".")[2]
+    return _ODD.sub("_", _BEST_OF.sub("", bare)).strip("_")

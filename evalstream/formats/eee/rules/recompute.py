@@ -105,7 +105,8 @@ def _claim_rounded(facts: RunFacts) -> Iterator[Violation]:
 def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:
     for figures in aggregate.figures:
         result = aggregate.document["evaluation_results"][figures.place]
-        found = metric_kinds(figures.metric, text_or_none(result.get("evaluation_name")))
+        named = metric_kinds(figures.metric, text_or_none(result.get("evaluation_name")))
+        found = [kind for kind in named if kind is not kinds.AVERAGE]
         if len(found) > 1:
             names = " and ".join(f"a {kind.name}" for kind in found)
             pointer = f"{RESULTS}/{figures.place}/metric_config"
