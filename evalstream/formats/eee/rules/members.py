@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, number, object_in
 from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.rules.evidence import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most, of_length, one_of
 from evalstream.model.text import counted
 from evalstream.parsing.json import member
@@ -32,9 +33,6 @@ DAY: Final = 86_400.0
 """Dates without a time zone may be this many seconds off."""
 
 SPLITS: Final = ("train", "val", "validation", "test")
-BINARY: Final = "binary"
-"""The score_type of metrics that have two scores."""
-
 _ZERO_OR_ONE: Final = (0, 1)
 _NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
 
