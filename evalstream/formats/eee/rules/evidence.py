@@ -330,10 +330,11 @@ ES307: Final = Rule(
     Severity.WARNING,
     "is_correct contradicts a score of 0 or 1",
     """
-    What it finds: a score of 1 that is not correct, or a score of 0 that is correct, unless the
-    metric's scale is not 0 to 1, or lower is better. A score of 1 need not be correct under
-    metrics that grade, such as F1 or ROUGE, and in rows whose metadata.is_correct_applicable is
-    false.
+    What it finds: a score of 1 that is not correct, or a score of 0 that is correct, where the
+    metric declares no bounds or other ones near 0 and 1; the worst score called correct, or the
+    best one called incorrect, where lower is better; and a worst score above 0 called correct. At
+    the bounds of other metrics it is ES808. A score of 1 need not be correct under metrics that
+    grade, such as F1 or ROUGE, and in rows whose metadata.is_correct_applicable is false.
 
     Why it matters: the accuracy computed from is_correct differs from the accuracy computed from
     the scores.
@@ -345,10 +346,22 @@ ES307: Final = Rule(
     Bad:
         row 1:
           {"evaluation": {"score": 1.0, "is_correct": false}}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"lower_is_better": false, "min_score": 0, "max_score": 1.01}
+            }]
+          }
 
     Good:
         row 1:
           {"evaluation": {"score": 1.0, "is_correct": true}}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"lower_is_better": false, "min_score": 0, "max_score": 1.01}
+            }]
+          }
     """,
     row=_correct_versus_score,
     reads=("/evaluation/is_correct",),
