@@ -8,6 +8,9 @@
 | 3 | something could not be checked |
 | 128 + n | signal n stopped the program: 130 SIGINT, 143 SIGTERM, 141 a closed pipe |
 
+An unconfirmed run is checked, and nothing of it fails: it has code 0 unless warnings fail the
+check, as with `--strict`.
+
 With `--exit-zero` findings do not fail the program: 0 takes the place of 1. With `--exit-codes eee`
 the codes are those of the validator of Every Eval Ever: 0 clean, 1 errors, 2 warnings only. It has
 no code for what could not be checked, which is 1 there, as is wrong usage: 2 may pass a gate.

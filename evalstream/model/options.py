@@ -108,7 +108,7 @@ class RowRouting(DataClass, frozen=True):
     )
     force: bool = option(
         False,
-        "Seal rows that have errors or do not cover the claims, too.",
+        "Seal rows that have errors, look torn, or are not those that were sealed, too.",
         Group.SEAL,
         seals=True,
         checks=False,

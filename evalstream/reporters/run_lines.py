@@ -174,14 +174,12 @@ class Sums:
 
     def said(self) -> list[str]:
         """Say what was verified, and of how much."""
-        if not self.runs:
-            return []
-        of_runs = f"of {counted(self.runs, 'run')}"
-        said = [
-            f"checksum ok in {self.checksums:,} {of_runs}",
-            f"row count ok in {self.counts:,} {of_runs}",
-        ]
-        if self.hashable:
+        said: list[str] = []
+        if self.runs:
+            of_runs = f"of {counted(self.runs, 'run')}"
+            said.append(f"checksum ok in {self.checksums:,} {of_runs}")
+            said.append(f"row count ok in {self.counts:,} {of_runs}")
+        if self.runs and self.hashable:
             said.append(f"sample_hash ok in {self.hashes:,} of {counted(self.hashable, 'row')}")
         if claims := describe_states(self.claims):
             said.append(f"claims: {claims}")

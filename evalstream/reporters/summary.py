@@ -15,7 +15,7 @@ from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import counted
 from evalstream.parsing.json import dumps
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """The version of the JSON report's own layout."""
 
 TOOL: Final = MappingProxyType({"name": "evalstream", "version": __version__})

@@ -117,6 +117,8 @@ class Rule(NamedTuple):
     A `row` rule with `by_ids` reads only the ids that rows share: it runs once for all rows that
     have the same ids.
 
+    With `expects_data` its findings expect values of the data, which are hidden with those found.
+
     `reads` names the members of a row that a `row` rule reads, as JSON Pointers, with `*` for each
     element of an array: in a row without any of them the rule finds nothing. If it is empty, the
     rule may find something in every row. `in_scanner` says that the scanner knows the
@@ -142,6 +144,7 @@ class Rule(NamedTuple):
     in_scanner: bool = False
     since: str = "0.1.0"
     former_names: tuple[str, ...] = ()
+    expects_data: bool = False
     status: Status = Status.STABLE
 
     def violation(self, message: str, **details: Any) -> Violation:

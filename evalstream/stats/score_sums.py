@@ -63,12 +63,7 @@ class ScoreSums(DataClass):
         self.rows += times
         self.total += times * units
         self.squares += times * units * units
-        try:
-            self._add_value(float(score), times)
-        except OverflowError:  # an integer that no double holds
-            self.values = None
-            beyond = math.inf if score > 0 else -math.inf
-            self._add_extremes(beyond, beyond)
+        self._add_value(score, times)
         if not failed:
             self.sound_rows += times
             self.sound_total += times * units

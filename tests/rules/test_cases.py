@@ -66,7 +66,10 @@ def test_the_good_case_is_sound(rule: Rule, here: Path) -> None:
     report = apply_case(rule.code, "good", here).check()
     assert rule.code not in report.counts
     assert report.exit_code == 0
-    assert report.passed
+    # The values in a report of EvalGuard have no rows that could confirm them.
+    has_report = rule.code.startswith("EVG") and any(run.claims for run in report.runs)
+    verdict = "unconfirmed" if has_report else "passed"
+    assert {run.verdict for run in report.runs} == {verdict}
 
 
 @every_rule

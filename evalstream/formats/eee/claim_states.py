@@ -143,6 +143,7 @@ def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCove
         missing=max(0, covered - max(sums.joined, cover.samples)),
         is_percent=is_share and (result.unit in _PERCENT or result.maximum == 100),
         levels=result.levels or 0,
+        counts_errors=claims.num_samples not in {None, sums.sound_rows},
     )
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple
 
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -68,7 +69,7 @@ def _figures(words: str, value: Number | None) -> Iterator[Figure]:
 def _means(evidence: Evidence) -> Iterator[Figure]:
     yield from _figures("the mean of the scores", evidence.mean)
     sums = evidence.sums
-    if sums.sound_rows != sums.rows:
+    if sums.sound_rows != sums.rows and not evidence.counts_errors:
         yield from _figures("the mean of the scores without errors", sums.mean_without_errors())
 
 
@@ -153,8 +154,9 @@ def _modes(evidence: Evidence) -> Iterator[Figure]:
 def _level_figures(evidence: Evidence) -> Iterator[Figure]:
     """Yield the exact mean, the median and the mode of levels."""
     yield from _means(evidence)
-    yield from _medians(evidence)
-    yield from _modes(evidence)
+    yield from islice(_medians(evidence), 1)
+    modes = list(_modes(evidence))
+    yield from modes if len(modes) == 1 else ()
 
 
 def _nearest_levels(evidence: Evidence) -> Iterator[Figure]:
