@@ -122,7 +122,7 @@ class ScoreSums(DataClass):
         return Fraction(centred, (self.rows * divisor) << (2 * FRACTION_BITS))
 
     def _add_value(self, value: float, times: int) -> None:
-        if value.__class__ is int and abs(value) > _LARGEST:
+        if abs(value) > _LARGEST:
             # No formula can compute with it; its bounds then refute nothing.
             value, self.values = (math.inf if value > 0 else -math.inf), None
         self._add_extremes(value, value)

@@ -342,7 +342,7 @@ class _Pass:
             found = list(entry.group.violations)
             for check in checks:
                 for violation in check(entry.row):
-                    # What stands here in place of NaN, or of the second value of a key, is no score.
+                    # What stands in place of NaN, or one of two values of a key, is no score.
                     if not entry.scored and (violation.pointer or "").startswith("/evaluation/"):
                         continue
                     if is_aggregated_notice(violation):
