@@ -106,4 +106,5 @@ def _eee_exit_code(totals: Totals) -> int:
 
 def _lacks(totals: Totals) -> bool:
     """Tell whether something was not checked, or nothing was."""
-    return bool(totals.unchecked or totals.unreached or not totals.runs)
+    is_incomplete = totals.unchecked or totals.unreached or totals.verdicts.get("incomplete")
+    return bool(is_incomplete or not totals.runs)
