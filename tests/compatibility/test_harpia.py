@@ -603,6 +603,16 @@ def test_shapes_of_scores_and_results(score: Any, result: Any, is_alike: bool) -
     assert (shape_of(score) == shape_of(result)) is is_alike
 
 
+def test_a_result_of_another_shape_is_a_warning(known: dict[str, Any], tmp_path: Path) -> None:
+    renamed(known, "Exact match")
+    known[OUTPUT][0]["score"] = 0.667
+    for record, result in zip(known[LOG], (True, False, True), strict=False):
+        record["result"] = result
+    report = check(known, tmp_path)
+    assert seen(report) == {("HAR303", "warning", line, "/result") for line in (1, 2, 3)}
+    assert states(report)["Exact match"] == ("confirmed", None)
+
+
 @pytest.mark.parametrize(
     ("score", "state", "code"),
     [

@@ -1089,3 +1089,28 @@ def test_claims_of_many_items_are_few(tmp_path: Path) -> None:
         "model_verdict of 500 items": ("confirmed", None),
         "majority_vote of 500 items": ("confirmed", None),
     }
+
+
+@pytest.mark.parametrize(
+    ("document", "place", "value", "pointer"),
+    [
+        ("benchmark", "/schema_version", '"2.0"', "/schema_version"),
+        ("benchmark", "/id", "7", "/id"),
+        ("benchmark", "/bearers", "[]", "/bearers"),
+        ("benchmark", "/analysts", "[]", "/analysts"),
+        ("benchmark", "/items/0/premises", '"a"', "/items/0/premises"),
+        ("benchmark", "/items/0/analyst_verdicts/0", '"fine"', "/items/0/analyst_verdicts/0"),
+        ("benchmark", "/verification_prompt", '{"id": "own"}', "/verification_prompt"),
+        ("benchmark", "/references", '[{"doi": "x"}]', "/references/0"),
+        ("evaluation", "/model", "7", "/model"),
+        ("evaluation", "/items/0/model_verdict", '"fine"', "/items/0/model_verdict"),
+    ],
+)
+def test_members_of_documents_have_their_types(
+    document: str, place: str, value: str, pointer: str, tmp_path: Path
+) -> None:
+    def edit(benchmark: Any, evaluation: Any) -> None:
+        change(benchmark if document == "benchmark" else evaluation, place, value)
+
+    found = [one for one in pair(tmp_path, edit) if one.code == "INF101"]
+    assert pointer in {one.pointer for one in found}
