@@ -249,6 +249,13 @@ class Options(DataClass, frozen=True):
     profile: str = option(
         "default", "Severities and extra rules: {choices}.", Group.RULES, "PROFILE", seals=True
     )
+    store_version: str = option(
+        "0.3.0",
+        "The lowest schema_version that the store takes, for ES911 (eee).",
+        Group.RULES,
+        "VERSION",
+        seals=True,
+    )
     input_format: str = option(
         "auto",
         "The format of the input: {choices}.",

@@ -70,6 +70,11 @@ def codes(report: evalstream.Report) -> dict[str, int]:
     return {code: count for code, count in counts.items() if count}
 
 
+def is_confirmed(report: evalstream.Report) -> bool:
+    """Return whether every claim is confirmed or rounded."""
+    return all(claim.state.holds for run in report.runs for claim in run.claims)
+
+
 def states(report: evalstream.Report) -> dict[str, tuple[str, str | None]]:
     """Return the state of each claim, and why it is open."""
     (run,) = report.runs
@@ -603,6 +608,16 @@ def test_shapes_of_scores_and_results(score: Any, result: Any, is_alike: bool) -
     assert (shape_of(score) == shape_of(result)) is is_alike
 
 
+def test_a_result_of_another_shape_is_a_warning(known: dict[str, Any], tmp_path: Path) -> None:
+    renamed(known, "Exact match")
+    known[OUTPUT][0]["score"] = 0.667
+    for record, result in zip(known[LOG], (True, False, True), strict=False):
+        record["result"] = result
+    report = check(known, tmp_path)
+    assert seen(report) == {("HAR303", "warning", line, "/result") for line in (1, 2, 3)}
+    assert states(report)["Exact match"] == ("confirmed", None)
+
+
 @pytest.mark.parametrize(
     ("score", "state", "code"),
     [
@@ -901,7 +916,10 @@ def test_changed_documents_end_in_a_verdict(
     folder = tmp_path_factory.mktemp("mutant")
     report = check(known, folder)
     assert report.exit_code in (0, 1, 3)
-    assert report.passed == (report.exit_code == 0)
+    verdicts = {run.verdict for run in report.runs}
+    assert (verdicts <= {"passed", "unconfirmed"}) == (report.exit_code == 0)
+    strict = check(known, folder, strict=True)
+    assert strict.exit_code != 0 or (strict.passed and is_confirmed(strict))
     for name in (INPUT, OUTPUT, LOG):
         assert evalstream.check(folder / name, input_format="harpia").exit_code in (0, 1, 3)
 

@@ -130,7 +130,9 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
         found, best = _best(value, figures)
         if best is not None and found is not Agreement.NONE:
             return confirm(claim, _plain(best.value), rows, found)
-        shows_digits = near is not None and abs(near.value) >= FEWEST_UNITS * evidence.unit
+        shows_digits = (
+            near is not None and abs(Fraction(near.value)) >= FEWEST_UNITS * evidence.unit
+        )
         if shows_digits or _best(value, claim.kind.rounded(evidence))[0] is not Agreement.NONE:
             return confirm(claim, expected, rows, Agreement.ROUGH)
     if not is_outside(value, _reach(claim, evidence)):

@@ -82,9 +82,10 @@ def _repeated_id(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind not in (*_UNIQUE, *_LATER) or document.id is None:
         return
-    severity = Severity.WARNING if document.kind in _LATER else None
-    for violation in _repeated(EVG205, folder.owner(document), document, "/id"):
-        yield violation._replace(severity=severity)
+    owner = folder.owner(document)
+    is_copy = document.kind == REPORT and owner.value == document.value
+    for violation in () if is_copy else _repeated(EVG205, owner, document, "/id"):
+        yield violation._replace(severity=Severity.WARNING if document.kind in _LATER else None)
     is_named = document.stem is None or document.is_named_after_id
     if document.kind != REPORT and not is_named:
         message = "the file is not named after the id in it"

@@ -187,7 +187,7 @@ def _shape_mismatch(record: Record) -> Iterator[Violation]:
         message = f"the result is {found}, but the score in the output is {score}"
         if score == found:
             message = f"the members of the result have other types than in the output: {found}"
-        yield HAR303.violation(message, pointer=at("", result))
+        yield HAR303.violation(message, pointer=at("", result), severity=Severity.WARNING)
 
 
 def shown_metric(metric: Metric) -> str:
