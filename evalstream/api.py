@@ -153,9 +153,10 @@ def seal(
 ) -> Report:
     """Check rows, and write into their aggregate what the check verifies.
 
-    Rows with errors are not sealed, nor are rows that do not cover the claims, unless `force`
-    is set; `sealed` of the report's only run names the file that was written. The keywords are
-    those of `check`. A folder of EvalGuard is named without an aggregate, and gets a manifest; an
+    Rows with errors are not sealed, nor are rows that refute the claims or do not cover them, that
+    look torn, or that are other bytes than those that the aggregate seals, unless `force` is set;
+    `sealed` of the report's only run names the file that was written. The keywords are those of
+    `check`. A folder of EvalGuard is named without an aggregate, and gets a manifest; an
     evaluation of infereval gets the hash of its benchmark, which `aggregate` names if it is not
     beside it. Raises UsageError for a call that makes no sense, and CannotWrite where the file
     cannot be written.
