@@ -112,7 +112,7 @@ def test_the_example_passes() -> None:
 
 def test_an_evaluation_alone_is_not_said_to_have_passed(tmp_path: Path) -> None:
     report, (finding,) = check(shutil.copy(EVALUATION, tmp_path))
-    assert (report.runs[0].verdict, report.exit_code, report.passed) == ("incomplete", 0, False)
+    assert (report.runs[0].verdict, report.exit_code, report.passed) == ("incomplete", 3, False)
     assert (finding.code, finding.severity) == ("INF302", Severity.WARNING)
     assert "no benchmark was given" in finding.message
 
@@ -811,7 +811,8 @@ def test_packed_evaluations(aggregate: Path | None, tmp_path: Path) -> None:
     path = tmp_path / "e.json.gz"
     path.write_bytes(gzip.compress(EVALUATION.read_bytes()))
     report, _ = check(path, aggregate=aggregate, input_format="infereval")
-    assert (report.exit_code, report.runs[0].rows) == (0, 2)
+    # Without its benchmark an evaluation is incomplete.
+    assert (report.exit_code, report.runs[0].rows) == (3 if aggregate is None else 0, 2)
     packed = tmp_path / "b.json.gz"
     packed.write_bytes(gzip.compress(BENCHMARK.read_bytes()))
     assert check(EVALUATION, aggregate=packed)[0].passed
@@ -910,6 +911,14 @@ def test_mutations_crash_nothing(changes: Any, alone: bool, tmp_path: Path) -> N
     )
     assert report.exit_code in {0, 1, 3}
     assert report.exit_code != 1 or errors(found)
+    strict, _ = check(
+        tmp_path / "evaluation.json",
+        aggregate=None if alone else tmp_path / "benchmark.json",
+        input_format="infereval",
+        strict=True,
+    )
+    states = {claim.state for run in strict.runs for claim in run.claims}
+    assert strict.exit_code != 0 or (strict.passed and states <= {State.CONFIRMED})
 
 
 @settings(

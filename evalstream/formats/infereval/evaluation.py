@@ -229,6 +229,5 @@ class EvaluationCheck:
                 summary.actual = summary.declared
         if evaluation.benchmark is None:
             summary.leave_open()
-            if summary.verdict == "incomplete" and summary.incomplete_reason is None:
-                summary.remark = UNCOMPARED
+            summary.remark = UNCOMPARED
         return summary

@@ -36,7 +36,7 @@ def totals_of(*verdicts: str, reason: str | None = None, unreached: int = 0) -> 
     ("totals", "code"),
     [
         (totals_of("passed", "passed"), ExitCode.PASSED),
-        (totals_of("incomplete"), ExitCode.PASSED),
+        (totals_of("incomplete"), ExitCode.UNCHECKED),
         (totals_of("unconfirmed"), ExitCode.PASSED),
         (totals_of("passed", "unconfirmed"), ExitCode.PASSED),
         (totals_of("unconfirmed", reason="no access"), ExitCode.UNCHECKED),
