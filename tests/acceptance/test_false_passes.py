@@ -54,7 +54,7 @@ class Pair:
                     "turn_idx": 0,
                     "source": "output.raw",
                     "extracted_value": "an answer",
-                    "extraction_method": "exact_match",
+                    "extraction_method": "regex",
                     "is_terminal": True,
                 }
             ],

@@ -525,6 +525,13 @@ static uint32_t doubts_of_answer(
     return doubts;
 }
 
+enum { ONE_EXCHANGE = 3 };
+
+/* Tell whether a number is surely not above a limit, or is none. */
+static bool is_at_most(const struct facts *facts, enum slot slot, double limit) {
+    return !is_a_number(facts, slot) || number_of(facts, slot) <= limit;
+}
+
 /* Return the rules that may object to what is said of a transcript: its counts, and its kind. */
 static uint32_t doubts_of_transcript(const struct facts *facts, bool agentic) {
     const bool is_real = agentic ? facts->calls > 0 : facts->assistants > 1;
@@ -583,6 +590,8 @@ bool judge(
     *doubts |= may_be_underived(facts, demands) ? ES808 : NO_CHECK;
     if (!single)
         *doubts |= doubts_of_transcript(facts, interaction == AGENTIC);
+    else if (!is_at_most(facts, TURN_COUNT, ONE_EXCHANGE) || !is_at_most(facts, CALL_COUNT, 0))
+        *doubts |= ES315;
     *doubts &= demands->checks;
     /* A rule in doubt gives its own infos. */
     *flags &= ~(uint64_t)((*doubts & ES301 ? UNANSWERED : 0) | (*doubts & ES303 ? FOREIGN : 0) |

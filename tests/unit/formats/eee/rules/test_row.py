@@ -142,7 +142,15 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (AGENTIC, {"evaluation/num_turns": None}, ""),
     (AGENTIC, {"evaluation/tool_calls_count": 0}, "ES306"),
     (AGENTIC, {"evaluation/tool_calls_count": ...}, ""),
-    (SINGLE, {"evaluation/num_turns": 7}, ""),
+    (SINGLE, {"evaluation/num_turns": 7}, "ES315"),
+    (SINGLE, {"evaluation/num_turns": 10**400}, "ES315"),
+    (SINGLE, {"evaluation/num_turns": 3}, ""),
+    (SINGLE, {"evaluation/num_turns": "7"}, ""),
+    (SINGLE, {"evaluation/num_turns": True}, ""),
+    (SINGLE, {"evaluation/tool_calls_count": 1}, "ES315"),
+    (SINGLE, {"evaluation/tool_calls_count": 0.5}, "ES315"),
+    (SINGLE, {"evaluation/tool_calls_count": ...}, ""),
+    (SINGLE, {"evaluation/num_turns": 5, "evaluation/tool_calls_count": 2}, "ES315"),
     (SINGLE, {"evaluation/is_correct": False}, "ES808"),
     (SINGLE, {"evaluation/score": 0}, "ES808"),
     (SINGLE, {"evaluation/score": True}, ""),
@@ -466,6 +474,7 @@ def test_a_source_elsewhere_is_noticed_once_and_quickly(tmp_path: Path) -> None:
     for row in rows:
         row |= {"interaction_type": "single_turn", "output": {"raw": "5"}, "interactions": None}
         row["answer_attribution"] = [{**ANSWER, "source": "scores.match.answer"}]
+        row["evaluation"] |= {"num_turns": 1, "tool_calls_count": 0}
         assert quietly(row, ALONE) == {notice_key(FOREIGN_SOURCE)}
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b"".join(map(line_of, rows)))
