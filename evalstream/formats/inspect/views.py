@@ -20,6 +20,12 @@ MOST_COUNT: Final = 10**15
 
 _NEAR: Final = 1e-9
 
+_PLAIN_SOLVERS: Final = frozenset(
+    {"assistant_message", "chain_of_thought", "generate", "prompt_template", "system_message"}
+    | {"use_tools", "user_message"}
+)
+"""Solvers of the harness that change neither outputs nor messages of the model."""
+
 
 class Numbered(NamedTuple):
     """An object in a list, with its index."""
@@ -87,6 +93,7 @@ class SampleView:
     """One sample: its value, its JSON Pointer, its member in an archive, and the digest of texts.
 
     `digest` returns the key of an attachment; None where the library that computes it is missing.
+    `log` is the part of the log that comes before its samples.
     """
 
     def __init__(
@@ -95,8 +102,10 @@ class SampleView:
         place: str,
         member: str | None = None,
         digest: Callable[[str], str] | None = None,
+        log: LogView | None = None,
     ) -> None:
         self.value, self.place, self.member, self.digest = value, place, member, digest
+        self.log = log
 
     def at(self, *path: Any) -> str:
         """Return the JSON Pointer of a part of the sample."""
@@ -116,13 +125,23 @@ class SampleView:
         return {name: score for name, score in found.items() if isinstance(score, dict)}
 
     @cached_property
+    def events_by_kind(self) -> dict[str, list[Numbered]]:
+        """The events by kind, with their indices."""
+        found: dict[str, list[Numbered]] = {}
+        for one in objects(self.value.get("events")):
+            kind = one.value.get("event")
+            if isinstance(kind, str):
+                found.setdefault(kind, []).append(one)
+        return found
+
+    @cached_property
     def attachments(self) -> dict[str, Any]:
         """The texts that are stored once and referred to by their key."""
         return object_or_empty(self.value.get("attachments"))
 
-    def events(self, kind: str) -> Iterator[Numbered]:
-        """Iterate over the events of a kind, with their indices."""
-        return (one for one in objects(self.value.get("events")) if one.value.get("event") == kind)
+    def events(self, kind: str) -> Sequence[Numbered]:
+        """Return the events of a kind, with their indices."""
+        return self.events_by_kind.get(kind, ())
 
     def resolved(self, value: Any) -> Any:
         """Return a text in full if it is a reference to an attachment; other values as they are."""
@@ -179,6 +198,30 @@ class LogView:
         """The number of epochs, 1 where none is declared."""
         number: Any = self.config.get("epochs")
         return int(number) if is_count(number) and number else 1
+
+    @cached_property
+    def declared_reducers(self) -> list[str] | None:
+        """The names of the reducers of epochs, None where the log declares none."""
+        found = self.config.get("epochs_reducer")
+        if not isinstance(found, list):
+            return None
+        return [one for one in found if isinstance(one, str)]
+
+    @cached_property
+    def is_unlogged(self) -> bool:
+        """Whether the log says that it was to be written without samples, and has none."""
+        return self.config.get("log_samples") is False and not self.store.count
+
+    @cached_property
+    def scorers_in_samples(self) -> list[str]:
+        """The names of all scorers, in the order of their first score."""
+        return list(self.store.scorers())
+
+    @cached_property
+    def has_plain_plan(self) -> bool:
+        """Whether all solvers leave outputs as the model gave them."""
+        steps = list_or_empty(member(self.header.get("plan"), "steps"))
+        return bool(steps) and all(member(one, "solver") in _PLAIN_SOLVERS for one in steps)
 
     @cached_property
     def sample_ids(self) -> list[str] | None:
