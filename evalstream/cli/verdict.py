@@ -8,7 +8,7 @@ from contextlib import suppress
 from evalstream.io.names import printable
 from evalstream.model.report import Report
 from evalstream.model.text import counted, on_one_line
-from evalstream.reporters.summary import rule_limits, severities
+from evalstream.reporters.summary import format_verdict, overall_verdict, rule_limits, severities
 
 
 def announce(report: Report, output: str, noun: str) -> None:
@@ -30,16 +30,11 @@ def verdict_line(report: Report) -> str:
         (left_out,) = limited
     else:
         left_out = "some rules left out" if any(limited) else ""
-    said = [counted(totals.runs, "run"), *severities(totals.severities)]
+    said = [counted(totals.runs, "run")]
+    if totals.refuted_runs:
+        said.append(f"{totals.refuted_runs:,} with refuted claims")
+    said += severities(totals.severities)
     if totals.unreached:
         said.append(f"{counted(totals.unreached, 'run')} not looked at")
-    return f"{_verdict(report)}{f' ({left_out})' if left_out else ''}: {', '.join(said)}"
-
-
-def _verdict(report: Report) -> str:
-    totals = report.totals
-    if totals.verdicts.get("failed"):
-        return "FAILED"
-    if report.passed and not totals.unchecked:
-        return "passed"
-    return "incomplete" if totals.runs else "not checked"
+    verdict = format_verdict(overall_verdict(report))
+    return f"{verdict}{f' ({left_out})' if left_out else ''}: {', '.join(said)}"

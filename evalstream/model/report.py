@@ -67,10 +67,10 @@ class RunSummary(DataClass):
     occurrences by code, `severities` by severity; `incomplete_reason` says why the rows were not
     checked in full. `claims` are those of its documents, each with its state. `covers` names the
     bytes of the checksum where there is a choice: `stored` or `unpacked` bytes, or `rows` without
-    the noise between them. `inputs` is a third document, where the format has one. `sealed` is the aggregate that was sealed; `change` is the
-    diff that sealing would make. `samples` are those of the run for a comparison, if they were
-    asked for. `links` are the digests that link the run to other runs of the
-    call.
+    the noise between them. `inputs` is a third document, where the format has one. `sealed` is the
+    aggregate that was sealed; `change` is the diff that sealing would make. `samples` are those of
+    the run for a comparison, if they were asked for. `links` are the digests that link the run to
+    other runs of the call.
 
     `unchanged` is the time of the earlier check, for a run that a ledger answered. `verified` says
     how much was verified; `selected` and `ignored` are the codes or prefixes that limit the rules.
@@ -127,6 +127,11 @@ class RunSummary(DataClass):
     known_severities: dict[Severity, int] = field(default_factory=dict)
     fixable: dict[str, int] = field(default_factory=dict)
     checked: tuple[Checked, ...] = ()
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the run failed, and at least one of its claims is refuted."""
+        return self.verdict == "failed" and any(one.state is State.REFUTED for one in self.claims)
 
     def count(self, code: str, severity: Severity, times: int) -> None:
         """Count more occurrences of a code."""
@@ -271,7 +276,7 @@ class Totals(DataClass):
     the files of lists that are not evaluation files. `known` and `known_severities` count what a
     baseline knows, without which the other counts are, and `vanished` what only the baseline has.
     `fixable` counts the occurrences that `evalstream fix` mends. `claims` counts claims by state,
-    and `refuted_runs` the runs with a refuted one.
+    and `refuted_runs` the failed runs with a refuted one.
     """
 
     runs: int = 0
@@ -310,9 +315,8 @@ class Totals(DataClass):
         _add(self.known, run.known)
         _add(self.known_severities, run.known_severities)
         self.fixable += sum(run.fixable.values())
-        states = count_states(run.claims)
-        _add(self.claims, states)
-        self.refuted_runs += states[State.REFUTED.value] > 0
+        _add(self.claims, count_states(run.claims))
+        self.refuted_runs += run.is_refuted
 
     def as_dict(self) -> dict[str, Any]:
         """Return the totals as the output contract writes them."""

@@ -19,7 +19,8 @@ PREFIX: Final = "evalstream: "
 _COLOUR: Final = LazyPattern(rb"\x1b\[[\d;]*m")
 
 _BEGINNING: Final = LazyPattern(
-    rb"[^\n{\[][^\n]*?: [A-Z]{2,3}\d{3} |evalstream: +(?:[\d,]+ |passed|FAILED|incomplete)"
+    rb"[^\n{\[][^\n]*?: [A-Z]{2,3}\d{3} "
+    rb"|evalstream: +(?:[\d,]+ |passed|unconfirmed|FAILED|incomplete)"
 )
 """A finding, or a line about runs."""
 

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import Final
 
+from evalstream.model.claim import State, describe_states
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import counted
+from evalstream.reporters.claims import describe_state, format_value
 from evalstream.reporters.describe import cut, name_of, run_name, values_of, visible
 from evalstream.reporters.markdown_text import as_code, escaped
-from evalstream.reporters.summary import occurrences, run_line, total_lines
+from evalstream.reporters.summary import (
+    NOT_CHECKED,
+    format_verdict,
+    occurrences,
+    overall_verdict,
+    run_line,
+    sort_runs,
+    total_lines,
+)
+
+_VERDICTS: Final = {
+    "failed": "FAILED",
+    "incomplete": "not everything was checked",
+    NOT_CHECKED: "nothing was checked",
+}
+"""The verdicts that a summary says in other words."""
 
 MOST_BYTES: Final = 1 << 20
 """GitHub drops the summary of a step that is longer."""
@@ -20,7 +37,9 @@ MOST_BYTES: Final = 1 << 20
 MOST_RUNS: Final = 100
 MOST_RULES: Final = 50
 MOST_FINDINGS: Final = 50
+MOST_CLAIMS: Final = 25
 CELL: Final = 400
+CLAIM_CELL: Final = 100
 """Limits of what is listed, and of the characters in a cell: below 1 MiB if all is escaped."""
 
 
@@ -44,34 +63,22 @@ def _warn(text: str) -> None:
 
 
 def _lines(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
-    yield f"## evalstream: {_verdict(report)}\n"
+    verdict = overall_verdict(report)
+    yield f"## evalstream: {_VERDICTS.get(verdict, verdict)}\n"
     for line in total_lines(report):
         yield f"{escaped(line)}\n"
     if report.totals.runs:
         yield from _runs(report)
+        yield from _claims(report)
     if report.counts:
         yield from _rules(report)
     yield from _findings(report, findings)
 
 
-def _verdict(report: Report) -> str:
-    """Return the verdict of all runs."""
-    verdicts = report.totals.verdicts
-    if verdicts.get("failed"):
-        return "FAILED"
-    if not report.totals.runs:
-        return "nothing was checked"
-    if report.totals.unchecked or report.totals.unreached:
-        return "not everything was checked"
-    return "passed" if report.passed else "incomplete"
-
-
 def _runs(report: Report) -> Iterator[str]:
-    """Iterate over the table of runs, those that did not pass first."""
+    """Iterate over the table of runs, the worst first."""
     yield "| run | verdict |\n| --- | --- |"
-    others = (run for run in report.runs if run.verdict != "passed")
-    passed = (run for run in report.runs if run.verdict == "passed")
-    for run in islice(chain(others, passed), MOST_RUNS):
+    for _, run in islice(sort_runs(report), MOST_RUNS):
         name, line = cut(run_name(run), CELL), cut(visible(_without_name(run)), CELL)
         yield f"| {as_code(name)} | {escaped(line)} |"
     yield ""
@@ -81,12 +88,38 @@ def _runs(report: Report) -> Iterator[str]:
 
 def _without_name(run: RunSummary) -> str:
     """Return the line of a run from its verdict on."""
-    before, found, after = run_line(run).partition(f": {_shown_verdict(run)}")
-    return f"{_shown_verdict(run)}{after}" if found else before
+    verdict = format_verdict(run.verdict)
+    before, found, after = run_line(run).partition(f": {verdict}")
+    return f"{verdict}{after}" if found else before
 
 
-def _shown_verdict(run: RunSummary) -> str:
-    return run.verdict.upper() if run.verdict == "failed" else run.verdict
+def _claims(report: Report) -> Iterator[str]:
+    """Iterate over the number of claims by state, and a table of first refuted and open ones."""
+    counts = report.totals.claims
+    if not sum(counts.values()):
+        return
+    yield f"Claims: {describe_states(counts)}\n"
+    found = (
+        (run, claim)
+        for state in (State.REFUTED, State.OPEN)
+        if counts.get(state.value)
+        for _, run in sort_runs(report)
+        for claim in run.claims
+        if claim.state is state
+    )
+    first = list(islice(found, MOST_CLAIMS))
+    if not first:
+        return
+    yield "| run | claim | claimed | recomputed | state |\n| --- | --- | --- | --- | --- |"
+    for run, claim in first:
+        recomputed = "" if claim.recomputed is None else format_value(claim.recomputed)
+        shown = (claim.label, format_value(claim.claimed), recomputed, describe_state(claim))
+        cells = (escaped(cut(visible(text), CLAIM_CELL)) for text in shown)
+        yield f"| {as_code(cut(run_name(run), CLAIM_CELL))} | {' | '.join(cells)} |"
+    yield ""
+    more = sum(counts.get(state.value, 0) for state in (State.REFUTED, State.OPEN)) - len(first)
+    if more > 0:
+        yield f"… and {counted(more, 'more refuted or open claim')}\n"
 
 
 def _rules(report: Report) -> Iterator[str]:

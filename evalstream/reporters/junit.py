@@ -1,10 +1,12 @@
 """JUnit XML, for GitLab, Jenkins and others: one test suite for each run.
 
 A suite has a test for the verdict, one for each thing that can be verified (checksum, row count,
-sample hashes, claims), and one for each rule that found something. What was verified is a passed
-test. What was not verified is `skipped` with the reason, and what could not be checked is an
-`error`. A rule is a `failure` if a finding of it fails the check, else its findings are in
-`system-out`. Each test lists at most 20 findings and says how many more there are.
+sample hashes), one for each claim, and one for each rule that found something. What was verified is
+a passed test. What was not verified is `skipped` with the reason, and what could not be checked is
+an `error`. A claim that was confirmed or rounded is a passed test, a refuted one a `failure`, and
+an open one `skipped` with its reason; claims beyond the first 100 share one test. A rule is a
+`failure` if a finding of it fails the check, else its findings are in `system-out`. Each test lists
+at most 20 findings and says how many more there are.
 """
 
 from __future__ import annotations

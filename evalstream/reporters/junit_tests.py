@@ -1,20 +1,26 @@
-"""The tests of a JUnit report: the verdict, what was verified, and the rules with findings."""
+"""The tests of a JUnit report: the verdict, what was verified, claims, and rules with findings."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain, count
 from typing import Final, NamedTuple
 
-from evalstream.model.finding import Finding, Severity
+from evalstream.model.claim import State, count_states, describe_states
+from evalstream.model.finding import Finding
 from evalstream.model.report import NOT_CHECKED, Report, RunSummary
 from evalstream.model.rule_text import RuleText
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import counted
+from evalstream.reporters.claims import describe_claim, sort_claims
 from evalstream.reporters.describe import cut, name_of, values_of, visible
 from evalstream.reporters.summary import occurrences, run_line
 
 MOST_FINDINGS: Final = 20
 """How many findings one test lists."""
+
+MOST_CLAIMS: Final = 100
+"""How many claims of a run have a test of their own."""
 
 LINE: Final = 1_000
 """How many characters of a finding are shown."""
@@ -39,6 +45,7 @@ def tests_of(run: RunSummary, findings: Iterable[Finding], report: Report) -> It
     """Iterate over the tests of a run; the findings are about its files."""
     yield _verdict(run)
     yield from _verified(run)
+    yield from _claim_tests(run)
     yield from rule_tests(findings, run.counts, run.failing, report)
 
 
@@ -51,6 +58,8 @@ def _verdict(run: RunSummary) -> Test:
         return Test("verdict", FAILURE, message, text=line)
     if run.verdict == "passed":
         return Test("verdict", text=line)
+    if run.verdict == "unconfirmed":
+        return Test("verdict", SKIPPED, f"no score was confirmed: {line}")
     return Test("verdict", SKIPPED, line)
 
 
@@ -62,10 +71,9 @@ def _verified(run: RunSummary) -> Iterator[Test]:
         yield _declared("checksum", verified.checksum, run, reason)
         yield _declared("row count", verified.row_count, run, "row count not verified")
         yield _hashes(run)
-        yield _claims(run)
     elif run.format == MAIN_FORMAT:
         reason = run.incomplete_reason or "no rows were checked"
-        for name in ("checksum", "row count", "sample hashes", "claims"):
+        for name in ("checksum", "row count", "sample hashes"):
             yield Test(name, SKIPPED, reason)
     elif run.actual is not None and run.declared is not None:
         yield _declared("checksum", run.declared == run.actual, run, "")
@@ -93,21 +101,31 @@ def _hashes(run: RunSummary) -> Test:
     return Test("sample hashes", SKIPPED, of)
 
 
-def _claims(run: RunSummary) -> Test:
-    """Return the test of the claims: recomputed is not confirmed, so findings keep it open."""
-    verified = run.verified
-    if verified is None or not verified.claims:
-        return Test("claims", SKIPPED, "no claims that rows can confirm")
-    of = f"{verified.claims_recomputed:,} of {counted(verified.claims, 'claim')} recomputed"
-    if verified.claims_recomputed < verified.claims:
-        return Test("claims", SKIPPED, of)
-    if run.selected or run.ignored:
-        return Test("claims", SKIPPED, f"{of}; the check was limited to some rules")
-    if run.known:
-        return Test("claims", SKIPPED, f"{of}; a baseline may know that they differ")
-    if run.verdict != "passed" or run.severities.get(Severity.WARNING):
-        return Test("claims", SKIPPED, f"{of}; the findings say whether they differ")
-    return Test("claims", text=of)
+def _claim_tests(run: RunSummary) -> Iterator[Test]:
+    """Iterate over the tests of the claims, refuted ones first, and one for those not listed."""
+    claims, names = sort_claims(run.claims), set[str]()
+    for claim in claims[:MOST_CLAIMS]:
+        name = cut(visible(f"claim {claim.label}: {claim.pointer}"), LINE)
+        others = (f"{name} ({number})" for number in count(2))
+        name = next(one for one in chain([name], others) if one not in names)
+        names.add(name)
+        yield _claim_test(name, visible(describe_claim(claim)), claim.state, run)
+    if rest := claims[MOST_CLAIMS:]:
+        text = f"not listed: {describe_states(count_states(rest))}"
+        yield _claim_test(counted(len(rest), "more claim"), text, rest[0].state, run)
+    if not claims and (run.verified is not None or run.format == MAIN_FORMAT):
+        yield Test("claims", SKIPPED, run.incomplete_reason or "there are no claims")
+
+
+def _claim_test(name: str, text: str, state: State, run: RunSummary) -> Test:
+    """Return a test whose outcome follows from the state of a claim."""
+    if state.holds:
+        return Test(name, text=text)
+    if state is State.OPEN:
+        return Test(name, SKIPPED, text)
+    if run.verdict == "failed":
+        return Test(name, FAILURE, text, "claim")
+    return Test(name, SKIPPED, f"{text}; it does not fail this check")
 
 
 class _Group:

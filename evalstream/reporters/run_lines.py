@@ -11,28 +11,25 @@ from evalstream.model.finding import Severity
 from evalstream.model.report import Report, RunSummary, Totals
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import counted
+from evalstream.reporters.claims import claim_lines
 from evalstream.reporters.lines import LineWriter, Span, clauses, named
 from evalstream.reporters.summary import (
     amounts,
-    claim_lines,
     format_of,
+    format_verdict,
     has_right_checksum,
     history,
     remarks,
     rule_limits,
     severities,
+    sort_runs,
     total_lines,
     vanished_lines,
-    verdict_of,
     verified,
 )
 
 FEW: Final = 20
 """How many runs have all their results listed, and how many passed ones a terminal lists."""
-
-ORDER: Final = ("passed", "unconfirmed", "incomplete", "failed")
-"""The verdicts in the order of their runs: what needs attention is next to the totals."""
-
 
 ROLES: Final = {True: "", False: "bad", None: "partial"}
 """The roles of what was verified, contradicted, and left open."""
@@ -54,17 +51,19 @@ def run_spans(run: RunSummary) -> list[Span]:
 
 
 def write_runs(lines: LineWriter, report: Report) -> None:
-    """Write a line for each run, those that passed first, and what all amount to."""
+    """Write a line for each run, those that passed first, and the totals.
+
+    What needs attention is next to the totals.
+    """
     style, totals = lines.style, report.totals
     is_few = len(report.runs) <= FEW
     lists_all = is_few or style.width is None or style.min_severity is Severity.INFO
     lists_passed = lists_all or totals.verdicts.get("passed", 0) <= FEW
     if not lists_passed:
         _write_passed(lines, (run for run in report.runs if run.verdict == "passed"))
-    for verdict in ORDER if lists_passed else ORDER[1:]:
-        for run in report.runs:
-            if run.verdict == verdict:
-                _write_run(lines, run, is_one_of_few=is_few)
+    for _, run in sort_runs(report, reverse=True):
+        if lists_passed or run.verdict != "passed":
+            _write_run(lines, run, is_one_of_few=is_few)
     said = list(total_lines(report))
     if said:
         lines.blank()
@@ -108,9 +107,8 @@ def _write_run(lines: LineWriter, run: RunSummary, *, is_one_of_few: bool) -> No
         lines.write(*verdict, Span(" "), *first.spans)
         for part in (*others, *_outcome(run)):
             lines.write(*part.spans, indent=2)
-    if is_one_of_few or run.verdict != "passed":
-        for line in claim_lines(run, all_claims=is_one_of_few):
-            lines.write(Span(line.strip()), indent=2)
+    for line in claim_lines(run, refuted_only=not is_one_of_few):
+        lines.write(Span(line), indent=2)
     if run.change is not None:
         lines.blank()
         lines.raw(run.change or "nothing would change\n")
@@ -119,7 +117,7 @@ def _write_run(lines: LineWriter, run: RunSummary, *, is_one_of_few: bool) -> No
 def _verdict(run: RunSummary) -> list[Span]:
     """Return the verdict, and which rules were left out."""
     left_out = rule_limits(run)
-    verdict = Span(verdict_of(run), run.verdict)
+    verdict = Span(format_verdict(run.verdict), run.verdict)
     return [verdict, *([Span(f" ({left_out})", "partial")] if left_out else []), Span(":")]
 
 

@@ -175,7 +175,7 @@ class SarifReporter:
             yield _notification(f"{missing} counted and not listed ({advice})", "note")
 
     def _about_runs(self, report: Report) -> Iterator[dict[str, Any]]:
-        """Say what all runs amount to, then of each run, those not checked in full first."""
+        """Iterate over the totals, then each run, those not checked or not confirmed first."""
         for line in total_lines(report):
             yield _notification(line, "warning" if report.totals.unreached else "note")
         open_ones = (run for run in report.runs if _level(run) != "note")
@@ -190,10 +190,10 @@ class SarifReporter:
 
 
 def _level(run: RunSummary) -> str:
-    """Return how much a reader must know of a run: whether it was checked in full."""
+    """Return the level of a run's line: whether it was checked in full, and a score confirmed."""
     if run.incomplete_reason or NOT_CHECKED & run.counts.keys():
         return "error"
-    return "warning" if run.verdict == "incomplete" else "note"
+    return "warning" if run.verdict in {"incomplete", "unconfirmed"} else "note"
 
 
 def _was_whole(report: Report) -> bool:

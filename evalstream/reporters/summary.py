@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from evalstream._version import __version__
 from evalstream.model.claim import State, count_states, describe_states
 from evalstream.model.finding import MORE, Finding, Severity
-from evalstream.model.report import VERDICTS, Checked, Report, RunSummary, Totals
+from evalstream.model.report import Checked, Report, RunSummary, Totals
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import counted
 from evalstream.parsing.json import dumps
@@ -20,11 +21,14 @@ SCHEMA: Final = 1
 TOOL: Final = MappingProxyType({"name": "evalstream", "version": __version__})
 """The program that wrote a report, as reports name it."""
 
+WORST_FIRST: Final = ("failed", "incomplete", "unconfirmed", "passed")
+"""The verdicts in the order of reports that begin with what needs attention."""
+
+NOT_CHECKED: Final = "not checked"
+"""The verdict over all runs where there is no run."""
+
 VANISHED_SHOWN: Final = 20
 """How many findings that vanished are listed for people."""
-
-RESULTS_SHOWN: Final = 20
-"""How many results of a run are listed for people."""
 
 
 def outcome(report: Report) -> Iterator[bytes]:
@@ -47,6 +51,39 @@ def closing(report: Report) -> bytes:
         options,
         report.exit_code,
     )
+
+
+def overall_verdict(report: Report) -> str:
+    """Return the verdict over all runs: the worst one of a run, or that nothing was checked."""
+    totals = report.totals
+    if totals.verdicts.get("failed") or report.exit_code == 1:
+        return "failed"
+    if not totals.runs:
+        return NOT_CHECKED
+    if totals.unchecked or totals.unreached or report.exit_code:
+        return "incomplete"
+    return next(verdict for verdict in WORST_FIRST if totals.verdicts.get(verdict))
+
+
+def sort_runs(report: Report, *, reverse: bool = False) -> Iterator[tuple[int, RunSummary]]:
+    """Iterate over the runs with their numbers, from 1, the worst first, or last with `reverse`.
+
+    Failed runs with refuted claims are worse than other failed ones. Runs are read from disk, once
+    for each kind that there is.
+    """
+    totals = report.totals
+    kinds = [("failed", True, totals.refuted_runs)]
+    for verdict in WORST_FIRST:
+        refuted = totals.refuted_runs if verdict == "failed" else 0
+        kinds.append((verdict, False, totals.verdicts.get(verdict, 0) - refuted))
+    for verdict, is_refuted, count in reversed(kinds) if reverse else kinds:
+        if count:
+            of_kind = (
+                (number, run)
+                for number, run in enumerate(report.runs, 1)
+                if run.verdict == verdict and run.is_refuted == is_refuted
+            )
+            yield from islice(of_kind, count)
 
 
 def total_lines(report: Report) -> Iterator[str]:
@@ -73,19 +110,26 @@ def total_lines(report: Report) -> Iterator[str]:
 
 
 def _runs_line(totals: Totals) -> str:
-    verdicts = [
-        f"{totals.verdicts[verdict]:,} {verdict.upper() if verdict == 'failed' else verdict}"
-        for verdict in VERDICTS
-        if totals.verdicts.get(verdict)
-    ]
     said = [
-        *verdicts,
+        *describe_verdicts(totals),
         counted(totals.rows, "row"),
         *severities(totals.severities, known=totals.known),
     ]
     if totals.unchanged:
         said.append(f"{totals.unchanged:,} unchanged since they were checked")
     return f"{counted(totals.runs, 'run')}: {', '.join(said)}"
+
+
+def describe_verdicts(totals: Totals) -> list[str]:
+    """Return the number of runs by verdict, the worst first, and of failed ones why."""
+    texts = [
+        f"{totals.verdicts[verdict]:,} {format_verdict(verdict)}"
+        for verdict in WORST_FIRST
+        if totals.verdicts.get(verdict)
+    ]
+    if totals.refuted_runs:
+        texts[0] += f" ({totals.refuted_runs:,} with refuted claims)"
+    return texts
 
 
 COVERED: Final[Mapping[str | None, str]] = {
@@ -105,17 +149,17 @@ def run_line(run: RunSummary) -> str:
     if run.inputs:
         name = f"{name} and {run.inputs}" if name else run.inputs
     name += format_of(run)
-    left_out = rule_limits(run)
-    line = f"{name}: {verdict_of(run)}{f' ({left_out})' if left_out else ''}: {amounts(run)}"
+    left_out, verdict = rule_limits(run), format_verdict(run.verdict)
+    line = f"{name}: {verdict}{f' ({left_out})' if left_out else ''}: {amounts(run)}"
     said = [text for text, _ in verified(run)]
     if said:
         line = f"{line}; {', '.join(said)}"
     return "; ".join([line + history(run), *remarks(run)])
 
 
-def verdict_of(run: RunSummary) -> str:
-    """Return the verdict as people read it; the one that fails is in capitals."""
-    return run.verdict.upper() if run.verdict == "failed" else run.verdict
+def format_verdict(verdict: str) -> str:
+    """Return a verdict as people read it; the one that fails is in capitals."""
+    return verdict.upper() if verdict == "failed" else verdict
 
 
 def format_of(run: RunSummary) -> str:
@@ -143,7 +187,7 @@ def remarks(run: RunSummary) -> list[str]:
     """Say why a run was not checked in full, or why its verdict stays open."""
     if run.incomplete_reason:
         return [run.incomplete_reason]
-    return [run.remark] if run.remark and run.verdict == "incomplete" else []
+    return [run.remark] if run.remark and run.verdict in {"unconfirmed", "incomplete"} else []
 
 
 def rule_limits(run: RunSummary) -> str:
@@ -185,31 +229,6 @@ def _seal_parts(run: RunSummary) -> list[Checked]:
     else:
         parts.append(Checked("no sample_hash verified", None))
     return parts
-
-
-def claim_lines(run: RunSummary, *, all_claims: bool = True) -> Iterator[str]:
-    """Say of each score, or only of compared ones, its claim and what its rows give."""
-    scores = [
-        claim
-        for claim in run.claims
-        if claim.is_score and (all_claims or claim.recomputed is not None)
-    ]
-    for claim in scores[:RESULTS_SHOWN]:
-        rows = counted(claim.rows, "row")
-        said = f"claims {_number(claim.claimed)}"
-        if claim.recomputed is None:
-            said += f", {claim.state.value} ({rows})"
-        else:
-            said += f", recomputed {_number(claim.recomputed)} from {rows}: {claim.state.value}"
-        yield f"  {claim.label}: {said}"
-    more = len(scores) - RESULTS_SHOWN
-    if more > 0:
-        yield f"  … and {counted(more, 'more score')} (--format json lists all)"
-
-
-def _number(value: Any) -> str:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return f"{value:.6g}" if is_number else "no number" if value is None else dumps(value).decode()
 
 
 def severities(

@@ -16,8 +16,9 @@ ES805: Final = Rule(
     "not one score of the run was confirmed",
     """
     What it finds: a run in which nothing fails and no score was confirmed: rows without an
-    aggregate, documents without rows, or scores that the rows do not answer. It is an info for an
-    aggregate of published figures (source_type documentation), which has no rows.
+    aggregate, documents without rows, or scores that the rows do not answer. For an aggregate of
+    published figures (source_type documentation), which has no rows, it is an info, unless warnings
+    fail the check.
 
     Why it matters: that nothing is wrong does not say that anything is right. The verdict is
     unconfirmed, and `--strict` fails.
@@ -38,7 +39,7 @@ RULES: Final = (ES805,)
 
 
 def find_nothing_confirmed(
-    claims: Iterable[JudgedClaim], pointer: str | None = None, *, is_documentation: bool = False
+    claims: Iterable[JudgedClaim], pointer: str | None = None, *, is_info: bool = False
 ) -> Iterator[Violation]:
     """Report a run without a confirmed score, unless a refuted claim says more."""
     found = list(claims)
@@ -48,5 +49,5 @@ def find_nothing_confirmed(
     message = (
         f"none of {scores:,} scores was confirmed" if scores else "there is no score to confirm"
     )
-    severity = Severity.INFO if is_documentation else None
+    severity = Severity.INFO if is_info else None
     yield ES805.violation(message, pointer=pointer, severity=severity)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.finding import Excerpt, Finding, Severity
-from evalstream.model.report import Figures, Report, ResultSummary, RunSummary, Totals, Verified
+from evalstream.model.report import Report, RunSummary, Totals, Verified
 from evalstream.model.rule_text import RuleText
 from evalstream.reporters.base import PLAIN, ReporterType, Style
 
@@ -81,6 +82,24 @@ RULES: Final = {
 """The texts of some rules; ES103 does not say how to fix what it finds."""
 
 
+def claim(
+    label: str,
+    claimed: Any,
+    recomputed: Any,
+    state: State = State.CONFIRMED,
+    reason: str | None = None,
+    *,
+    number: int = 0,
+    kind: str = "mean",
+    rows: int = 8,
+    is_score: bool = True,
+) -> JudgedClaim:
+    """Make a claim of the result with a number, about its score unless its kind is another."""
+    member = "score_details/score" if is_score else kind
+    pointer = f"/evaluation_results/{number}/{member}"
+    return JudgedClaim(pointer, label, kind, claimed, recomputed, state, reason, rows, is_score)
+
+
 def failed_run() -> RunSummary:
     """Return the run that FINDINGS are about; three more of ES202 are not shown."""
     return RunSummary(
@@ -98,19 +117,13 @@ def failed_run() -> RunSummary:
         seconds=1.23456,
         bytes=9876,
         severities={Severity.ERROR: 6, Severity.WARNING: 1234, Severity.INFO: 1},
-        results=[
-            ResultSummary(
-                "größe",
-                "acc",
-                10,
-                Figures(0.75, 0.43, None, 5),
-                Figures(0.8125, 0.4, 0.1, 5),
-                claims=3,
-                claims_recomputed=2,
-            ),
-            ResultSummary("größe", None, 0, Figures(None, None, None, None), None),
+        claims=[
+            claim("größe", 0.75, 0.8125, State.REFUTED, number=0, rows=10),
+            claim("samples of größe", 5, 5, kind="count", rows=10, is_score=False),
+            claim("recall", 0.3, None, State.OPEN, Reason.UNJOINED.value, number=1, rows=0),
+            claim("precision", 0.5, None, State.OPEN, Reason.UNJOINED.value, number=2, rows=0),
         ],
-        verified=Verified(False, True, 1111, 2345, 3, 2),
+        verified=Verified(False, True, 1111, 2345),
         ignored=("ES7", "ES801"),
     )
 
@@ -136,18 +149,8 @@ def sound_run(file: str = LONG_ROWS, aggregate: str = LONG_AGGREGATE) -> RunSumm
         actual="ab",
         recipe="concat",
         bytes=8052,
-        results=[
-            ResultSummary(
-                "accuracy",
-                "acc",
-                8,
-                Figures(0.75, None, None, 8),
-                Figures(0.75, None, None, 8),
-                4,
-                4,
-            )
-        ],
-        verified=Verified(True, True, 8, 8, 4, 4),
+        claims=[claim("accuracy", 0.75, 0.75), claim("accuracy of arc", 0.8, 0.75, State.ROUNDED)],
+        verified=Verified(True, True, 8, 8),
     )
 
 
@@ -171,7 +174,7 @@ def null_findings() -> Iterator[Finding]:
 def null_run() -> RunSummary:
     """Return the run of `null_findings`."""
     run = RunSummary(LONG_ROWS, LONG_AGGREGATE, "eee", version="0.2.0", rows=2500, verdict="failed")
-    run.verified = Verified(None, None, 2500, 2500, 0, 0)
+    run.verified = Verified(None, None, 2500, 2500)
     run.recipe = "concat"
     run.count("ES204", Severity.ERROR, MANY)
     return run
@@ -180,7 +183,7 @@ def null_run() -> RunSummary:
 def several_formats() -> list[RunSummary]:
     """Return runs of every format, rows from standard input among them."""
     streamed = RunSummary("-", None, "eee", version="0.2.0", rows=3)
-    streamed.verified, streamed.recipe = Verified(None, None, 3, 3, 0, 0), "concat"
+    streamed.verified, streamed.recipe = Verified(None, None, 3, 3), "concat"
     streamed.count("ES506", Severity.WARNING, 1)
     evaluation = RunSummary(
         "größe/evaluation.json", "größe/benchmark.json", "infereval", version="0.17", rows=12

@@ -1,5 +1,7 @@
 """A typed view of the aggregate: what it claims about its rows."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,10 +9,15 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee.claims import Claims, claims_of
+from evalstream.formats.eee.metric import is_qualified, metric_kind
 from evalstream.model.data_class import DataClass
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalised
+from evalstream.model.row_record import UNJOINED
 from evalstream.parsing.json import member, text_or_none
+from evalstream.stats.claims import kinds
+from evalstream.stats.claims.kinds import KIND_BY_NAME, Kind
 from evalstream.stats.claims.rounding import NOTHING, ROUNDING
+from evalstream.stats.score_sums import FEW_VALUES, MOST_VALUES
 
 DETAILS: Final = "/detailed_evaluation_results"
 RESULTS: Final = "/evaluation_results"
@@ -45,7 +52,8 @@ class Result(NamedTuple):
     on infinities are allowed), or are None if the metric declares no bound. `metric` is the
     metric's own name, and `levels` the number of level_names. `samples_number` is the size of the
     dataset, `sample_ids` the used samples, as strings, and `split` the part of the dataset in its
-    repository.
+    repository. `unit` is that of the scores, `kind_name` the name of the metric's
+    kind, and `is_qualified` says that its name has further words.
     """
 
     place: int
@@ -63,6 +71,20 @@ class Result(NamedTuple):
     sample_ids: frozenset[str] | None
     split: str | None = None
     has_unknown_level: bool = False
+    unit: str | None = None
+    kind_name: str = kinds.UNKNOWN.name
+    is_qualified: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the metric; nothing but bounds refutes one with a qualified name."""
+        kind = KIND_BY_NAME[self.kind_name]
+        return kind._replace(is_exact=False) if self.is_qualified else kind
+
+    @property
+    def most_values(self) -> int:
+        """How many different scores the formula of the metric may need."""
+        return MOST_VALUES if self.kind.needs_values else FEW_VALUES
 
 
 class Aggregate(DataClass, frozen=True):
@@ -188,6 +210,11 @@ class Aggregate(DataClass, frozen=True):
         return self._joinable
 
     @cached_property
+    def join(self) -> Join:
+        """What finds the result of a row."""
+        return Join(self.joinable())
+
+    @cached_property
     def _joinable(self) -> tuple[Result, ...]:
         return tuple(_result(index, result) for index, result in self.indexed_results())
 
@@ -195,22 +222,77 @@ class Aggregate(DataClass, frozen=True):
 class Join:
     """Finds the result that a row scores: by evaluation_result_id, else by its name.
 
-    An id or a name of several results joins nothing. If no result has an id, the id of a row is
-    ignored: before 0.2.2 the format does not define the key.
+    Names are those of results, then the tasks in names that converters wrote (`accuracy on TASK for
+    scorer SCORER`), then datasets. An aggregate with a single result takes every row without
+    another id. An id or a name of several results joins nothing; rows with such a name have a
+    place of their own, from which `places` says which results may have them. If no result has an
+    id, the id of a row is ignored: before 0.2.2 the format does not define the key.
     """
 
     def __init__(self, results: Sequence[Result]) -> None:
         self.knows_ids = any(result.id is not None for result in results)
         self.by_id = _unambiguous((result.id, result) for result in results)
-        self.by_name = _unambiguous((result.name, result) for result in results)
+        self._only = results[0] if len(results) == 1 else None
+        self._by_name = {} if self._only is not None else _candidates(results)
+        shared = (name for name, found in self._by_name.items() if len(found) > 1)
+        self._shared = {name: len(results) + number for number, name in enumerate(shared)}
 
     def result(self, row: Mapping[str, Any]) -> Result | None:
         """Return the result that a row scores, or None if it joins none."""
         identity = row.get("evaluation_result_id")
         if identity.__class__ is str and self.knows_ids:
             return self.by_id.get(identity)
+        if self._only is not None:
+            return self._only
         name = row.get("evaluation_name")
-        return self.by_name.get(name) if name.__class__ is str else None
+        found = self._by_name.get(name, ()) if name.__class__ is str else ()
+        return found[0] if len(found) == 1 else None
+
+    def place(self, row: Mapping[str, Any]) -> int:
+        """Return the place in which a row is counted: its result's, a shared one, or UNJOINED."""
+        result = self.result(row)
+        if result is not None:
+            return result.place
+        identity, name = row.get("evaluation_result_id"), row.get("evaluation_name")
+        if name.__class__ is not str or (identity.__class__ is str and self.knows_ids):
+            return UNJOINED
+        return self._shared.get(name, UNJOINED)
+
+    def places(self, result: Result) -> list[int]:
+        """Return the shared places whose rows a result may have."""
+        return [place for name, place in self._shared.items() if result in self._by_name[name]]
+
+
+def _candidates(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """Return the results that rows with each name may score; nearer names come first."""
+    known: dict[str, list[Result]] = {}
+    for names_of in (_own_names, _task_names, _data_names):
+        level: dict[str, list[Result]] = {}
+        for result in results:
+            for name in dict.fromkeys(names_of(result)):
+                if name not in known:
+                    level.setdefault(name, []).append(result)
+        known.update(level)
+    return known
+
+
+def _own_names(result: Result) -> Iterator[str]:
+    if result.name is not None:
+        yield result.name
+
+
+def _task_names(result: Result) -> Iterator[str]:
+    return tasks_in_name(result.name or "")
+
+
+def _data_names(result: Result) -> Iterator[str]:
+    return (name for name in (result.dataset, result.repository) if name)
+
+
+def tasks_in_name(name: str) -> Iterator[str]:
+    """Return the possible tasks of a result named "metric on task for scorer scorer"."""
+    _, *rest = name.partition(" for scorer ")[0].split(" on ")
+    return (" on ".join(rest[place:]) for place in range(len(rest)))
 
 
 def number(value: Any) -> float | None:
@@ -248,11 +330,12 @@ def _figures(index: int, result: dict[str, Any]) -> Figures:
 
 def _result(index: int, result: dict[str, Any]) -> Result:
     metric, source = object_in(result, "metric_config"), object_in(result, "source_data")
+    name = text_or_none(result.get("evaluation_name"))
     levels, listed = metric.get("level_names"), source.get("sample_ids")
     return Result(
         place=index,
         id=text_or_none(result.get("evaluation_result_id")),
-        name=text_or_none(result.get("evaluation_name")),
+        name=name,
         dataset=text_or_none(source.get("dataset_name")),
         repository=text_or_none(source.get("hf_repo")),
         minimum=bound(metric.get("min_score")),
@@ -265,6 +348,9 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         sample_ids=frozenset(map(str, listed)) if isinstance(listed, list) else None,
         split=text_or_none(source.get("hf_split")),
         has_unknown_level=metric.get("has_unknown_level") is True,
+        unit=text_or_none(metric.get("metric_unit")),
+        kind_name=metric_kind(metric, name).name,
+        is_qualified=is_qualified(metric, name),
     )
 
 

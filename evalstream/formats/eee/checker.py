@@ -13,7 +13,7 @@ from evalstream.engine.routing import RowRouter, refuse_rowless
 from evalstream.engine.row_pass import RowPass, reason_of
 from evalstream.engine.sealed_document import difference, write
 from evalstream.formats.eee import documents
-from evalstream.formats.eee.aggregate import DETAILS, Aggregate
+from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate
 from evalstream.formats.eee.aggregate_check import Reading, in_order, read_aggregate
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
@@ -25,7 +25,6 @@ from evalstream.formats.eee.guess import context_of_rows, settled
 from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.record_digest import record_digest
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
-from evalstream.formats.eee.rules.recompute import summaries
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
 from evalstream.formats.eee.rules.seal import ES506, NO_ROWS, checksum_algorithms, is_checksum_right
 from evalstream.io.document import document_bytes
@@ -37,6 +36,7 @@ from evalstream.io.overwriting import is_device
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.block import Lines
+from evalstream.model.claim import JudgedClaim
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
@@ -47,6 +47,7 @@ from evalstream.model.run import STDIN, Run
 from evalstream.parsing.json import text_or_none
 from evalstream.parsing.limits import limit_findings
 from evalstream.rules.base import Rule, place_in
+from evalstream.rules.claims import find_nothing_confirmed
 from evalstream.rules.inputs import ES001, ES002, ES009, changed_while_read
 from evalstream.rules.syntax import ES108
 
@@ -385,6 +386,16 @@ class RunCheck:
                 about_aggregate.append(PlacedViolation(violation))
             else:
                 about_rows.append(violation)
+        if self._incomplete_reason is None and not facts.tally.unread:
+            found = find_nothing_confirmed(
+                self._claims(facts),
+                is_info=self._is_documentation and self._options.threshold > Severity.WARNING,
+                pointer=None if facts.aggregate is None else RESULTS,
+            )
+            if facts.aggregate is None:
+                about_rows.extend(found)
+            else:
+                about_aggregate.extend(map(PlacedViolation, found))
         return FileViolations(about_rows, about_aggregate)
 
     def _speak(self, violations: FileViolations, collector: RowCollector) -> None:
@@ -434,6 +445,10 @@ class RunCheck:
             if looked_at or rule.about_paths:
                 yield from check(facts)
 
+    def _claims(self, facts: RunFacts) -> list[JudgedClaim]:
+        """Return the judged claims; those of an aggregate that came after the rows are not."""
+        return [] if self._awaited else [one.claim for one in facts.judged]
+
     @property
     def _is_documentation(self) -> bool:
         """Whether the aggregate reports published figures and therefore has no rows."""
@@ -457,16 +472,10 @@ class RunCheck:
     def _judge(self, summary: RunSummary, facts: RunFacts, collector: RowCollector) -> None:
         """Set the verdict."""
         failing = {} if self._changed else self._failing(collector)
-        is_complete = (
-            not self._incomplete_reason
-            and self._aggregate
-            and (self._rows_name or self._is_documentation)
-        )
+        summary.judge(failing)
         if not self._changed and self._is_refuted(facts):
-            summary.judge(failing, "failed")
-            return
-        summary.judge(failing, "passed" if is_complete else "incomplete")
-        if failing and (unread := self._unread(collector)):
+            summary.verdict = summary.otherwise = "failed"
+        elif failing and (unread := self._unread(collector)):
             summary.leave_open(unread)
 
     def _is_refuted(self, facts: RunFacts) -> bool:
@@ -486,7 +495,7 @@ class RunCheck:
             seconds=time.perf_counter() - self._started,
             bytes=rows.size,
             incomplete_reason=self._incomplete_reason,
-            results=list(summaries(facts)) if self._rows_name else [],
+            claims=self._claims(facts),
         )
         for (code, severity), count in collector.counts.items():
             summary.count(code, severity, count)
@@ -503,7 +512,7 @@ class RunCheck:
             facts = replace(facts, aggregate=self._state.aggregate)
         declared = facts.aggregate.claim("checksum") if facts.aggregate else None
         summary.declared = text_or_none(declared)
-        summary.verified = self._verified(facts, summary) if self._rows_name else None
+        summary.verified = self._verified(facts) if self._rows_name else None
         summary.checked = () if self._source is None else (self._source.checked(),)
         summary.sketch = collector.sketch
         summary.links, summary.samples = collector.links, collector.samples
@@ -517,7 +526,7 @@ class RunCheck:
             collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
         return summary
 
-    def _verified(self, facts: RunFacts, summary: RunSummary) -> Verified:
+    def _verified(self, facts: RunFacts) -> Verified:
         """Return what was verified, including checks without a finding."""
         aggregate, rows = facts.aggregate, facts.tally.rows
         checksum = row_count = None
@@ -525,15 +534,7 @@ class RunCheck:
             total = aggregate.claim("total_rows")
             checksum = None if aggregate.checksum is None else is_checksum_right(facts)
             row_count = None if total is None else total == rows and not isinstance(total, bool)
-        results = [] if self._awaited else summary.results
-        return Verified(
-            checksum,
-            row_count,
-            verified_hashes(facts),
-            rows,
-            sum(result.claims for result in results),
-            sum(result.claims_recomputed for result in results),
-        )
+        return Verified(checksum, row_count, verified_hashes(facts), rows)
 
 
 def is_awaited(run: Run, options: Options) -> bool:

@@ -4,13 +4,13 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal, localcontext
-from enum import Enum
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import jiter
 
 from evalstream.parsing.json import member, text_or_none
+from evalstream.stats.claims.judge import Method, method_named
 from evalstream.stats.claims.rounding import (
     CERTAIN,
     CERTAIN_DIGITS,
@@ -35,30 +35,6 @@ MOST_IN_A_DOUBLE: Final = 1 << 53
 Span = tuple[Decimal, Decimal]
 """The smallest and the largest number that may have been written as a claim."""
 
-CLOSED_FORMS: Final = frozenset(
-    {"", "analytic", "analytical", "normal", "wald", "wilson", "gaussian"}
-)
-"""Methods that compute an uncertainty from the scores, as writers of aggregates name them."""
-
-RESAMPLING: Final = frozenset({"bootstrap", "bootstrapped", "percentile", "bca"})
-"""Names of resampling methods, whose figures are close to the closed forms."""
-
-
-class Method(Enum):
-    """The kind of a method: a closed form that can be recomputed, resampling, or another one."""
-
-    CLOSED = "closed"
-    RESAMPLED = "resampled"
-    UNKNOWN = "unknown"
-
-
-def method_of(named: str | None) -> Method:
-    """Return the kind of a named method; without a name it is the closed form."""
-    words = (named or "").casefold().replace("_", " ").replace("-", " ").split()
-    if " ".join(words) in CLOSED_FORMS:
-        return Method.CLOSED
-    return Method.RESAMPLED if RESAMPLING.issuperset(words) else Method.UNKNOWN
-
 
 class Claims(NamedTuple):
     """The claims of one result; None for a missing claim or one of the wrong type.
@@ -78,14 +54,9 @@ class Claims(NamedTuple):
     resamples: int | None = None
 
     @property
-    def has_interval(self) -> bool:
-        """Whether both bounds of an interval are claimed."""
-        return self.lower is not None and self.upper is not None
-
-    @property
     def has_analytic_error(self) -> bool:
         """Whether the standard error follows from deviation and number of samples."""
-        return method_of(self.error_method) is Method.CLOSED
+        return method_named(self.error_method) is Method.CLOSED
 
     def error_follows(self) -> bool:
         """Return whether the error follows from deviation and number, for any rounding.

@@ -8,7 +8,6 @@ from evalstream.formats.eee.facts import RunFacts, is_even
 from evalstream.formats.eee.rules.recompute import ES802
 from evalstream.formats.eee.rules.seal import ES503, LOOKED_AT, NO_ROWS
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.row_record import UNJOINED
 from evalstream.model.text import counted
 
 
@@ -44,5 +43,5 @@ def _samples(facts: RunFacts, expected: int) -> Iterator[Violation]:
 
 def _by_result(facts: RunFacts) -> set[int]:
     """Return the number of samples of each result that has any."""
-    covers = facts.coverage.covers.items()
-    return {cover.samples for place, cover in covers if cover.samples and place != UNJOINED}
+    covers = (facts.coverage.of(result.place) for result in facts.context.results)
+    return {cover.samples for cover in covers if cover.samples}

@@ -9,10 +9,11 @@ from typing import Final, NamedTuple
 
 from evalstream.formats.eee import sample_hash
 from evalstream.formats.eee.aggregate import Aggregate, Result
+from evalstream.formats.eee.claim_states import RowTotals, judge_claims
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.recompute import Recomputed, recomputed
 from evalstream.model.data_class import field
 from evalstream.rules.base import FileFacts
+from evalstream.stats.claims.judge import Judgement
 from evalstream.stats.duplicates import Coverage, ResultCoverage
 
 Explained = tuple[frozenset[str], int, int]
@@ -55,16 +56,33 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
     packed: str | None = None
 
     @cached_property
-    def left_open(self) -> dict[int, dict[str, str]]:
-        """The claims that `open_claims` found open so far, by the place of the result."""
-        return {}
-
-    @cached_property
-    def recomputed(self) -> list[Recomputed]:
-        """Every result of the aggregate with the tally of its rows."""
+    def judged(self) -> list[Judgement]:
+        """The claims of the aggregate, each judged by the rows."""
         if self.aggregate is None:
             return []
-        return recomputed(self.aggregate, self.tally.scores, self.coverage.covers)
+        tally = self.tally
+        totals = RowTotals(
+            tally.rows, tally.unread, tally.without_result.total(), tally.scores, self.coverage
+        )
+        return list(judge_claims(self.aggregate, totals))
+
+    @property
+    def has_joined_rows(self) -> bool:
+        """Whether a row joins a result."""
+        return any(result.place in self.tally.scores for result in self.context.results)
+
+    @property
+    def unjoined_rows(self) -> int:
+        """The number of rows that join no result."""
+        scores = (self.tally.scores.get(result.place) for result in self.context.results)
+        return self.tally.rows - sum(one.joined for one in scores if one is not None)
+
+    @property
+    def unjoined_samples(self) -> int:
+        """The number of samples of rows that join no result."""
+        joined = {result.place for result in self.context.results}
+        covers = self.coverage.covers.items()
+        return sum(cover.samples for place, cover in covers if place not in joined)
 
     @cached_property
     def rowless(self) -> frozenset[int]:

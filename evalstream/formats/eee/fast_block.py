@@ -23,7 +23,6 @@ from evalstream.formats.eee.scanned_rows import ScannedRows
 from evalstream.formats.eee.taken_violations import TakenViolations
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
-from evalstream.model.row_record import UNJOINED
 from evalstream.model.sample_record import ROW_WORDS, SampleRequest
 from evalstream.parsing import json
 from evalstream.parsing.native.binding import (
@@ -238,7 +237,7 @@ class FastBlock:
         for (place, word, flags), times in rows.alike().items():
             group = self._known[place]
             group.rows += times
-            if group.place != UNJOINED:
+            if group.is_counted:
                 key = _score_key(word, flags)
                 group.scores[key] = group.scores.get(key, 0) + times
         if self._fast_path.compares_answers:

@@ -35,7 +35,7 @@ from evalstream.formats.eee.rules import sample_hash
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
-from evalstream.model.row_record import RECORD_BYTES, UNJOINED, RowRecords
+from evalstream.model.row_record import RECORD_BYTES, RowRecords
 from evalstream.model.sample_record import SampleRequest
 from evalstream.parsing import json
 from evalstream.rules.base import RowCheck
@@ -305,7 +305,7 @@ class _Pass:
         rows = self._read(batch)
         self._apply_rules(rows)
         for entry in rows:
-            if entry.group.place != UNJOINED:
+            if entry.group.is_counted:
                 self._count(entry)
         for entry in rows:
             self._identify(entry)

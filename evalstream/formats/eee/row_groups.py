@@ -13,10 +13,9 @@ from evalstream.formats.eee.aggregate import Join, Result
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.row_record import UNJOINED
 from evalstream.rules.base import RowCheck
 from evalstream.stats.link_keys import LinkKey, link_key_of
-from evalstream.stats.score_sums import ScoreSums
+from evalstream.stats.score_sums import FEW_VALUES, ScoreSums
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
@@ -31,23 +30,25 @@ class RowGroup:
     `violations` and `notices` are those of the rules that read nothing else. `evaluation` digests
     the evaluation_id, and `name` digests it with the evaluation_name: used as seeds, they make
     digests of inputs and samples differ. `place` is the place of the result that the rows belong
-    to (`is_joined` if they belong to one), and `number` is that of the group in its block. `named`
-    says that all ids have text, `is_unknown` that the version that they declare
-    (`declared`) is not known, which is a violation. `rows` counts them, `first` is the line of the
-    first, and `scores` counts their scores. `links` are the words of rows that can be compared with
-    other runs, None if they are not collected.
+    to (`is_joined` if they belong to one; `is_counted` if the aggregate has results), and `number`
+    is that of the group in its block. `named` says that all ids have text, `is_unknown` that the
+    version that they declare (`declared`) is not known, which is a violation. `rows` counts them,
+    `first` is the line of the first, and `scores` counts their scores. `links` are the words of
+    rows that can be compared with other runs, None if they are not collected.
     """
 
     __slots__ = (
         "declared",
         "evaluation",
         "first",
+        "is_counted",
         "is_foreign",
         "is_joined",
         "is_named",
         "is_unknown",
         "link_key",
         "links",
+        "most_values",
         "name",
         "named",
         "notices",
@@ -76,8 +77,10 @@ class RowGroup:
         self.name = xxhash.xxh3_64_intdigest(row_view.sample_scope(row).encode())
         self.unnamed = result is None
         self.result = 0 if result is None else xxhash.xxh3_64_intdigest(f"{result}".encode())
-        self.place = UNJOINED if joined is None else joined.place
+        self.place = join.place(row)
         self.is_joined, self.number = joined is not None, 0
+        self.is_counted = bool(context.results)
+        self.most_values = FEW_VALUES if joined is None else joined.most_values
         self.sample_ids = None if joined is None else joined.sample_ids
         self.is_named = name is None or isinstance(name, str)
         self.declared = version
@@ -92,7 +95,7 @@ class RowGroup:
 
     def sums(self, name: Any) -> ScoreSums:
         """Return the exact sums of the counted scores."""
-        scores = ScoreSums()
+        scores = ScoreSums(most_values=self.most_values)
         for (score, correct, failed), times in self.scores.items():
             scores.add(name, score, correct, failed=failed, times=times)
         return scores
@@ -140,13 +143,13 @@ class RowGroups:
                 tally.without_result.add(None, first, rows)
             lacks_id = group.unnamed and self._join.knows_ids
             is_quiet = isinstance(name, str) and not group.violations and not lacks_id
-            if group.place == UNJOINED and is_quiet:
+            if not group.is_joined and is_quiet:
                 tally.unjoined.add(None, first, rows)
             for violation in group.notices:
                 tally.notices.add(notice_key(violation), first, rows)
             if group.is_foreign or group.violations:
                 tally.doubtful += rows
-            if group.place != UNJOINED:
+            if group.is_counted:
                 tally.scores.setdefault(group.place, ScoreSums()).merge(group.sums(name))
 
     def links(self) -> tuple[tuple[LinkKey, bytes], ...]:

@@ -14,7 +14,6 @@ from evalstream.formats.eee.rules.recompute import ES802
 from evalstream.formats.eee.rules.seal import ES503
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.finding import PlacedViolation, Severity, Violation
-from evalstream.model.row_record import UNJOINED
 from evalstream.model.text import counted
 from evalstream.rules.schema import ES213
 from evalstream.stats.score_sums import ScoreSums
@@ -109,7 +108,7 @@ def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
     scores, samples = facts.tally.scores.get(result.place), _samples(facts, result)
     if samples >= claimed or claimed in _row_counts(facts, scores):
         return
-    rows = _unjoined(facts) if scores is None else scores.joined
+    rows = facts.unjoined_rows if scores is None else scores.joined
     join = "join no result" if scores is None and rows else "join it"
     message = f"num_samples of result {result.place} is {claimed:,}, but {_rows_that(rows, join)}"
     if 0 < samples < rows:
@@ -144,7 +143,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
 def _row_counts(facts: RunFacts, scores: ScoreSums | None) -> tuple[int, ...]:
     """Return the numbers that num_samples may count, apart from samples."""
     if scores is None:
-        return (_unjoined(facts),)
+        return (facts.unjoined_rows,)
     return scores.joined, scores.rows, scores.sound_rows
 
 
@@ -157,12 +156,7 @@ def _samples(facts: RunFacts, result: Result) -> int:
     """
     if result.place in facts.tally.scores:
         return facts.coverage.of(result.place).samples
-    return samples_beside(facts, result) + facts.coverage.of(UNJOINED).samples
-
-
-def _unjoined(facts: RunFacts) -> int:
-    """Return the number of rows that join no result."""
-    return facts.tally.rows - sum(scores.joined for scores in facts.tally.scores.values())
+    return samples_beside(facts, result) + facts.unjoined_samples
 
 
 def _rows_that(rows: int, join: str) -> str:

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from evalstream.model.finding import Finding
-from evalstream.model.report import VERDICTS, Report
+from evalstream.model.report import Report
 from evalstream.model.text import counted
 from evalstream.reporters.frame import GENERATOR, START, head
 from evalstream.reporters.html.commands import given
 from evalstream.reporters.html.findings import command_line, findings_section
 from evalstream.reporters.html.run import run_body, run_names
-from evalstream.reporters.html.runs import ORDER, runs_sections
+from evalstream.reporters.html.runs import runs_sections
 from evalstream.reporters.html.wording import badge, limits_of, severity_counts, size, subject
 from evalstream.reporters.markup import Child, Markup, cut, tag
-from evalstream.reporters.summary import TOOL
+from evalstream.reporters.summary import NOT_CHECKED, TOOL, WORST_FIRST, overall_verdict
 
 TITLE: Final = 120
 """How many characters of a file name are shown in the title of the page."""
@@ -38,18 +38,6 @@ def page(report: Report, kept: Mapping[str, list[Finding]]) -> Iterator[str]:
         table, details = runs_sections(report) if report.totals.runs else ("", "")
         yield table + findings_section(report, kept) + "\n" + details + "\n"
     yield "</main>\n" + _about(report) + "\n</body>\n</html>\n"
-
-
-def overall_verdict(report: Report) -> str:
-    """Return the verdict of all runs: passed only if all were checked in full and none failed."""
-    totals = report.totals
-    if totals.verdicts.get("failed") or report.exit_code == 1:
-        return "failed"
-    if not totals.runs:
-        return "not checked"
-    if report.passed and not totals.unchecked and report.exit_code == 0:
-        return "passed"
-    return "incomplete"
 
 
 def _head(report: Report, verdict: str) -> Iterator[str]:
@@ -82,7 +70,7 @@ def _verdicts(report: Report) -> list[str]:
     """Return the verdicts that runs of a batch have, the worst first."""
     if report.totals.runs < 2:
         return []
-    return sorted(filter(report.totals.verdicts.get, VERDICTS), key=ORDER.index)
+    return list(filter(report.totals.verdicts.get, WORST_FIRST))
 
 
 def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
@@ -92,7 +80,8 @@ def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
         "passed": "No finding fails the check. The page lists what was verified, and what was not.",
         "failed": "Findings fail the check.",
         "incomplete": "No finding fails the check, but not everything could be checked.",
-        "not checked": "Nothing was checked.",
+        "unconfirmed": "No finding fails the check, but no score was confirmed.",
+        NOT_CHECKED: "Nothing was checked.",
     }[verdict]
     if limits:
         yield f"The rules were limited: {limits}."

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evalstream.model.claim import State, count_states, describe_states
 from evalstream.model.report import RunSummary, Verified
 from evalstream.model.text import counted
-from evalstream.reporters.html.claims import claims
+from evalstream.reporters.html.claims import claims_section
 from evalstream.reporters.html.histogram import histogram
 from evalstream.reporters.html.strip import strips
 from evalstream.reporters.html.wording import name, size, subject
 from evalstream.reporters.markup import Child, Markup, cut, joined, tag
-from evalstream.reporters.summary import COVERED
+from evalstream.reporters.summary import COVERED, remarks
 
 REASON = 1_000
 """How many characters of the reason of an incomplete check are shown."""
@@ -32,7 +33,6 @@ def run_names(run: RunSummary) -> Markup:
 def run_body(number: int, run: RunSummary) -> Markup:
     """Return the details of a run; its number tells the ids of its pictures from others."""
     key = f"p{number}"
-    results = list(claims(key, run))
     return joined(
         _remarks(run),
         _codes(run),
@@ -42,7 +42,7 @@ def run_body(number: int, run: RunSummary) -> Markup:
             tag("section", tag("h3", "Provenance"), _provenance(run), class_="card"),
             class_="cards",
         ),
-        tag("section", tag("h3", "Claimed and recomputed"), results) if results else None,
+        claims_section(run),
         tag("section", tag("h3", "Rows"), _pictures(key, run)),
     )
 
@@ -51,8 +51,8 @@ def _remarks(run: RunSummary) -> Iterator[Markup]:
     """Yield why a verdict stays open, and which earlier check it is from."""
     if run.incomplete_reason:
         yield tag("p", tag("b", "Not checked in full: "), cut(run.incomplete_reason, REASON))
-    elif run.remark and run.verdict == "incomplete":
-        yield tag("p", cut(run.remark, REASON))
+    elif remark := "; ".join(remarks(run)):
+        yield tag("p", cut(remark, REASON))
     if known := sum(run.known.values()):
         said = f"A baseline knows {counted(known, 'more finding')}, which the pictures show, too."
         yield tag("p", said)
@@ -76,8 +76,7 @@ def _verified(run: RunSummary) -> Markup:
     verified = run.verified
     if verified is None:
         return tag("p", _without_seal(run))
-    rows = [_checksum(run, verified), _row_count(verified), _hashes(run, verified)]
-    rows.append(_claims(verified))
+    rows = [_checksum(run, verified), _row_count(verified), _hashes(run, verified), _claims(run)]
     return tag("table", tag("tbody", rows), class_="verified")
 
 
@@ -138,13 +137,14 @@ def _hashes(run: RunSummary, verified: Verified) -> Markup:
     )
 
 
-def _claims(verified: Verified) -> Markup:
-    label = "Claims"
-    if not verified.claims:
-        return _open(label, "no claim that rows can confirm")
-    said = f"{verified.claims_recomputed:,} of {counted(verified.claims, 'claim')} recomputed"
-    # That a claim was recomputed does not say that it is right: the table of claims shows it.
-    return _line("=", label, "note", said)
+def _claims(run: RunSummary) -> Markup:
+    label, counts = "Claims", count_states(run.claims)
+    text = describe_states(counts)
+    if not text:
+        return _open(label, "there are none")
+    if counts[State.REFUTED.value]:
+        return _bad(label, text)
+    return _line("◐", label, "incomplete", text) if counts[State.OPEN.value] else _good(label, text)
 
 
 def _provenance(run: RunSummary) -> Markup:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
-from evalstream.model.report import VERDICTS, Report, RunSummary
+from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import counted
 from evalstream.reporters.html.run import run_body, run_names
 from evalstream.reporters.html.wording import badge, limits_of, severity_counts
 from evalstream.reporters.markup import Markup, cut, tag
+from evalstream.reporters.summary import remarks, sort_runs
 
 TABLE: Final = 250_000
 """How many bytes the rows of the table may take."""
@@ -20,14 +20,11 @@ DETAILS: Final = 350_000
 REASON: Final = 200
 """How many characters of the reason of an incomplete check are shown in the table."""
 
-ORDER: Final = ("failed", "incomplete", "passed")
-"""The order of the verdicts on the page."""
-
 
 def runs_sections(report: Report) -> tuple[Markup, Markup]:
     """Return the table of the runs and their details, as many as there is room for."""
     rows, details, room, space = [], [], TABLE, DETAILS
-    for number, run in _worst_first(report):
+    for number, run in sort_runs(report):
         detail = _details(number, run) if space > 0 else None
         space -= len((detail or "").encode())
         has_details = detail is not None and space > 0
@@ -39,20 +36,6 @@ def runs_sections(report: Report) -> tuple[Markup, Markup]:
         if detail is not None and has_details:
             details.append(detail)
     return _table(report, rows), _all_details(report, details)
-
-
-def _worst_first(report: Report) -> Iterator[tuple[int, RunSummary]]:
-    """Yield each run with its number in the order of the inputs, from 1."""
-    for verdict in sorted(VERDICTS, key=ORDER.index):
-        left = report.totals.verdicts.get(verdict, 0)
-        if not left:
-            continue
-        for number, run in enumerate(report.runs, 1):
-            if run.verdict == verdict:
-                yield number, run
-                left -= 1
-                if not left:
-                    break
 
 
 def _table(report: Report, rows: list[Markup]) -> Markup:
@@ -71,7 +54,7 @@ def _table(report: Report, rows: list[Markup]) -> Markup:
 
 def _row(number: int, run: RunSummary, *, has_details: bool) -> Markup:
     names = run_names(run)
-    reason = run.incomplete_reason or (run.remark if run.verdict == "incomplete" else None)
+    reason = "; ".join(remarks(run))
     counts = severity_counts(run.severities)
     return tag(
         "tr",

@@ -9,6 +9,7 @@ from evalstream.model.finding import Severity
 from evalstream.model.report import RunSummary
 from evalstream.parsing.json import dumps
 from evalstream.reporters.markup import Markup, cut, tag
+from evalstream.reporters.summary import NOT_CHECKED, rule_limits
 
 NAME: Final = 240
 """How many characters of a file name are shown."""
@@ -16,7 +17,13 @@ NAME: Final = 240
 VALUE: Final = 160
 """How many characters of a value are shown."""
 
-SIGNS: Final = {"passed": "✓", "failed": "✗", "incomplete": "◐", "not checked": "○"}
+SIGNS: Final = {
+    "passed": "✓",
+    "failed": "✗",
+    "incomplete": "◐",
+    "unconfirmed": "◌",
+    NOT_CHECKED: "○",
+}
 """What a verdict shows beside its word."""
 
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB")
@@ -70,9 +77,7 @@ def badge(verdict: str, limits: str = "") -> Markup:
 
 def limits_of(run: RunSummary) -> str:
     """Say which rules a check was limited to, or left out; "" for none."""
-    only = f"only {','.join(run.selected)}" if run.selected else ""
-    without = f"without {','.join(run.ignored)}" if run.ignored else ""
-    return cut(", ".join(filter(None, [only, without])), NAME)
+    return cut(rule_limits(run), NAME)
 
 
 def severity_counts(counts: dict[Severity, int]) -> list[Markup]:

@@ -20,8 +20,8 @@ _COLOUR: Final = LazyPattern(rb"\x1b\[[\d;]*m")
 _BEGINNING: Final = LazyPattern(
     rb"\s*(?:[A-Z]{2,3}\d{3} [a-z0-9-]+(?: \(preview\))?:\s"
     rb"|[\d,]+  [A-Z]{2,3}\d{3} +(?:error|warning|info)?  "
-    rb"|(?:passed|FAILED|incomplete|not checked)(?: \([^\n)]*\))?: "
-    rb"|[^\n]*: (?:passed|FAILED|incomplete|not checked)\b"
+    rb"|(?:passed|unconfirmed|FAILED|incomplete|not checked)(?: \([^\n)]*\))?: "
+    rb"|[^\n]*: (?:passed|unconfirmed|FAILED|incomplete|not checked)\b"
     rb"|[\d,]+ runs? not looked at)"
 )
 """The name of a rule, a line of statistics, a run, or runs that were not reached.

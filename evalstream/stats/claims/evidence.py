@@ -36,7 +36,7 @@ class Evidence(DataClass, frozen=True):
     the rows. `ordered` are the scores in the order in which a harness had them. `pairs` counts
     (right answer, prediction), `weights` sums up the weights of the scores, and `clusters` has the
     number and the exact sum of the scores of each cluster. `is_percent` says that the documents
-    give the metric in percent while the rows may have shares.
+    give the metric in percent while the rows may have shares; `levels` is the number of levels.
     """
 
     sums: ScoreSums
@@ -45,6 +45,7 @@ class Evidence(DataClass, frozen=True):
     limits: tuple[float | None, float | None] = (None, None)
     missing: int = 0
     is_percent: bool = False
+    levels: int = 0
     ordered: Sequence[Any] | None = None
     pairs: Mapping[tuple[Hashable, Hashable], int] | None = None
     weights: ScoreSums | None = None

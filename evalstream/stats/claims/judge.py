@@ -117,12 +117,16 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
     found, best = _best(value, figures)
     if best is not None and found is not Agreement.NONE:
         return confirm(claim, as_float(best.value), rows, found)
+    if _best(value, claim.kind.rounded(evidence))[0] is not Agreement.NONE:
+        return confirm(claim, as_float(figures[0].value), rows, Agreement.ROUGH)
     expected = as_float(figures[0].value) if figures else None
     what = f"{figures[0].words if figures else f'the {claim.kind.name}'} of {counted(rows, 'row')}"
     bounds = _reach(claim, evidence)
-    if is_outside(value, bounds):
-        return refute(claim, expected, f"{what} {_describe(bounds)}, and not the claim", rows)
-    reason = _open_reason(claim, value, figures, evidence)
+    is_impossible = is_outside(value, bounds)
+    if is_impossible and not (figures and claim.kind.is_exact and not evidence.missing):
+        message = f"the claim is outside {_describe(bounds)}, the range of every {claim.kind.name}"
+        return refute(claim, expected, f"{message} of {counted(rows, 'row')}", rows)
+    reason = None if is_impossible else _open_reason(claim, value, figures, evidence)
     if reason is not None:
         return leave_open(claim, reason, rows, expected)
     hints = claim.kind.hints(evidence)
@@ -319,11 +323,9 @@ def _has_uneven_repeats(evidence: Evidence) -> bool:
 
 
 def _describe(bounds: Bounds) -> str:
-    """Return in words between which bounds a figure is."""
-    least, most = (None if bound is None else as_float(bound) for bound in bounds)
-    if least is None:
-        return f"is at most {most:.6g}"
-    return f"is at least {least:.6g}" + ("" if most is None else f" and at most {most:.6g}")
+    """Return bounds in words."""
+    least, most = (None if bound is None else f"{as_float(bound):.6g}" for bound in bounds)
+    return f"{'-∞' if least is None else least} to {'∞' if most is None else most}"
 
 
 def _judged(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
@@ -13,6 +13,10 @@ from evalstream.stats.claims import formulas
 from evalstream.stats.claims.evidence import Evidence
 
 Number = Fraction | float
+
+MANY_LEVELS: Final = 5
+"""With fewer levels, half a level is too wide for a claim that is rounded to one."""
+
 Bounds = tuple[Number | None, Number | None]
 """The least and the greatest value that a figure can have; None for no bound."""
 
@@ -41,9 +45,9 @@ class Kind(NamedTuple):
     `words` are the names by which documents call it, in lower case with `_` between words.
     `figures` gives the values that the claim may have, the usual one first, and none where the
     evidence does not hold what the formula needs. `bounds` limits the value whatever the formula.
-    `hints` are definitions that explain a refuted claim and do not confirm it. `is_exact` says that
-    a claim that no figure gives is refuted. `needs_values` says that the formula needs each
-    different score.
+    `hints` are definitions that explain a refuted claim and do not confirm it. A claim that is one
+    of the `rounded` figures counts as rounded. `is_exact` says that a claim that no figure gives is
+    refuted. `needs_values` says that the formula needs each different score.
     """
 
     name: str
@@ -51,6 +55,7 @@ class Kind(NamedTuple):
     figures: Formula = _no_figures
     bounds: Callable[[Evidence], Bounds] = _no_bounds
     hints: Formula = _no_figures
+    rounded: Formula = _no_figures
     is_exact: bool = True
     needs_values: bool = False
 
@@ -145,6 +150,19 @@ def _modes(evidence: Evidence) -> Iterator[Figure]:
                 yield Figure("the most frequent score", value)
 
 
+def _level_figures(evidence: Evidence) -> Iterator[Figure]:
+    """Yield the exact mean, the median and the mode of levels."""
+    yield from _means(evidence)
+    yield from _medians(evidence)
+    yield from _modes(evidence)
+
+
+def _nearest_levels(evidence: Evidence) -> Iterator[Figure]:
+    """Yield the level nearest to the mean, if there are many levels."""
+    if evidence.levels >= MANY_LEVELS and evidence.mean is not None:
+        yield Figure("the level nearest to the mean", math.floor(evidence.mean + Fraction(1, 2)))
+
+
 def _least(evidence: Evidence) -> Iterator[Figure]:
     if evidence.extremes:
         yield Figure("the least score", evidence.extremes[0])
@@ -170,7 +188,10 @@ def _words(text: str) -> frozenset[str]:
 COUNT: Final = Kind("count", _words("num_samples samples_number"), _counts)
 MEAN: Final = Kind(
     "mean",
-    _words("mean average avg accuracy acc exact_match em"),
+    _words(
+        "mean average avg accuracy acc acc_norm acc_bytes acc_mutual_info em exact_match "
+        "quasi_exact_match prefix_exact_match quasi_prefix_exact_match"
+    ),
     _means,
     _range_of_scores,
     _near_means,
@@ -190,6 +211,20 @@ ERROR: Final = Kind(
     "standard error", _words("stderr std_err stderror standard_error sem"), _errors, _most_deviation
 )
 INTERVAL: Final = Kind("confidence interval", _words("confidence_interval ci"))
+AVERAGE: Final = Kind(
+    "weighted mean", frozenset(), _means, _range_of_scores, _near_means, is_exact=False
+)
+"""An average by a name with further words, such as balanced accuracy: it may have weights."""
+
+LEVEL: Final = Kind(
+    "level",
+    frozenset(),
+    _level_figures,
+    _range_of_scores,
+    _near_means,
+    rounded=_nearest_levels,
+    needs_values=True,
+)
 UNKNOWN: Final = Kind("unknown", frozenset(), _means, hints=_near_means, is_exact=False)
 """A metric whose name says nothing about its formula: its mean confirms it, nothing refutes it."""
 
@@ -200,6 +235,8 @@ TABLE: Final[tuple[Kind, ...]] = (
     MODE,
     LEAST,
     GREATEST,
+    AVERAGE,
+    LEVEL,
     DEVIATION,
     VARIANCE,
     ERROR,
@@ -215,11 +252,22 @@ AVERAGES: Final = frozenset(
 )
 """Words in the name of a metric that make it an average of the scores of its samples."""
 
+_NO_AVERAGES: Final = frozenset(
+    {"count", "delta", "difference", "gain", "n", "num", "number", "total"}
+)
+"""Words in the name of a metric that make it a count or a difference."""
+
+KIND_BY_NAME: Final = {kind.name: kind for kind in TABLE}
+
 _BY_WORD: Final = {word: kind for kind in TABLE for word in kind.words}
 
 _SUFFIX: Final = LazyPattern(
-    r"(?:^|[^a-z])(std|stdev|std_?dev|standard_deviation|stderr|std_?err|sem|standard_error|var|variance)[0-9]*$"
+    r"(?:^|[^a-z])(std|stdev|std_?dev|standard_deviation|stderr|std_?err|sem|standard_error"
+    r"|var|variance)[0-9]*$"
 )
+_BEST_OF: Final = LazyPattern(r"(?<=match)@[0-9]+$")
+"""The mark of a metric whose rows have the best of several answers."""
+
 _ODD: Final = LazyPattern(r"[^a-z0-9@+]+")
 
 
@@ -229,13 +277,23 @@ def kind_named(name: str) -> Kind | None:
 
     A whole name decides first, then a last word such as `stderr`, then any word of an average.
     """
-    joined = _ODD.sub("_", name.strip().lower().rpartition("/")[2].rpartition(".")[2]).strip("_")
+    joined = _normalise(name)
     if joined in _BY_WORD:
         return _BY_WORD[joined]
     suffix = _SUFFIX.search(joined)
     if suffix is not None:
-        return _BY_WORD.get(re.sub(r"[0-9]+$", "", suffix[1]), DEVIATION)
+        return _BY_WORD[suffix[1]]
     words = set(joined.split("_"))
-    if ("exact" in words and "match" in words) or not words.isdisjoint(AVERAGES):
-        return MEAN
-    return None
+    is_average = not words.isdisjoint(AVERAGES) or {"exact", "match"} <= words
+    return AVERAGE if is_average and words.isdisjoint(_NO_AVERAGES) else None
+
+
+def is_plain_name(name: str) -> bool:
+    """Return whether a name is one of the table, without words that qualify it."""
+    return _normalise(name) in _BY_WORD
+
+
+def _normalise(name: str) -> str:
+    """Return the last part of a name, in lower case with `_` between words."""
+    bare = name.strip().lower().rpartition("/")[2].rpartition(".")[2]
+    return _ODD.sub("_", _BEST_OF.sub("", bare)).strip("_")

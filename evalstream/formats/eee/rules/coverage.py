@@ -35,7 +35,7 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
 
 def _rows_without_result(facts: RunFacts) -> Iterator[Violation]:
     """Report rows that count in no claim; if no row joins any result, ES804 reports it."""
-    if facts.aggregate is None or (facts.context.results and not facts.tally.scores):
+    if facts.aggregate is None or (facts.context.results and not facts.has_joined_rows):
         return
     for _, count, line in facts.tally.unjoined:
         if facts.context.results:

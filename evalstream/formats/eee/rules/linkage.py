@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, tasks_in_name
 from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, one_of
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -59,7 +59,7 @@ def _unknown_evaluation_name(context: RowContext) -> RowCheck | None:
     datasets = {result.dataset for result in context.results if result.dataset}
     repositories = {result.repository for result in context.results if result.repository}
     names = context.evaluation_names.union(
-        datasets, repositories, *(_tasks(name) for name in context.evaluation_names)
+        datasets, repositories, *(tasks_in_name(name) for name in context.evaluation_names)
     )
     joined = {result.id: result.name for result in context.results if result.id is not None}
     ids = {result.name: result.id for result in context.results}
@@ -94,12 +94,6 @@ def _result_mismatch(
         return ()
     message = f"evaluation_name is the name of result {ids[found]}, not of the result in evaluation_result_id"
     return (ES605.violation(message, pointer="/evaluation_name", expected=name, found=found),)
-
-
-def _tasks(name: str) -> Iterator[str]:
-    """Return the possible tasks of a result named "metric on task for scorer scorer"."""
-    _, *rest = name.partition(" for scorer ")[0].split(" on ")
-    return (" on ".join(rest[place:]) for place in range(len(rest)))
 
 
 def _is_below(name: str, names: Set[str]) -> bool:

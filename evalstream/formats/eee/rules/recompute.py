@@ -2,177 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
-from evalstream.formats.eee import claim_check
-from evalstream.formats.eee.aggregate import RESULTS
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.recompute import Recomputed, fits
+from evalstream.formats.eee.metric import metric_kinds
+from evalstream.model.claim import JudgedClaim, Reason, State, reasons_left_open
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.report import Figures, ResultSummary
 from evalstream.model.text import counted
-from evalstream.parsing.json import resolve
+from evalstream.parsing.json import text_or_none
 from evalstream.rules.base import Rule
-from evalstream.stats.claims.rounding import Agreement, as_float
+from evalstream.stats.claims import kinds
+
+LABELS: Final = 3
+"""How many claims a message names."""
+
+_UNCERTAIN: Final = frozenset(
+    kind.name for kind in (kinds.DEVIATION, kinds.ERROR, kinds.INTERVAL, kinds.VARIANCE)
+)
 
 
-def summaries(facts: RunFacts) -> Iterator[ResultSummary]:
-    """Yield each result's claims with the recomputed figures, for the report."""
-    for entry in facts.recomputed:
-        claims, scores = entry.claims, entry.scores
-        claimed = Figures(
-            as_float(claims.score),
-            as_float(claims.deviation),
-            as_float(claims.error),
-            claims.num_samples,
-        )
-        recomputed = None
-        if claim_check.without_verdict(entry, facts) is None:
-            score = as_float(entry.score())
-            recomputed = Figures(score, entry.deviation, entry.error, entry.samples)
-        made = len(claim_check.claims_made(claims))
-        yield ResultSummary(
-            name=entry.result.name,
-            id=entry.result.id,
-            rows=0 if scores is None else scores.joined,
-            claimed=claimed,
-            recomputed=recomputed,
-            claims=made,
-            claims_recomputed=made - len(claim_check.open_claims(entry, facts)),
-        )
+def _is_count(claim: JudgedClaim) -> bool:
+    return claim.kind == kinds.COUNT.name
 
 
-def _with_verdict(facts: RunFacts) -> Iterator[Recomputed]:
-    """Iterate over the results whose claims the rows can confirm or refute."""
-    return (
-        entry for entry in facts.recomputed if claim_check.without_verdict(entry, facts) is None
+def _is_uncertainty(claim: JudgedClaim) -> bool:
+    return not claim.is_score and claim.kind in _UNCERTAIN
+
+
+def _is_score(claim: JudgedClaim) -> bool:
+    return not _is_count(claim) and not _is_uncertainty(claim)
+
+
+def _find_refuted(
+    rule: Rule, is_wanted: Callable[[JudgedClaim], bool], facts: RunFacts
+) -> Iterator[Violation]:
+    for claim, message in facts.judged:
+        if claim.state is State.REFUTED and is_wanted(claim):
+            yield _violation(rule, claim, message)
+
+
+def _violation(rule: Rule, claim: JudgedClaim, message: str) -> Violation:
+    return rule.violation(
+        message, pointer=claim.pointer, expected=claim.recomputed, found=claim.claimed
     )
 
 
-def _score_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
-    for entry in _with_verdict(facts):
-        score, found = entry.score(), entry.score_agreement()
-        if found is Agreement.FULL or entry.is_partial:
-            continue
-        if found is Agreement.NONE:
-            violation = ES801.violation(_not_reproduced(entry))
-        else:
-            message = f"{_value(entry)} is the claimed score only after rounding to the claim's few digits"
-            violation = ES801.violation(message, severity=Severity.INFO)
-        yield _placed(facts, entry, claim_check.SCORE, violation, as_float(score))
+def _score_refuted(facts: RunFacts) -> Iterator[Violation]:
+    return _find_refuted(ES801, _is_score, facts)
 
 
-def _not_reproduced(entry: Recomputed) -> str:
-    other = entry.other_definition()
-    return f"{_value(entry)} is not the claimed score" + (f", which is {other}" if other else "")
+def _sample_count_refuted(facts: RunFacts) -> Iterator[Violation]:
+    yield from _find_refuted(ES802, _is_count, facts)
+    for claim, _ in facts.judged:
+        if _is_open_count(claim):
+            message = f"num_samples is above the number of rows, {claim.rows:,}: rows are missing"
+            yield _violation(ES802, claim, message)._replace(severity=Severity.WARNING)
 
 
-def _value(entry: Recomputed) -> str:
-    rows = entry.scores.rows if entry.scores else 0
-    name = "mean" if entry.is_mean else entry.statistic
-    return f"the {name} of the scores of {counted(rows, 'row')}"
+def _is_open_count(claim: JudgedClaim) -> bool:
+    return _is_count(claim) and claim.reason == Reason.MISSING.value
 
 
-def _sample_count(facts: RunFacts) -> Iterator[Violation]:
-    for entry in _with_verdict(facts):
-        claimed, scores = entry.claims.num_samples, entry.scores
-        if claimed is None or scores is None:
-            continue
-        if claimed in (scores.joined, entry.samples) or _is_without_errors(entry):
-            continue
-        message = f"num_samples is {claimed:,}, but the result has {counted(scores.joined, 'row')}"
-        if entry.samples != scores.joined:
-            message += f", of {counted(entry.samples, 'sample')}"
-        yield _placed(
-            facts, entry, claim_check.NUM_SAMPLES, ES802.violation(message), scores.joined
-        )
+def _uncertainty_refuted(facts: RunFacts) -> Iterator[Violation]:
+    return _find_refuted(ES803, _is_uncertainty, facts)
 
 
-def _is_without_errors(entry: Recomputed) -> bool:
-    """Return whether num_samples, and so also the score, leaves out the rows with an error."""
-    scores, score = entry.scores, entry.claims.score
-    if scores is None or entry.claims.num_samples != scores.sound_rows:
-        return False
-    mean = scores.mean_without_errors()
-    return score is None or mean is None or fits(score, mean, 1)
+def _claim_open(facts: RunFacts) -> Iterator[Violation]:
+    """Report open claims, one violation for each reason.
 
-
-def _uncertainty_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
-    for entry in _with_verdict(facts):
-        for place, message, expected, is_rough in claim_check.mismatches(entry, facts):
-            violation = ES803.violation(message, severity=Severity.INFO if is_rough else None)
-            yield _placed(facts, entry, place, violation, expected)
-
-
-def _claim_not_recomputed(facts: RunFacts) -> Iterator[Violation]:
+    Other rules report rows that cannot be read, results without rows, and repeated ids.
+    """
     if facts.tally.unread or not facts.tally.rows:
         return
-    for entry in facts.recomputed:
-        left_open = claim_check.open_claims(entry, facts)
-        if not left_open or entry.result.place in facts.rowless or _is_ambiguous(entry, facts):
-            continue
-        if entry.is_partial or claim_check.without_verdict(entry, facts) is not None:
-            yield _open_result(facts, entry, left_open)
-            continue
-        for place, reason in left_open.items():
-            if reason not in (claim_check.RESAMPLED, claim_check.NOT_REPRODUCED):
-                message = f"{claim_check.name_of(place)} could not be recomputed: {reason}"
-                yield _placed(facts, entry, place, ES804.violation(message))
+    silent = {f"{RESULTS}/{place}/" for place in facts.rowless}
+    silent |= {
+        f"{RESULTS}/{result.place}/"
+        for result in facts.context.results
+        if result.id is not None and facts.ids[result.id] > 1
+    }
+    left_open = (
+        claim
+        for claim, _ in facts.judged
+        if not _is_open_count(claim) and not claim.pointer.startswith(tuple(silent))
+    )
+    for reason, claims in reasons_left_open(left_open):
+        labels = [claim.label for claim in claims[:LABELS]]
+        more = f" and {len(claims) - LABELS:,} more" if len(claims) > LABELS else ""
+        message = f"{counted(len(claims), 'claim')} open: {reason} ({', '.join(labels)}{more})"
+        count = len(claims) if len(claims) > 1 else None
+        yield _violation(ES804, claims[0], message)._replace(count=count)
 
 
-def _is_ambiguous(entry: Recomputed, facts: RunFacts) -> bool:
-    """Return whether several results have the same id, which another rule reports."""
-    return entry.result.id is not None and facts.ids[entry.result.id] > 1
+def _claim_rounded(facts: RunFacts) -> Iterator[Violation]:
+    for claim, _ in facts.judged:
+        if claim.state is State.ROUNDED:
+            message = "the claim has too few digits to tell it from other figures"
+            yield _violation(ES806, claim, message)
 
 
-def _open_result(facts: RunFacts, entry: Recomputed, left_open: dict[str, str]) -> Violation:
-    """Return the violation for a result without recomputed claims; partial agreement is an info."""
-    place, reason = next(iter(left_open.items()))
-    claims = counted(len(left_open), "claim")
-    if claim_check.without_verdict(entry, facts) is None:
-        message = f"{claims} cannot be confirmed: {reason}"
-    else:
-        message = f"{claims} could not be recomputed: {reason}"
-    if not entry.is_partial or entry.claims.score is None:
-        return _placed(facts, entry, place, ES804.violation(message))
-    if entry.score_agreement() is not Agreement.NONE:
-        message += "; the score agrees with these rows"
-        return _placed(facts, entry, place, ES804.violation(message, severity=Severity.INFO))
-    message += f"; {_value(entry)} is not the claimed score"
-    return _placed(facts, entry, place, ES804.violation(message), as_float(entry.score()))
-
-
-def _placed(
-    facts: RunFacts, entry: Recomputed, place: str, violation: Violation, expected: Any = None
-) -> Violation:
-    """Add to a violation its pointer below a result, and the claim as found there."""
-    pointer = f"{RESULTS}/{entry.result.place}/{place}"
-    results = facts.aggregate.document["evaluation_results"] if facts.aggregate else []
-    found = resolve(results, [entry.result.place, *place.split("/")])
-    return violation._replace(pointer=pointer, expected=expected, found=found)
+def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:
+    for figures in aggregate.figures:
+        result = aggregate.document["evaluation_results"][figures.place]
+        named = metric_kinds(figures.metric, text_or_none(result.get("evaluation_name")))
+        found = [kind for kind in named if kind is not kinds.AVERAGE]
+        if len(found) > 1:
+            names = " and ".join(f"a {kind.name}" for kind in found)
+            pointer = f"{RESULTS}/{figures.place}/metric_config"
+            yield ES807.violation(
+                f"the names of the metric make its score {names}", pointer=pointer
+            )
 
 
 ES801: Final = Rule(
     "ES801",
-    "score-not-reproduced",
-    Severity.WARNING,
-    "the mean of the joined rows' scores is not the claimed score",
+    "score-refuted",
+    Severity.ERROR,
+    "a score that no formula of its kind gives from the rows",
     """
-    What it finds: a result whose score is not the mean of the scores of its rows: the mean does
-    not round to it at the digits it was written with. From three decimals on a truncated score
-    counts as well. A score of one or two digits that agrees only once the mean is rounded is an
-    info. Rows join by evaluation_result_id, else by an evaluation_name that only one result has.
-    The message names another definition that gives the claim, if one does: percent, rows with
-    errors left out, the share of is_correct, the mean over subtasks. A metric whose own name
-    (metric_name, metric_id or metric_kind) ends in a standard deviation, standard error or
-    variance is compared with that.
+    What it finds: a score that the rows of its result refute. The name of the metric says which
+    formula is tried: the mean (accuracy, exact match, rate), the median, the mode, a deviation; a
+    metric without a name is a mean. The recomputed figure must round to the score at the digits it
+    was written with; from three decimals on a truncated score counts as well. A score of a metric
+    with another name is refuted only where no average of these rows reaches it. Rows join by
+    evaluation_result_id, else by evaluation_name; an aggregate with a single result takes all rows.
+    The message names another definition that gives the score, if one does: percent, the share of
+    is_correct, the mean over subtasks.
 
     Why it matters: the published number is not what the samples show.
 
     How to fix: Find out which rows the score comes from; if it is these rows, recompute the score
-    from them. If the score is a standard deviation, standard error or variance, say so in
-    metric_name. Never edit rows to match the score.
+    from them. If the score is another figure than its metric says, correct metric_name. Never edit
+    rows to match the score.
 
     Bad:
         aggregate:
@@ -196,18 +158,20 @@ ES801: Final = Rule(
         evaluation.score of the rows:
           [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
     """,
-    run=_score_not_reproduced,
+    run=_score_refuted,
     about_aggregate=True,
+    former_names=("score-not-reproduced",),
 )
 
 ES802: Final = Rule(
     "ES802",
-    "sample-count-mismatch",
-    Severity.WARNING,
+    "sample-count-refuted",
+    Severity.ERROR,
     "num_samples is not the number of joined rows or of distinct samples",
     """
     What it finds: a num_samples that is neither the number of rows that join the result, nor that
-    of their distinct samples, nor that of the rows without an error.
+    of their distinct samples, nor that of the rows without an error. It is a warning where
+    num_samples is larger than all of them: then rows are missing.
 
     Why it matters: the claim rests on other samples than those in the file, and its uncertainty on
     another number.
@@ -220,7 +184,7 @@ ES802: Final = Rule(
           {
             "evaluation_results": [{
               "evaluation_name": "tiny-arithmetic",
-              "score_details": {"uncertainty": {"num_samples": 7}}
+              "score_details": {"score": 0.75, "uncertainty": {"num_samples": 7}}
             }]
           }
         evaluation.score of the rows:
@@ -231,29 +195,31 @@ ES802: Final = Rule(
           {
             "evaluation_results": [{
               "evaluation_name": "tiny-arithmetic",
-              "score_details": {"uncertainty": {"num_samples": 8}}
+              "score_details": {"score": 0.75, "uncertainty": {"num_samples": 8}}
             }]
           }
         evaluation.score of the rows:
           [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
     """,
-    run=_sample_count,
+    run=_sample_count_refuted,
     about_aggregate=True,
-    former_names=("sample-count",),
+    former_names=("sample-count", "sample-count-mismatch"),
 )
 
 ES803: Final = Rule(
     "ES803",
-    "uncertainty-not-reproduced",
-    Severity.WARNING,
+    "uncertainty-refuted",
+    Severity.ERROR,
     "deviation, standard error or interval does not follow from the rows",
     """
-    What it finds: a standard_deviation that is that of the scores neither over n-1 nor over n, an
-    analytic standard_error that is not the deviation over the root of n, and a confidence_interval
-    that is neither the normal nor the Wilson one. Where every sample has the same number of
-    repeats, n may also be the number of samples, each with the mean of its repeats. A bootstrap
-    figure is a finding if it is far from the closed form. Where the score itself is not
-    reproduced, the uncertainty is not compared.
+    What it finds: a standard_deviation that is that of the scores neither over n-1 nor over n, a
+    standard_error that is not the deviation over the root of n, and a confidence_interval
+    that is neither the normal nor the Wilson nor the t interval. Where every sample has the same
+    number of repeats, n may also be the number of samples, each with the mean of its repeats; where
+    its repeats are all equal, n must be that. A figure by bootstrap is refuted if it is far from
+    the closed form: an error by more than 4 / √draws and a tenth, an interval by more than a third
+    of its width at either end. Whatever its method, a deviation is at most half the range of the
+    scores, times √(n / (n-1)).
 
     Why it matters: it decides which differences between models count as real.
 
@@ -280,28 +246,26 @@ ES803: Final = Rule(
         evaluation.score of the rows:
           [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
     """,
-    run=_uncertainty_not_reproduced,
+    run=_uncertainty_refuted,
     about_aggregate=True,
+    former_names=("uncertainty-not-reproduced",),
 )
 
 ES804: Final = Rule(
     "ES804",
-    "claim-not-recomputed",
+    "claim-open",
     Severity.WARNING,
-    "a claim that the rows neither confirm nor refute",
+    "claims that the rows neither confirm nor refute",
     """
-    What it finds: a result whose figures could not be recomputed: no row joins it, its num_samples
-    is larger than the number of its rows, or rows have no score. Also an uncertainty whose method
-    is not known, and an uncertainty over samples with different numbers of repeats. It is an info
-    where num_samples says that the rows are a part and the score agrees with them. A result with
-    an id that no row has is ES604.
+    What it finds: claims for which the rows do not suffice, one finding for each reason: no row
+    joins the result, the claim covers more samples than there are rows, rows have no score, the
+    metric has no known formula, the method of an uncertainty is not known or has too few draws.
 
-    Why it matters: the claim may be right, but these rows do not show it. The summary counts how
-    many claims were recomputed.
+    Why it matters: the claim may be right, but these rows do not show it. The verdict counts open
+    claims, and `--strict` fails.
 
     How to fix: Publish all rows of the result, each with its score and the evaluation_result_id
-    that joins it. For an uncertainty, name a known method; where only a part of the rows is
-    published, state the number of all evaluated samples in num_samples.
+    that joins it. Name the metric by its formula, and the method of an uncertainty.
 
     Bad:
         aggregate:
@@ -323,8 +287,85 @@ ES804: Final = Rule(
         evaluation.score of the rows:
           [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
     """,
-    run=_claim_not_recomputed,
+    run=_claim_open,
+    about_aggregate=True,
+    former_names=("claim-not-recomputed",),
+)
+
+ES806: Final = Rule(
+    "ES806",
+    "claim-rounded",
+    Severity.INFO,
+    "a claim that agrees with the rows at one or two digits only",
+    """
+    What it finds: a figure with one or two significant digits that the recomputed one rounds to, or
+    a level, of five or more, that is the one nearest to the mean.
+
+    Why it matters: 0.8 is the rounded form of everything from 0.75 to 0.85, which is a wide room
+    for differences between models.
+
+    How to fix: Write the figure with all its digits.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "score_details": {"score": 0.8}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "score_details": {"score": 0.75}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+    """,
+    run=_claim_rounded,
     about_aggregate=True,
 )
 
-RULES: Final = (ES801, ES802, ES803, ES804)
+ES807: Final = Rule(
+    "ES807",
+    "declaration-contradicted",
+    Severity.ERROR,
+    "the names of a metric contradict each other about how its score is computed",
+    """
+    What it finds: a metric_config whose metric_name, metric_id and evaluation_description, or the
+    evaluation_name of the result, name figures of different kinds: a mean in one place and a median
+    in another.
+
+    Why it matters: the score could be compared with whichever figure fits it.
+
+    How to fix: Give the metric one name, that of the formula which the harness used.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"evaluation_description": "median"},
+              "evaluation_name": "accuracy on tiny-arithmetic for scorer match"
+            }]
+          }
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"evaluation_description": "accuracy"},
+              "evaluation_name": "accuracy on tiny-arithmetic for scorer match"
+            }]
+          }
+    """,
+    aggregate=_declaration_contradicted,
+    about_aggregate=True,
+)
+
+RULES: Final = (ES801, ES802, ES803, ES804, ES806, ES807)

@@ -1,0 +1,243 @@
+"""Judge the claims of an aggregate by the rows that score its results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NamedTuple
+
+from evalstream.formats.eee.aggregate import LEVELS, RESULTS, UNKNOWN_LEVEL, Aggregate, Result
+from evalstream.formats.eee.claims import Claims
+from evalstream.model.claim import Reason, State
+from evalstream.model.row_record import UNJOINED
+from evalstream.parsing.json import member, resolve
+from evalstream.stats.claims import kinds
+from evalstream.stats.claims.evidence import Evidence
+from evalstream.stats.claims.judge import Claim, Judgement, judge, leave_open
+from evalstream.stats.claims.kinds import Kind, kind_named
+from evalstream.stats.duplicates import Coverage, ResultCoverage
+from evalstream.stats.score_sums import ScoreSums
+
+SCORE: Final = "score_details/score"
+DETAILS: Final = "score_details/details"
+UNCERTAINTY: Final = "score_details/uncertainty"
+NUM_SAMPLES: Final = f"{UNCERTAINTY}/num_samples"
+DEVIATION: Final = f"{UNCERTAINTY}/standard_deviation"
+ERROR: Final = f"{UNCERTAINTY}/standard_error/value"
+INTERVAL: Final = f"{UNCERTAINTY}/confidence_interval"
+"""The places of claims, as JSON Pointers below a result."""
+
+BY_TRIAL: Final = "confirmed by trial: the rows do not say which result they score"
+
+_SPREADS: Final = (kinds.DEVIATION, kinds.ERROR, kinds.INTERVAL)
+_MEANS: Final = frozenset(
+    kind.name for kind in (kinds.MEAN, kinds.AVERAGE, kinds.LEVEL, kinds.UNKNOWN)
+)
+"""Kinds of a score whose uncertainty, if its mean confirms it, is that of a mean."""
+
+_PERCENT: Final = frozenset({"%", "percent", "percentage"})
+_FIGURES: Final = frozenset({"auc", "bleu", "f1", "precision", "recall", "rouge", "score"})
+"""Words in the keys of details that make a number a figure without a formula."""
+
+
+class RowTotals(NamedTuple):
+    """What all rows of a run amount to, as far as claims need it."""
+
+    rows: int
+    unread: int
+    without_result: int
+    scores: Mapping[int, ScoreSums]
+    coverage: Coverage
+
+
+def judge_claims(aggregate: Aggregate, totals: RowTotals | None) -> Iterator[Judgement]:
+    """Yield every claim of an aggregate; without `totals` there are no rows, and all are open."""
+    join = aggregate.join
+    for result in aggregate.joinable():
+        claims = aggregate.claims.get(result.place, Claims())
+        made = list(_claims_of(aggregate, result, claims))
+        if totals is None or not totals.rows:
+            yield from (leave_open(claim, Reason.NO_ROWS) for claim in made)
+        elif totals.unread:
+            yield from (leave_open(claim, Reason.UNREAD) for claim in made)
+        elif result.place in totals.scores:
+            cover = totals.coverage.covers.get(result.place, ResultCoverage())
+            evidence = _evidence(result, claims, totals.scores[result.place], cover)
+            is_shared = _has_scores_of_another(result, totals)
+            yield from _judge_result(made, evidence, result, is_shared=is_shared)
+        else:
+            places = [place for place in (*join.places(result), UNJOINED) if place in totals.scores]
+            yield from _try_rows(made, result, claims, totals, places)
+
+
+def _claims_of(aggregate: Aggregate, result: Result, claims: Claims) -> Iterator[Claim]:
+    """Yield the figures that a result claims; its score comes first."""
+    document = aggregate.document["evaluation_results"][result.place]
+    label = result.id or result.name or f"result {result.place}"
+
+    def claim(place: str, kind: Kind, value: Any, **more: Any) -> Claim:
+        what = label if place == SCORE else f"{label}: {_name_of(place)}"
+        shown = resolve(document, place.split("/"))
+        return Claim(f"{RESULTS}/{result.place}/{place}", what, kind, value, shown, **more)
+
+    if claims.score is not None:
+        yield claim(SCORE, result.kind, claims.score, is_score=True)
+    if claims.num_samples is not None:
+        yield claim(NUM_SAMPLES, kinds.COUNT, Decimal(claims.num_samples))
+    if claims.deviation is not None:
+        yield claim(DEVIATION, kinds.DEVIATION, claims.deviation)
+    draws = claims.resamples
+    if claims.error is not None:
+        more: dict[str, Any] = {"method": claims.error_method, "draws": draws}
+        yield claim(ERROR, kinds.ERROR, claims.error, **more)
+    if claims.lower is not None and claims.upper is not None:
+        more = {"method": claims.interval_method, "draws": draws}
+        if claims.level is not None:
+            more["level"] = float(claims.level)
+        yield claim(INTERVAL, kinds.INTERVAL, (claims.lower, claims.upper), **more)
+    details = member(member(document, "score_details"), "details")
+    for key, value in details.items() if isinstance(details, dict) else ():
+        kind, number = _kind_of_detail(key), _decimal(value)
+        if kind is not None and number is not None:
+            pointer = key.replace("~", "~0").replace("/", "~1")
+            where = f"{RESULTS}/{result.place}/{DETAILS}/{pointer}"
+            yield Claim(where, f"{label}: {key}", kind, number, value)
+
+
+def _kind_of_detail(key: str) -> Kind | None:
+    """Return the kind of a figure in the details of a score; None for what is no figure.
+
+    Details hold settings as well (HELM's num_train_trials), so only names of figures count.
+    """
+    kind = kind_named(key)
+    if kind is not None:
+        return kind
+    words = key.lower().replace("-", "_").replace(" ", "_").split("_")
+    return None if _FIGURES.isdisjoint(words) else kinds.UNKNOWN
+
+
+def _decimal(value: Any) -> Decimal | None:
+    """Return a number, also one that is written as a text."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = Decimal(value if isinstance(value, str) else repr(value))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() and abs(number.adjusted()) < 300 else None
+
+
+def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCoverage) -> Evidence:
+    """Return what the rows of a result hold; unknown levels are left out."""
+    listed = 0 if result.sample_ids is None else len(result.sample_ids)
+    covered = max(claims.num_samples or 0, listed)
+    values = sums.values
+    if result.score_type == LEVELS and result.has_unknown_level and values is not None:
+        sums, cover = _without_unknown(sums), ResultCoverage(samples=cover.samples)
+    extremes = (sums.least, sums.most)
+    is_share = all(end is not None and 0 <= end <= 1 for end in extremes)
+    return Evidence(
+        sums,
+        cover,
+        sums.values,
+        limits=(result.minimum, result.maximum),
+        missing=max(0, covered - max(sums.joined, cover.samples)),
+        is_percent=is_share and (result.unit in _PERCENT or result.maximum == 100),
+        levels=result.levels or 0,
+    )
+
+
+def _without_unknown(sums: ScoreSums) -> ScoreSums:
+    known = ScoreSums(most_values=sums.most_values)
+    for value, times in (sums.values or {}).items():
+        if value != UNKNOWN_LEVEL:
+            known.add(None, value, None, failed=False, times=times)
+    return known
+
+
+def _has_scores_of_another(result: Result, totals: RowTotals) -> bool:
+    """Return whether the rows of another result have the same sums of scores.
+
+    Converters write the one score of a sample under each metric of its scorer, also where the
+    metrics are over parts of the samples, or over other values of a score.
+    """
+    own = totals.scores[result.place]
+    return any(
+        (own.rows, own.total, own.squares) == (other.rows, other.total, other.squares)
+        for place, other in totals.scores.items()
+        if place != result.place
+    )
+
+
+def _judge_result(
+    made: list[Claim], evidence: Evidence, result: Result, *, is_shared: bool = False
+) -> Iterator[Judgement]:
+    """Judge the claims of a result by its rows."""
+    if evidence.sums.unscored:
+        yield from (leave_open(claim, Reason.UNSCORED, evidence.rows) for claim in made)
+        return
+    score: Judgement | None = None
+    for claim in made:
+        found = judge(claim, evidence)
+        if claim.is_score:
+            score = found = _or_mean(claim, found, evidence)
+            if found.claim.state is State.REFUTED and is_shared and result.is_qualified:
+                score = found = leave_open(claim, Reason.EVIDENCE, evidence.rows)
+        elif claim.kind in _SPREADS and found.claim.state is State.REFUTED:
+            found = _unless_of_other_figure(claim, found, score, result)
+        yield found
+
+
+def _or_mean(claim: Claim, found: Judgement, evidence: Evidence) -> Judgement:
+    """Judge a score as the mean where the kind in its name does not give it.
+
+    A name is a hint: converters name results after a part of what they report.
+    """
+    if found.claim.state.holds or claim.kind.name in _MEANS:
+        return found
+    again = judge(claim._replace(kind=kinds.MEAN), evidence)
+    return again if again.claim.state is State.CONFIRMED else found
+
+
+def _unless_of_other_figure(
+    claim: Claim, found: Judgement, score: Judgement | None, result: Result
+) -> Judgement:
+    """Leave an uncertainty open that belongs to a score that is not known to be a mean."""
+    if score is None:
+        return found
+    if score.claim.state is State.OPEN:
+        return leave_open(claim, Reason.SCORE, found.claim.rows, found.claim.recomputed)
+    if score.claim.state.holds and result.kind_name not in _MEANS and score.claim.kind != "mean":
+        return leave_open(claim, Reason.FORMULA, found.claim.rows)
+    return found
+
+
+def _try_rows(
+    made: list[Claim], result: Result, claims: Claims, totals: RowTotals, places: list[int]
+) -> Iterator[Judgement]:
+    """Compare claims with rows that may be those of their result: nothing is refuted by trial."""
+    is_unknown_id = result.id is not None and totals.without_result < totals.rows
+    if is_unknown_id or not places:
+        yield from (leave_open(claim, Reason.UNJOINED) for claim in made)
+        return
+    for place in places:
+        cover = totals.coverage.covers.get(place, ResultCoverage())
+        evidence = _evidence(result, claims, totals.scores[place], cover)
+        tried = list(_judge_result(made, evidence, result))
+        if any(one.claim.is_score and one.claim.state is State.CONFIRMED for one in tried):
+            yield from (_by_trial(claim, one) for claim, one in zip(made, tried, strict=True))
+            return
+    yield from (leave_open(claim, Reason.AMBIGUOUS) for claim in made)
+
+
+def _by_trial(claim: Claim, found: Judgement) -> Judgement:
+    if found.claim.state.holds:
+        return Judgement(found.claim._replace(reason=BY_TRIAL))
+    if found.claim.state is State.REFUTED:
+        return leave_open(claim, Reason.AMBIGUOUS, found.claim.rows, found.claim.recomputed)
+    return found
+
+
+def _name_of(place: str) -> str:
+    """Return the name of a claim, from its place."""
+    return place.removeprefix(f"{UNCERTAINTY}/").partition("/")[0]
