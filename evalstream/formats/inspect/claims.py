@@ -8,12 +8,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.inspect.declarations import (
-    DeclaredMetric,
-    Declarations,
-    Metric,
-    metrics_of,
-)
+from evalstream.formats.inspect.declarations import Declarations, Metric, metrics_of
 from evalstream.formats.inspect.metrics import (
     Recomputer,
     draws_of,
@@ -33,24 +28,16 @@ from evalstream.formats.inspect.results import (
 )
 from evalstream.formats.inspect.rules.coverage import INS204
 from evalstream.formats.inspect.rules.results import INS301, INS302, INS303, INS304, INS306
-from evalstream.formats.inspect.views import (
-    LogView,
-    Numbered,
-    is_count,
-    is_id,
-    list_or_empty,
-    objects,
-    same,
-)
+from evalstream.formats.inspect.views import LogView, is_count, is_id, list_or_empty, objects, same
 from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score, reasons_left_open
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import text_or_none
 from evalstream.rules.base import Rule
-from evalstream.stats.claims import kinds
-from evalstream.stats.claims.evidence import Evidence
+from evalstream.stats.claims import bounded_kinds, kinds
+from evalstream.stats.claims.evidence import Evidence, sum_clusters
 from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
-from evalstream.stats.claims.kinds import Figure, Kind
+from evalstream.stats.claims.kinds import Bounds, Figure, Kind
 from evalstream.stats.claims.reducers import CannotCompute, is_missing
 from evalstream.stats.duplicates import ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
@@ -67,20 +54,31 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "bootstrap_stderr": kinds.ERROR,
     "ci": kinds.INTERVAL,
     "ci_wilson": kinds.INTERVAL,
-    "frequency": kinds.FREQUENCY,
-    "krippendorff_alpha": kinds.ALPHA,
-    "perplexity_per_token": kinds.PERPLEXITY,
-    "perplexity_per_seq": kinds.PERPLEXITY,
+    "frequency": bounded_kinds.SHARE,
+    "krippendorff_alpha": bounded_kinds.ALPHA,
+    "perplexity_per_token": bounded_kinds.PERPLEXITY,
+    "perplexity_per_seq": bounded_kinds.PERPLEXITY,
 }
 """The kinds of the harness's own metrics."""
 
 _SPREADS: Final = (kinds.DEVIATION, kinds.VARIANCE, kinds.ERROR, kinds.INTERVAL)
 """Kinds of figures that are no scores."""
 
-_AVERAGES: Final = (kinds.MEAN, kinds.MEDIAN, kinds.MODE, kinds.LEAST, kinds.GREATEST)
+_AVERAGES: Final = (
+    *(kinds.MEAN, kinds.AVERAGE, kinds.MEDIAN, kinds.MODE, kinds.LEAST, kinds.GREATEST),
+)
 """Kinds of metrics whose figures lie in the range of the scores."""
 
 _REDUCTION: Final = Kind("reduction", frozenset())
+
+
+def _no_figures(_evidence: Evidence) -> Iterable[Figure]:
+    return ()
+
+
+def _no_bounds(_evidence: Evidence) -> Bounds:
+    return None, None
+
 
 _ROUNDING: Final = 1e-14
 """The share of the largest square that rounding may leave of a sum of squares."""
@@ -182,7 +180,8 @@ class ClaimCheck:
             whole = store.count - store.failed
             return whole, Reason.NO_ROWS, f"the log has {counted(whole, 'sample')} without an error"
         lists = [len(list_or_empty(one.get("samples"))) for _, one in objects(log.reductions)]
-        claimed, most = log.results.get("completed_samples"), max(lists, default=0)
+        claimed: Any = log.results.get("completed_samples")
+        most = max(lists, default=0)
         words = f"the reductions have {counted(most, 'sample')}"
         if not lists or not is_count(claimed):
             return None, Reason.NO_ROWS, words
@@ -193,7 +192,7 @@ class ClaimCheck:
     def _judge_count(
         self, count: _Count, stated: Mapping[str, Any], place: str, rows: int, label: str = ""
     ) -> None:
-        found = stated.get(count.name)
+        found: Any = stated.get(count.name)
         if not is_count(found):
             return
         claim = Claim(place, f"{label}{count.name}", kinds.COUNT, Decimal(found), found)
@@ -225,12 +224,12 @@ class ClaimCheck:
             place = self._log.place_of_score(index, name)
             self._judge_count(count, result, place, number, f"{label} ")
         judged = _ResultClaims(self._log, self._declarations, index, result, scores, reason)
-        for judgement in judged.judgements():
-            if is_own and judgement.claim.state.holds:
-                judgement = Judgement(
-                    judgement.claim._replace(state=State.OPEN, reason=Reason.FORMULA.value)
-                )
-            self._keep(judgement, INS302)
+        for claim, message in judged.judgements():
+            if is_own and claim.state.holds:
+                kept = claim._replace(state=State.OPEN, reason=Reason.FORMULA.value)
+            else:
+                kept = claim
+            self._keep(Judgement(kept, message), INS302)
 
     def _scores_of(self, result: Mapping[str, Any]) -> tuple[Scores, bool]:
         """Return the scores of a result, and whether an unknown reducer gave them.
@@ -365,24 +364,26 @@ class _ResultClaims:
         name = short_name(declared, metric)
         kind = _kind_of(name, metric, params)
         claim = self._claim(metric, kind)
-        if not isinstance(metric.value, (int, float, type(None))) or metric.value in (True, False):
-            if metric.value.__class__ not in (int, float):
-                return refute(claim, None, "the value is no number", self._rows)
+        if metric.value is not None and metric.value.__class__ not in (int, float):
+            return refute(claim, None, "the value is no number", self._rows)
         if name is None:
             return self._judge_own(claim, kind)
-        if self._recomputer is None:
-            return self._bounded(claim, self._reason)
-        if name == "bootstrap_stderr" and len(self._recomputer.scores) and claim.value is not None:
+        if name == "bootstrap_stderr" and self._rows and claim.value is not None:
             claim = claim._replace(method="bootstrap", draws=draws_of(params))
             return judge(claim, self._evidence())
         try:
-            value = self._recomputer.value(metric, params)
+            value = self._value(metric, params)
         except CannotCompute as error:
             return self._bounded(claim, error.reason)
         if value is None:
             message = f"{metric.formula} gives no figure of this name"
             return refute(claim, None, message, self._rows)
         return self._compare(claim, value, params, inner_name(name, params))
+
+    def _value(self, metric: Metric, params: Mapping[str, Any]) -> float | None:
+        if self._recomputer is None:
+            raise CannotCompute(self._reason)
+        return self._recomputer.value(metric, params)
 
     def _compare(
         self, claim: Claim, value: float, params: Mapping[str, Any], inner: str
@@ -512,7 +513,10 @@ def _kind_of(name: str | None, metric: Metric, params: Mapping[str, Any]) -> Kin
     if name is None:
         short = metric.formula.rpartition("/")[2]
         return kinds.kind_named(short) or kinds.UNKNOWN
-    return _KINDS.get(inner_name(name, params), kinds.UNKNOWN)
+    inner = inner_name(name, params)
+    if inner == "frequency" and params.get("normalize") is False:
+        return bounded_kinds.COUNTS
+    return _KINDS.get(inner, kinds.UNKNOWN)
 
 
 def _are_ends(pair: list[Metric]) -> bool:

@@ -8,13 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.results import UNREDUCED
 from evalstream.formats.inspect.rules.results import INS307
-from evalstream.formats.inspect.views import (
-    LogView,
-    list_or_empty,
-    object_or_empty,
-    objects,
-    same,
-)
+from evalstream.formats.inspect.views import LogView, list_or_empty, object_or_empty, objects, same
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
 
@@ -109,9 +103,7 @@ class Declarations:
             yield from self._of_result(index, result)
         for index, one in objects(self._log.reductions):
             place = f"{self._log.reductions_at}/{index}/reducer"
-            yield from self._of_reducer(
-                text_or_none(one.get("reducer")), one.get("scorer"), place
-            )
+            yield from self._of_reducer(text_or_none(one.get("reducer")), one.get("scorer"), place)
 
     def _of_result(self, index: int, result: Mapping[str, Any]) -> Iterator[Violation]:
         log, scorer = self._log, result.get("scorer", result.get("name"))

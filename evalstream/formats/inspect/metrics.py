@@ -224,10 +224,7 @@ _FORMULAS: Final[Mapping[str, tuple[Formula, frozenset[str]]]] = {
     "ci": (_interval(spreads.t_interval), _words("to_float cluster level method num_samples")),
     "ci_wilson": (_interval(spreads.wilson_interval), _words("to_float cluster level")),
     "frequency": (_frequency, _words("categories normalize")),
-    "grouped": (
-        _grouped,
-        _words("metric group_key all all_label name_template value_to_float"),
-    ),
+    "grouped": (_grouped, _words("metric group_key all all_label name_template value_to_float")),
     "aggregate": (_aggregate, _words("key agg to_float on_missing")),
     "krippendorff_alpha": (_alpha, _words("level to_float")),
     "perplexity_per_token": (_perplexity_per_token, frozenset()),
@@ -240,10 +237,8 @@ def has_own_words(params: Params) -> bool:
     """Return whether a metric turns scores into numbers by a function of its own."""
     if params.keys() & _words("to_float value_to_float"):
         return True
-    return any(
-        has_own_words(object_or_empty(object_or_empty(params.get(name)).get("params")))
-        for name in _APPLIED.values()
-    )
+    inner = (object_or_empty(params.get(name)) for name in _APPLIED.values())
+    return any(has_own_words(object_or_empty(one.get("params"))) for one in inner if one)
 
 
 def draws_of(params: Params) -> int:

@@ -10,14 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.score_values import known_number, to_float
 from evalstream.formats.inspect.store import PERPLEXITY, SampleStore, perplexity_numbers
-from evalstream.formats.inspect.views import (
-    UNNAMED,
-    LogView,
-    is_id,
-    list_or_empty,
-    object_or_empty,
-    objects,
-)
+from evalstream.formats.inspect.views import UNNAMED, LogView, is_id, object_or_empty, objects
 from evalstream.model.claim import Reason
 from evalstream.parsing.json import text_or_none
 from evalstream.stats.claims.reducers import (
@@ -64,9 +57,9 @@ def reduced_scores(store: SampleStore, scorer: str, reducer: str | None) -> Iter
 
 def listed_scores(samples: Any) -> Iterator[ReducedScore]:
     """Iterate over the reduced scores that a log lists."""
-    for number, one in enumerate(list_or_empty(samples)):
-        if isinstance(one, dict) and is_id(one.get("sample_id")):
-            yield ReducedScore(str(one["sample_id"]), -number, one.get("value"), one.get("metadata"))
+    for _, one in objects(samples):
+        if is_id(one.get("sample_id")):
+            yield ReducedScore(str(one["sample_id"]), 0, one.get("value"), one.get("metadata"))
 
 
 def scorer_in_samples(log: LogView, scorer: Any) -> str:
@@ -238,7 +231,9 @@ class Scores:
                 yield perplexity_numbers(row.metadata) or (0, 0.0)
                 continue
             try:
-                tokens, probability = self._log.store.meta(PERPLEXITY + str(self.scorer), row.sample)
+                tokens, probability = self._log.store.meta(
+                    PERPLEXITY + str(self.scorer), row.sample
+                )
             except KeyError:
                 tokens, probability = 0, 0.0
             yield tokens, probability

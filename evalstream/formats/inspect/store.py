@@ -241,7 +241,8 @@ class SampleStore:
 def perplexity_numbers(metadata: Any) -> tuple[int, float] | None:
     """Return the number of tokens and the log-probability in the metadata of a score."""
     found = metadata if isinstance(metadata, dict) else {}
-    tokens, probability = found.get("num_tokens"), found.get("sum_log_probs")
+    tokens: Any = found.get("num_tokens")
+    probability: Any = found.get("sum_log_probs")
     if not _is_number(tokens) or not _is_number(probability):
         return None
     return int(tokens), float(probability)
