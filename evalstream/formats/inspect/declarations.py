@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.results import UNREDUCED
@@ -64,27 +63,9 @@ class Declarations:
     def __init__(self, log: LogView) -> None:
         self._log = log
 
-    @cached_property
-    def _scorers(self) -> dict[str, Mapping[str, Any]]:
-        """The declared scorers by the names under which samples have their scores.
-
-        The harness numbers scorers of one name; those that were added later have a hyphen.
-        """
-        found: dict[str, Mapping[str, Any]] = {}
-        times: dict[str, int] = {}
-        for _, one in objects(self._log.eval.get("scorers")):
-            name = text_or_none(one.get("name"))
-            if name is None:
-                continue
-            name = name.rpartition("/")[2]
-            number = times[name] = times.get(name, -1) + 1
-            names = (name,) if not number else (f"{name}{number}", f"{name}-{number}")
-            found.update((each, one) for each in names if each not in found)
-        return found
-
     def metrics_of(self, scorer: Any) -> list[DeclaredMetric] | None:
         """Return the metrics of a scorer, None for one that is not declared with its metrics."""
-        found = self._scorers.get(scorer) if isinstance(scorer, str) else None
+        found = self._log.declared_scorers.get(scorer) if isinstance(scorer, str) else None
         metrics = None if found is None else found.get("metrics")
         return None if metrics is None else list(_flat(metrics))
 
@@ -160,7 +141,7 @@ class Declarations:
 
     def _of_scorer(self, result: Mapping[str, Any], index: int, scorer: Any) -> Iterator[Violation]:
         """Report parameters of a result's scorer that its declaration does not have."""
-        found = self._scorers.get(scorer) if isinstance(scorer, str) else None
+        found = self._log.declared_scorers.get(scorer) if isinstance(scorer, str) else None
         params, options = result.get("params"), object_or_empty(member(found, "options"))
         if found is None or not isinstance(params, dict) or _fits(params, options):
             return

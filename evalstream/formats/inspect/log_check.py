@@ -9,7 +9,7 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.inspect.documents import EXTRA, VERSIONS
 from evalstream.formats.inspect.library import Library, attachment_digest, library
 from evalstream.formats.inspect.reading import UNREADABLE, parsed
-from evalstream.formats.inspect.rules import coverage, log, results, samples
+from evalstream.formats.inspect.rules import coverage, log, outputs, results, samples
 from evalstream.formats.inspect.rules.coverage import INS206, usage_violations
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.samples import INS207, malformed
@@ -156,7 +156,7 @@ class LogCheck:
             self.lose(f"sample {self.count:,} could not be read")
         else:
             self._keep(view, one)
-        for rule in samples.RULES:
+        for rule in (*samples.RULES, *outputs.RULES):
             if rule.record is not None:
                 problems += rule.record(view)
         self._count_attachments(view, problems)
@@ -249,9 +249,11 @@ class LogCheck:
             self._samples.finish(view)
 
     def _refused_log(self, reader: Library, view: LogView) -> Iterator[Violation]:
-        import copy
+        import pickle
 
-        refusal = reader.refused_log({**copy.deepcopy(dict(view.header)), "samples": None})
+        # A copy, as the harness may change it; this way takes a fifth of the time of deepcopy.
+        header = pickle.loads(pickle.dumps(dict(view.header)))
+        refusal = reader.refused_log({**header, "samples": None})
         if refusal is not None:
             message = f"inspect_ai cannot load the log: {refusal.message}"
             yield INS107.violation(message, pointer=view.base + refusal.place)

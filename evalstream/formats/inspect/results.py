@@ -50,7 +50,9 @@ def reduced_scores(store: SampleStore, scorer: str, reducer: str | None) -> Iter
     if function is None:
         raise CannotCompute(Reason.FORMULA)
     for id_, group in groupby(store.scored(scorer), key=attrgetter("id")):
-        found = sorted(group, key=attrgetter("epoch"))
+        found = list(group)
+        if len(found) > 1:
+            found.sort(key=attrgetter("epoch"))
         value = reduce_repeats([one.value for one in found], function, to_float)
         yield ReducedScore(id_, found[0].sample, value)
 
@@ -144,7 +146,10 @@ class Scores:
 
     def _parts(self) -> Iterator[ReducedScore]:
         for row in self._rows():
-            yield row._replace(value=part_of(row.value, self.name, self.scorer))
+            if isinstance(row.value, dict):
+                yield row._replace(value=part_of(row.value, self.name, self.scorer))
+            else:
+                yield row
 
     def _take(self, row: ReducedScore) -> None:
         number = known_number(row.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.io.spill_table import SpillTable, restored, stored
@@ -226,7 +227,7 @@ class SampleStore:
             number,
         ):
             for number, last, epoch, value in found:
-                yield Scored(number, restored(last), epoch, json.loads(value))
+                yield Scored(number, restored(last), epoch, _value(value))
 
     def meta(self, key: str, sample: int) -> Any:
         """Return the metadata of a sample under a key; KeyError where it has none."""
@@ -236,6 +237,16 @@ class SampleStore:
         if not found:
             raise KeyError(key)
         return json.loads(found[0][0])
+
+
+def _value(text: str) -> Any:
+    """Return the value of a JSON text; most scores have one of few values."""
+    return json.loads(text) if text[0] in "[{" else _scalar(text)
+
+
+@lru_cache(maxsize=1024)
+def _scalar(text: str) -> Any:
+    return json.loads(text)
 
 
 def perplexity_numbers(metadata: Any) -> tuple[int, float] | None:

@@ -20,6 +20,8 @@ MOST_COUNT: Final = 10**15
 
 _NEAR: Final = 1e-9
 
+_KNOWN_EVENTS: Final = frozenset({"model", "sample_init", "score", "state"})
+
 _PLAIN_SOLVERS: Final = frozenset(
     {"assistant_message", "chain_of_thought", "generate", "prompt_template", "system_message"}
     | {"use_tools", "user_message"}
@@ -126,12 +128,12 @@ class SampleView:
 
     @cached_property
     def events_by_kind(self) -> dict[str, list[Numbered]]:
-        """The events by kind, with their indices."""
+        """The events that rules read by kind, with their indices."""
         found: dict[str, list[Numbered]] = {}
-        for one in objects(self.value.get("events")):
-            kind = one.value.get("event")
-            if isinstance(kind, str):
-                found.setdefault(kind, []).append(one)
+        for index, one in enumerate(list_or_empty(self.value.get("events"))):
+            kind = one.get("event") if isinstance(one, dict) else None
+            if isinstance(kind, str) and kind in _KNOWN_EVENTS:
+                found.setdefault(kind, []).append(Numbered(index, one))
         return found
 
     @cached_property
@@ -208,6 +210,34 @@ class LogView:
         return [one for one in found if isinstance(one, str)]
 
     @cached_property
+    def declared_scorers(self) -> dict[str, Mapping[str, Any]]:
+        """The declared scorers by the names under which samples have their scores.
+
+        The harness numbers scorers of one name; those that were added later have a hyphen.
+        """
+        found: dict[str, Mapping[str, Any]] = {}
+        times: dict[str, int] = {}
+        for _, one in objects(self.eval.get("scorers")):
+            name = text_or_none(one.get("name"))
+            if name is None:
+                continue
+            name = name.rpartition("/")[2]
+            number = times[name] = times.get(name, -1) + 1
+            names = (name,) if not number else (f"{name}{number}", f"{name}-{number}")
+            found.update((each, one) for each in names if each not in found)
+        return found
+
+    @cached_property
+    def includes_scorers(self) -> dict[str, bool]:
+        """The scorers that look for targets in completions, and whether they ignore case."""
+        found: dict[str, bool] = {}
+        for name, one in self.declared_scorers.items():
+            options = object_or_empty(one.get("options"))
+            if one.get("name") == "includes" and options.keys() <= {"ignore_case"}:
+                found[name] = options.get("ignore_case") is not False
+        return found
+
+    @cached_property
     def is_unlogged(self) -> bool:
         """Whether the log says that it was to be written without samples, and has none."""
         return self.config.get("log_samples") is False and not self.store.count
@@ -250,33 +280,12 @@ class LogView:
         return self.at("results", *first, *path)
 
     @cached_property
-    def declared_metrics(self) -> frozenset[str] | None:
-        """The full names of the metrics that the log declares, or None in older logs."""
-        names: set[str] = set()
-        scorers = list(objects(self.eval.get("scorers")))
-        for found in (*(one.value.get("metrics") for one in scorers), self.eval.get("metrics")):
-            names.update(_names_in(found))
-        return frozenset(names) if scorers or names else None
-
-    @cached_property
     def cluster_keys(self) -> frozenset[str]:
         """The keys of metadata by which metrics group or cluster samples."""
         keys: set[str] = set()
         for found in (self.eval.get("scorers"), self.eval.get("metrics"), self.results):
             keys.update(_keys_in(found, depth=8))
         return frozenset(keys)
-
-
-def _names_in(metrics: Any) -> Iterator[str]:
-    """Iterate over the names in a list of metrics, or in a map of lists of them."""
-    parts: Sequence[Any] = list(metrics.values()) if isinstance(metrics, dict) else [metrics]
-    for part in parts:
-        for one in list_or_empty(part):
-            name = text_or_none(member(one, "name"))
-            if name is not None:
-                yield name
-            elif isinstance(one, dict):
-                yield from _names_in(one)
 
 
 def _keys_in(value: Any, depth: int) -> Iterator[str]:

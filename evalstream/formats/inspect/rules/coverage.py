@@ -298,7 +298,12 @@ def usage_violations(log: LogView, sums: dict[str, dict[str, int]]) -> Iterator[
     """Compare the token usage of a finished log with the sums over its samples."""
     stats = log.header.get("stats")
     told: Any = stats.get("model_usage") if isinstance(stats, dict) else None
-    if not isinstance(told, dict) or not log.is_finished or not log.samples_known:
+    if (
+        not isinstance(told, dict)
+        or not log.is_finished
+        or not log.samples_known
+        or log.is_unlogged
+    ):
         return
     yield from _other_model(log, told)
     for model in sums.keys() - told.keys():
