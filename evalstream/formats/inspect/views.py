@@ -68,6 +68,8 @@ def same(one: Any, other: Any) -> bool:
 
     NaN equals NaN, and null, which stands for it in some logs.
     """
+    if one.__class__ is str:
+        return bool(one == other)
     if one is None or other is None or isinstance(one, float) or isinstance(other, float):
         if _is_nothing(one) or _is_nothing(other):
             return _is_nothing(one) and _is_nothing(other)

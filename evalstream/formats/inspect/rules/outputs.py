@@ -238,19 +238,21 @@ INS213: Final = Rule(
     Bad:
         log:
           {
-            "eval": {"scorers": [{"name": "includes", "options": {}, "metrics": [
-              {"name": "inspect_ai/accuracy", "options": {}}
-            ]}]},
-            "samples": [{"target": "7", "scores": {"includes": {"value": "C"}}}]
+            "samples": [{
+              "target": "465",
+              "output": {"completion": "460"},
+              "scores": {"includes": {"value": "C"}}
+            }]
           }
 
     Good:
         log:
           {
-            "eval": {"scorers": [{"name": "includes", "options": {}, "metrics": [
-              {"name": "inspect_ai/accuracy", "options": {}}
-            ]}]},
-            "samples": [{"target": "7", "scores": {"includes": {"value": "I"}}}]
+            "samples": [{
+              "target": "465",
+              "output": {"completion": "460"},
+              "scores": {"includes": {"value": "I"}}
+            }]
           }
     """,
     record=_includes,

@@ -156,9 +156,7 @@ INS304: Final = Rule(
     Bad:
         log:
           {
-            "eval": {"scorers": [{"metrics": [
-              {"name": "inspect_ai/accuracy"}, {"name": "acorn/elo"}
-            ]}]},
+            "eval": {"scorers": [{"metrics": [{"name": "acorn/elo", "options": {}}]}]},
             "results": {"scores": [{"metrics": {"acorn/elo": {
               "name": "acorn/elo", "value": 1200.5, "params": {}
             }}}]}
@@ -168,6 +166,7 @@ INS304: Final = Rule(
         log:
           {"results": {"scores": [{"metrics": {"stderr": {"value": 0.25}}}]}}
     """,
+    former_names=("not-recomputed",),
 )
 
 
