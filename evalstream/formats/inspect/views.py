@@ -71,16 +71,20 @@ def same(one: Any, other: Any) -> bool:
     if one.__class__ is str:
         return bool(one == other)
     if one is None or other is None or isinstance(one, float) or isinstance(other, float):
-        if _is_nothing(one) or _is_nothing(other):
-            return _is_nothing(one) and _is_nothing(other)
-        if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-            return math.isclose(one, other, rel_tol=_NEAR, abs_tol=_NEAR)
-        return False
+        return _are_near(one, other)
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _are_near(one: Any, other: Any) -> bool:
+    if _is_nothing(one) or _is_nothing(other):
+        return _is_nothing(one) and _is_nothing(other)
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return math.isclose(one, other, rel_tol=_NEAR, abs_tol=_NEAR)
+    return False
 
 
 def _is_nothing(value: Any) -> bool:
