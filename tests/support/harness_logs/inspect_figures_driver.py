@@ -1,7 +1,8 @@
 """Runs under the harnesses' Python: write Inspect logs with every metric and reducer it ships.
 
 Arguments: the folder to write in, then the names of logs, or none for all of them. The log `NAME`
-is the only file of `FOLDER/NAME`.
+is the only file of `FOLDER/NAME`. Without names, logs whose scores were edited, added or replaced
+by means of the harness follow, and a folder that `eval_set` wrote.
 """
 
 import os
@@ -11,7 +12,7 @@ from typing import Any
 
 import inspect_driver
 import tiktoken
-from inspect_ai import Epochs, Task, eval, score  # noqa: A004 - the library's name
+from inspect_ai import Epochs, Task, eval, eval_set, score  # noqa: A004 - the library's name
 from inspect_ai.agent import react
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import ProvenanceData, edit_score, read_eval_log, write_eval_log
@@ -112,10 +113,24 @@ def shouts() -> Any:
     return solve
 
 
+@solver
+def recovers() -> Any:
+    """Fail with one sample at the first attempt."""
+    failed: set[Any] = set()
+
+    async def solve(state: Any, generate: Any) -> Any:
+        if "3 + 3" in state.input_text and state.sample_id not in failed:
+            failed.add(state.sample_id)
+            raise ValueError("the third sum is too hard at first")
+        return await generate(state)
+
+    return solve
+
+
 def submits(n: int) -> ModelOutput:
     """Submit an answer by a tool call."""
     return ModelOutput.for_tool_call(
-        "mockllm/model", "submit", {"answer": str(2 * n)}, content=f"I submit {n}."
+        "mockllm/model", "submit", {"answer": str(2 * n + 2)}, content=f"I submit {n}."
     )
 
 
@@ -135,7 +150,9 @@ SHARES = [accuracy(), ci_wilson(), ci_wilson(level=0.9), ci_wilson(cluster="pair
 GROUPED = [
     accuracy(),
     grouped(accuracy(), "kind"),
-    grouped(mean(), "kind", all="groups", all_label="of groups", name_template="group {group_name}"),
+    grouped(
+        mean(), "kind", all="groups", all_label="of groups", name_template="group {group_name}"
+    ),
     grouped(std(), "pair", all=False),
     grouped(stderr(cluster="pair"), "kind", name_template="{group_name} error"),
 ]
@@ -209,7 +226,9 @@ LOGS: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
     "lists-reduced": lambda: (
         task(valued([krippendorff_alpha()], lambda n: [n % 3, n % 2]), Epochs(3, REDUCERS[:4])), {}
     ),
-    "no-reducer": lambda: (task(valued([accuracy(), stderr()], lambda n: n % 2), Epochs(3, [])), {}),
+    "no-reducer": lambda: (
+        task(valued([accuracy(), stderr()], lambda n: n % 2), Epochs(3, [])), {}
+    ),
     "mixed": lambda: (task(valued(LETTERS, lambda n: "CI"[n % 2]), 3), {}),
     "mixed-named": lambda: (
         task(valued(LETTERS, lambda n: "CI"[n * 3 % 5 % 2]), Epochs(3, ["mode", "at_least_2"])), {}
@@ -247,6 +266,15 @@ LOGS: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
         Task(dataset=inspect_driver.sums(), solver=inspect_driver.fails_once(), scorer=match(),
              fail_on_error=False, score_on_error=True), {}
     ),
+    "errors-mended": lambda: (
+        Task(dataset=inspect_driver.sums(), solver=recovers(), scorer=match()),
+        {"retry_on_error": 1},
+    ),
+    "no-scores": lambda: (task(match()), {"score": False}),
+    "limited": lambda: (
+        Task(dataset=sums(), solver=react(), scorer=includes(), message_limit=3),
+        {"outputs": lambda n: ModelOutput.from_content("mockllm/model", texts(n))},
+    ),
     "errors-retried": lambda: (
         Task(dataset=inspect_driver.sums(), solver=inspect_driver.fails_once(), scorer=match(),
              fail_on_error=False), {"retry_on_error": 2}
@@ -256,10 +284,10 @@ LOGS: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
              continue_on_fail=True), {}
     ),
     "basic-agent": lambda: (
-        Task(dataset=sums(), solver=basic_agent(), scorer=includes()), {"outputs": lambda n: submits(n + 1)}
+        Task(dataset=sums(), solver=basic_agent(), scorer=includes()), {"outputs": submits}
     ),
     "react": lambda: (
-        Task(dataset=sums(), solver=react(), scorer=includes()), {"outputs": lambda n: submits(n + 1)}
+        Task(dataset=sums(), solver=react(), scorer=includes()), {"outputs": submits}
     ),
     "shouts": lambda: (Task(dataset=sums(), solver=shouts(), scorer=includes()), {}),
     "twice": lambda: (
@@ -318,10 +346,22 @@ def rescored(folder: str) -> None:
         ("overwritten", "max", "overwrite"),
     ):
         log = score(
-            read_eval_log(path), includes(), epochs_reducer=reducer, action=action, model=answered(None)
-        )  # fmt: skip
+            *(read_eval_log(path), includes()),
+            epochs_reducer=reducer,
+            action=action,
+            model=answered(None),
+        )
         os.makedirs(os.path.join(folder, name), exist_ok=True)
         write_eval_log(log, os.path.join(folder, name, "log.json"))
+
+
+def listed(folder: str) -> None:
+    """Write logs with the files that list them."""
+    tasks = [
+        Task(dataset=sums(), solver=generate(), scorer=one, name=name)
+        for name, one in (("one", includes()), ("two", match()))
+    ]
+    eval_set(tasks, log_dir=folder, log_format="json", model=answered(None), display="none")
 
 
 if __name__ == "__main__":
@@ -332,3 +372,4 @@ if __name__ == "__main__":
     if not sys.argv[2:]:
         edited(os.path.join(target, "of-edits"))
         rescored(os.path.join(target, "of-scoring"))
+        listed(os.path.join(target, "of-sets"))

@@ -25,14 +25,15 @@ def by_pairs(samples: list[list[int]], level: str) -> float:
             return float((one - other) ** 2)
         low, high = sorted((one, other))
         between = sum(low <= rating <= high for rating in ratings)
-        return (between - (ratings.count(low) + ratings.count(high)) / 2) ** 2 if one != other else 0
+        return (
+            (between - (ratings.count(low) + ratings.count(high)) / 2) ** 2 if one != other else 0
+        )
 
     number = len(ratings)
     if number < 2:
         return math.nan
     observed = sum(
-        sum(difference(*pair) for pair in permutations(unit, 2)) / (len(unit) - 1)
-        for unit in units
+        sum(difference(*pair) for pair in permutations(unit, 2)) / (len(unit) - 1) for unit in units
     )
     expected = sum(difference(*pair) for pair in permutations(ratings, 2)) / (number - 1)
     return 1.0 if not expected else 1.0 - observed / expected
