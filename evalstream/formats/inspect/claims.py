@@ -83,6 +83,9 @@ def _no_bounds(_evidence: Evidence) -> Bounds:
 _ROUNDING: Final = 1e-14
 """The share of the largest square that rounding may leave of a sum of squares."""
 
+_NEAR: Final = 1e-9
+"""The rounding of a mean."""
+
 _MOST: Final = 1e150
 """Larger numbers have no square."""
 
@@ -465,6 +468,10 @@ class _ResultClaims:
             clusters = self._scores.clusters(params.get("cluster"))
         except CannotCompute as error:
             return leave_open(claim, error.reason, self._rows)
+        low, high = min(self._scores.numbers), max(self._scores.numbers)
+        if not low - _NEAR <= ends["lower"] <= ends["upper"] <= high + _NEAR:
+            message = f"means of resampled scores lie between {low:.6g} and {high:.6g}, in order"
+            return refute(claim, None, message, self._rows)
         return judge(claim, self._evidence(clusters))
 
     def _claim(self, metric: Metric, kind: Kind) -> Claim:
