@@ -157,6 +157,8 @@ class _Check:
             return
         if not log.count:
             log.header(header)
+        elif not log.is_declared:
+            self._documents.cannot("what the log declares comes after its samples")
         if header.get(SAMPLES) and isinstance(header[SAMPLES], list):
             self._documents.cannot("a second list of samples was not checked")
         view = LogView(header, "", log.store)

@@ -63,13 +63,15 @@ class LogCheck:
 
     `count` is the number of samples so far. `members` counts those of its archive, `sound_members`
     those whose bytes are the declared ones. `is_refused` says that the log is of a layout that is
-    not known, so that nothing else of it is checked.
+    not known, so that nothing else of it is checked. `is_declared` says that what the log declares
+    was known before its samples.
     """
 
     def __init__(self, documents: DocumentCheck) -> None:
         self.documents, self.store = documents, SampleStore()
         self.count = 0
         self.is_refused = False
+        self.is_declared = False
         self.samples_known = True
         self.members = self.sound_members = 0
         self._missing = ""
@@ -107,6 +109,7 @@ class LogCheck:
         """Take the part of a log that comes before its samples: what to keep of them."""
         view = LogView(header, "", self.store)
         self._keys, self._view = view.cluster_keys, view
+        self.is_declared = "eval" in header
         self.refuse_version(header.get("version"))
         request, collected = self.documents.options.samples, self.documents.collector.samples
         if request is not None and collected is not None and self._samples is None:

@@ -435,11 +435,7 @@ def _recorded(log: Log) -> Log:
         choice = copy.deepcopy(output["choices"][0])
         changes = [
             {"op": "add", "path": "/messages/1", "value": copy.deepcopy(sample["messages"][1])},
-            {
-                "op": "add",
-                "path": "/output/choices/0",
-                "value": copy.deepcopy(output["choices"][0]),
-            },
+            {"op": "add", "path": "/output/choices/0", "value": choice},
             {"op": "replace", "path": "/output/completion", "value": output["completion"]},
         ]
         sample["events"][1:1] = [
@@ -659,6 +655,13 @@ def test_the_answer_of_a_score_is_compared_with_its_event_and_summary(tmp_path: 
     members[SUMMARIES][0]["scores"]["match"]["answer"] = "5"
     (tmp_path / "run.eval").write_bytes(packed(members))
     assert found(tmp_path / "run.eval") == {"INS206": "error"}
+
+
+def test_a_log_that_declares_its_scorers_last_is_not_passed(tmp_path: Path) -> None:
+    log = sound_log()
+    log["eval"] = log.pop("eval")
+    report = evalstream.check(written(log, tmp_path, "json"), input_format="inspect")
+    assert (report.exit_code, report.counts) == (3, {})
 
 
 def test_listings_beside_logs_are_known(tmp_path: Path) -> None:
