@@ -114,7 +114,7 @@ _COUNTING: Final[Mapping[str, Callable[[int, int, int], float]]] = {
 
 
 def _mean(values: Sequence[Any], _all: int, to_float: ToFloat) -> float:
-    return statistics.fmean(map(to_float, values))
+    return to_float(values[0]) if len(values) == 1 else statistics.fmean(map(to_float, values))
 
 
 def _median(values: Sequence[Any], _all: int, to_float: ToFloat) -> float:

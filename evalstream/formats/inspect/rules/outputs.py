@@ -38,25 +38,26 @@ def _outputs(sample: SampleView) -> Iterator[Violation]:
         for text in _texts(sample, said):
             if not recorded.has(text):
                 words = "no event recorded this text of the model"
-                yield INS212.violation(words, pointer=where, found=text)
+                yield INS212.violation(words, pointer=sample.at(*where, "content"), found=text)
     yield from _within(sample, completion)
 
 
-def _messages(sample: SampleView) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Iterate over the messages of the model, each with the JSON Pointer of its content."""
+def _messages(sample: SampleView) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
+    """Iterate over the messages of the model, each with its path in the sample."""
     for index, choice in objects(member(sample.value.get("output"), "choices")):
         if isinstance(choice.get("message"), dict):
-            where = sample.at("output", "choices", index, "message", "content")
-            yield where, choice["message"]
+            yield ("output", "choices", index, "message"), choice["message"]
     for index, one in objects(sample.value.get("messages")):
         if one.get("role") == "assistant" and one.get("source") == "generate":
-            yield sample.at("messages", index, "content"), one
+            yield ("messages", index), one
 
 
 def _texts(sample: SampleView, message: Mapping[str, Any]) -> Iterator[str]:
     """Iterate over the texts of a message."""
     content = message.get("content")
-    for part in content if isinstance(content, list) else [content]:
+    if isinstance(content, str):
+        yield sample.resolved(content)
+    for part in content if isinstance(content, list) else ():
         text = sample.resolved(member(part, "text") if isinstance(part, dict) else part)
         if isinstance(text, str):
             yield text
