@@ -69,6 +69,7 @@ def check(
     max_depth: int = DEFAULTS.max_depth,
     memory_limit: int = DEFAULTS.memory_limit,
     profile: str = DEFAULTS.profile,
+    store_version: str = DEFAULTS.store_version,
     baseline: str | None = DEFAULTS.baseline,
     write_baseline: str | None = DEFAULTS.write_baseline,
     input_format: str = DEFAULTS.input_format,
@@ -141,6 +142,7 @@ def seal(
     max_findings: int = DEFAULTS.max_findings,
     show_values: bool = DEFAULTS.show_values,
     profile: str = DEFAULTS.profile,
+    store_version: str = DEFAULTS.store_version,
     tee: str | None = ROUTING.tee,
     file_path: str | None = ROUTING.file_path,
     create: bool = ROUTING.create,
@@ -288,6 +290,11 @@ def _check(
         raise UsageError("--ledger and --shard cannot be combined with options that route rows")
     if options.has_baseline and shard is not None:
         raise UsageError("--shard cannot be combined with --baseline and --write-baseline")
+    if options.has_baseline and ledger is not None and not options.show_values:
+        raise UsageError(
+            "--no-values and --ledger cannot be combined with --baseline and --write-baseline: the "
+            "ledger would hold values"
+        )
     theirs = [os.fspath(output) for output in outputs]
     if options.write_baseline is not None:
         theirs.append(options.write_baseline)
@@ -304,8 +311,8 @@ def _check(
         from evalstream.batch.baseline.baseline import Baseline
 
         with closing(Baseline(options, findings.show, overwrite=overwrite)) as known:
-            # It compares all findings, and then limits how many are shown.
-            every = replace(options, max_findings=0)
+            # It compares all findings with their values, and then limits what is shown.
+            every = replace(options, max_findings=0, show_values=True)
             runs, totals = outcome(every, known.add, end_run=known.end_run)
             return findings.report(options, runs, totals, known.finish(totals))
     finally:

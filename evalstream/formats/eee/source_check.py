@@ -15,7 +15,7 @@ from evalstream.engine.row_lookup import every_row
 from evalstream.engine.row_pass import reason_of
 from evalstream.formats.base import source_of
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.rules.source import ES650, ES651, ES652, ES653
+from evalstream.formats.eee.rules.source import ES650, ES651, RULES
 from evalstream.formats.eee.source_results import ComparedResults, compare_results
 from evalstream.formats.eee.source_rows import compared
 from evalstream.formats.eee.source_store import Difference, Known, SourceStore, State
@@ -31,7 +31,7 @@ from evalstream.parsing import json
 from evalstream.parsing.limits import limit_findings
 from evalstream.rules.inputs import ES001
 
-_OF_TEXTS: Final = frozenset({ES652.code, ES653.code})
+_EXPECTING_DATA: Final = frozenset(rule.code for rule in RULES if rule.expects_data)
 
 _NO_RESULT: Final = 1
 """The bit of rows that name no result."""
@@ -84,8 +84,7 @@ class SourceCheck:
             return
         for one in self._store.differences(self._counts):
             violation = one.violation
-            if not self._options.show_values and violation.code in _OF_TEXTS:
-                # What the log says there is a value, too.
+            if not self._options.show_values and violation.code in _EXPECTING_DATA:
                 violation = violation._replace(expected=None)
             yield LaterViolation(one.line, one.offset, one.sample_id, violation)
 

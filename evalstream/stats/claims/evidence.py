@@ -37,6 +37,8 @@ class Evidence(DataClass, frozen=True):
     (right answer, prediction), `weights` sums up the weights of the scores, and `clusters` has the
     number and the exact sum of the scores of each cluster. `is_percent` says that the documents
     give the metric in percent while the rows may have shares; `levels` is the number of levels.
+    `counts_errors` says that the documents count the rows with an error among the samples.
+    `unit` is one unit in the last decimal of scores that were written rounded, 0 for exact ones.
     """
 
     sums: ScoreSums
@@ -46,10 +48,12 @@ class Evidence(DataClass, frozen=True):
     missing: int = 0
     is_percent: bool = False
     levels: int = 0
+    counts_errors: bool = False
     ordered: Sequence[Any] | None = None
     pairs: Mapping[tuple[Hashable, Hashable], int] | None = None
     weights: ScoreSums | None = None
     clusters: Mapping[Hashable, tuple[int, Fraction]] | None = None
+    unit: Fraction = Fraction(0)
 
     @classmethod
     def of_numbers(cls, numbers: Iterable[float], **more: Any) -> Evidence:

@@ -84,6 +84,7 @@ ES652: Final = Rule(
         log:
           {"samples": [{"id": "arith-001", "target": "5"}]}
     """,
+    expects_data=True,
 )
 
 ES653: Final = Rule(
@@ -112,6 +113,7 @@ ES653: Final = Rule(
         log:
           {"samples": [{"output": {"completion": "The answer is 5."}}]}
     """,
+    expects_data=True,
 )
 
 ES654: Final = Rule(

@@ -208,3 +208,58 @@ def test_the_size_of_the_dataset_is_held_against_the_samples(
             result["score_details"]["uncertainty"] = {"num_samples": claimed}
 
     assert [code for code, _, _ in check(tmp_path, fanned_out(), sizes)] == expected
+
+
+def repeated(marks: list[list[Row]]) -> list[Row]:
+    """Return rows of as many samples, each once for each of its marks."""
+    rows = []
+    for row, own in zip(sound_rows("0.2.0"), marks, strict=False):
+        for mark in own:
+            unmarked = {key: value for key, value in row["metadata"].items() if key != "epoch"}
+            rows.append({**row, "metadata": {**unmarked, **mark}})
+    return rows
+
+
+def epochs(*numbers: int | str) -> list[Row]:
+    """Return the marks of some epochs."""
+    return [{"epoch": number} for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("marks", "is_found"),
+    [
+        (5 * [epochs(1)], False),
+        (5 * [epochs(0)], False),
+        (5 * [epochs("1")], False),
+        (5 * [epochs(1, 2, 3)], False),
+        (5 * [epochs(3, 1, 2)], False),
+        (5 * [epochs(0, 1)], False),
+        (5 * [[{}]], False),
+        (5 * [[{"trial": 1}]], False),
+        ([[{"seed": 7 * number}] for number in range(5)], False),
+        ([[{"epoch": 1, "seed": 7 * number}] for number in range(5)], False),
+        ([[{"epoch": "last"}] for _ in range(5)], False),
+        ([[{}], *4 * [epochs(1)]], False),
+        # The best of several repeats, and repeats that were dropped.
+        (5 * [epochs(4)], True),
+        (5 * [epochs("4")], True),
+        (5 * [[{"trial": 2}]], True),
+        ([*4 * [epochs(1)], epochs(4)], True),
+        ([epochs(3), epochs(1), epochs(2), epochs(4), epochs(1)], True),
+        ([*4 * [epochs(1, 2)], epochs(1, 3)], True),
+        (5 * [epochs(1, 3)], True),
+        (5 * [epochs(2, 3)], True),
+    ],
+)
+@pytest.mark.parametrize("memory_limit", [1 << 20, 1])
+def test_samples_with_other_repeats_than_the_first_are_named(
+    marks: list[list[Row]], is_found: bool, memory_limit: int, tmp_path: Path
+) -> None:
+    rows, path = repeated(marks), tmp_path / "run.jsonl"
+    path.write_bytes(bytes_of(rows))
+    aggregate = tmp_path / "aggregate.json"
+    aggregate.write_text(json.dumps(aggregate_of("0.2.0", path.read_bytes(), len(rows))))
+    report = evalstream.check(
+        path, aggregate=aggregate, select=("ES610", "ES4"), memory_limit=memory_limit
+    )
+    assert [finding.code for finding in report] == is_found * ["ES610"]
