@@ -185,11 +185,17 @@ INS305: Final = Rule(
 
     Bad:
         log:
-          {"results": {"scores": []}}
+          {
+            "eval": {"scorers": [{"metrics": [{"name": "inspect_ai/std"}]}]},
+            "results": {"scores": [{"metrics": {"accuracy": {"value": 0.75}}}]}
+          }
 
     Good:
         log:
-          {"results": {"scores": [{"name": "match", "scorer": "match"}]}}
+          {
+            "eval": {"scorers": [{"metrics": [{"name": "inspect_ai/accuracy"}]}]},
+            "results": {"scores": [{"metrics": {"accuracy": {"value": 0.75}}}]}
+          }
     """,
     record=_missing_results,
 )
