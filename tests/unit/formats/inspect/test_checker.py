@@ -633,6 +633,17 @@ def test_errors_and_intervals_are_compared_with_closed_forms(
     assert set(codes) == ({code} if code else set())
 
 
+def test_figures_over_a_reducer_of_ones_own_are_open_and_may_be_refuted(tmp_path: Path) -> None:
+    log = sound_log()
+    log["eval"]["config"]["epochs_reducer"] = ["mine"]
+    log["results"]["scores"][0]["reducer"] = log["reductions"][0]["reducer"] = "mine"
+    path = written(log, tmp_path, "json")
+    assert found(path).keys() - {"ES805"} == {"INS304"}
+    assert not confirms_score(only(path).claims)
+    log["results"]["scores"][0]["metrics"]["accuracy"]["value"] = 0.99
+    assert found(written(log, tmp_path, "json"))["INS302"] == "error"
+
+
 def test_a_reduction_is_one_claim(tmp_path: Path) -> None:
     log = sound_log()
     log["reductions"][0]["samples"][0]["value"] = 0.25
