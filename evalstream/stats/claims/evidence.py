@@ -139,7 +139,30 @@ class Evidence(DataClass, frozen=True):
         Where the repeats of each sample are equal, rows add no information, and an error over rows
         would be too small.
         """
-        return self.sample_spreads if self.has_equal_repeats else self.spreads
+        return self.cluster_spreads + (
+            self.sample_spreads if self.has_equal_repeats else self.spreads
+        )
+
+    @cached_property
+    def cluster_spreads(self) -> tuple[Spread, ...]:
+        """The spread that gives the clustered error of the mean, with the correction C/(C-1)."""
+        clusters, mean = self.clusters, self.mean
+        if clusters is None or mean is None or len(clusters) < 2:
+            return ()
+        count = len(clusters)
+        squares = Fraction(sum((total - number * mean) ** 2 for number, total in clusters.values()))
+        return tuple(_spreads([squares * count * count / ((count - 1) * self.rows**2)], count))
+
+
+def sum_clusters(
+    numbers: Iterable[float], clusters: Iterable[Hashable]
+) -> dict[Hashable, tuple[int, Fraction]]:
+    """Return how many numbers each cluster has, and their sum."""
+    found: dict[Hashable, tuple[int, Fraction]] = {}
+    for number, cluster in zip(numbers, clusters, strict=True):
+        count, total = found.get(cluster, (0, Fraction(0)))
+        found[cluster] = count + 1, total + Fraction(number)
+    return found
 
 
 def _spreads(variances: Iterable[Fraction | None], number: int) -> Iterable[Spread]:
