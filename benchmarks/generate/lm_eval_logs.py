@@ -122,8 +122,11 @@ def _digest(text: str) -> str:
 def _choice_row(random: Random, pool: TextPool) -> Row:
     """Compose a question with several choices, each of which is a request of its own."""
     question, choices = pool.text(random, QUESTION_BYTES), pool.phrases(random, CHOICES)
-    label, chosen = random.randrange(CHOICES), random.randrange(CHOICES)
-    scores = [[str(-random.uniform(0.1, 90)), str(one == chosen)] for one in range(CHOICES)]
+    label = random.randrange(CHOICES)
+    likelihoods = [-random.uniform(0.1, 90) for _ in choices]
+    per_character = [one / len(text) for one, text in zip(likelihoods, choices, strict=True)]
+    chosen, likeliest = (all_.index(max(all_)) for all_ in (likelihoods, per_character))
+    scores = [[str(one), str(place == chosen)] for place, one in enumerate(likelihoods)]
     prompt = f"Question: {question}\nAnswer:"
     requests = [{"arg_0": prompt, "arg_1": f" {choice}"} for choice in choices]
     return {
@@ -133,23 +136,23 @@ def _choice_row(random: Random, pool: TextPool) -> Row:
         "resps": [[score] for score in scores],
         "filtered_resps": scores,
         "acc": float(label == chosen),
-        "acc_norm": float(random.random() < 0.6),
+        "acc_norm": float(label == likeliest),
     }
 
 
 def _generation_row(random: Random, pool: TextPool) -> Row:
     """Compose a question that is answered with a text."""
-    question, target = pool.text(random, QUESTION_BYTES), str(random.randrange(1000))
-    answer = f"{pool.text(random, ANSWER_BYTES)}\n#### {target}"
+    question, target = pool.text(random, QUESTION_BYTES), pool.phrases(random, CHOICES)[0]
+    answer = target if random.random() < 0.4 else pool.text(random, ANSWER_BYTES)
     settings = {"until": ["Question:", "</s>"], "do_sample": False, "temperature": 0.0}
     prompt = f"Question: {question}\nAnswer:"
     return {
-        "doc": {"question": question, "answer": f"#### {target}", "tags": ["bench", None]},
+        "doc": {"question": question, "answer": target, "tags": ["bench", None]},
         "target": target,
         "arguments": {"gen_args_0": {"arg_0": prompt, "arg_1": settings}},
         "resps": [[answer]],
         "filtered_resps": [answer],
-        "exact_match": float(random.random() < 0.4),
+        "exact_match": float(answer == target),
     }
 
 
@@ -214,6 +217,8 @@ def _config(task: Task) -> dict[str, Any]:
         "task": task.name,
         "output_type": task.output_type,
         "metric_list": metrics,
-        "filter_list": [{"name": name, "filter": []} for name in task.filters],
+        "filter_list": [
+            {"name": name, "filter": [{"function": "take_first"}]} for name in task.filters
+        ],
         "repeats": 1,
     }

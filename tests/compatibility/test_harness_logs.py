@@ -18,11 +18,13 @@ from harness_logs import (
     inspect_log,
     inspect_logs,
     lm_eval_logs,
+    lm_eval_metric_logs,
     needs_harnesses,
     source_of,
 )
 
 import evalstream
+from evalstream.model.claim import State
 from evalstream.model.finding import Severity
 from evalstream.model.text import counted
 
@@ -429,9 +431,35 @@ def test_real_logs_of_lm_eval_get_the_right_verdict(folder: Path) -> None:
     for name in ("plain", "limited", "group", "one", "chosen"):
         report = evalstream.check(logs / name, max_findings=0)
         assert {run.verdict for run in report.runs} == {"passed"}, (name, list(report))
+        assert not [one for one in report if one.severity is not Severity.INFO]
+
+
+def test_every_metric_of_lm_eval_is_computed_as_the_harness_does(folder: Path) -> None:
+    """All figures and errors are confirmed, but for a function of a task."""
+    logs = lm_eval_metric_logs(folder / "lm_eval-metrics")
+    names = {path.name for path in logs.iterdir()} - {"tasks"}
+    assert names == {
+        "all",
+        "own",
+        "sized",
+        "plain",
+        "none",
+        "few",
+        "one",
+        "chosen",
+        "silent",
+        "small",
+    }
+    for name in sorted(names):
+        report = evalstream.check(logs / name, max_findings=0)
+        assert report.exit_code == 0, (name, list(report))
+        for run in report.runs:
+            wrong = [claim for claim in run.claims if claim.state is not State.CONFIRMED]
+            assert {claim.label for claim in wrong} <= {"best,none of own"}, (name, wrong)
+            is_scored = name != "silent" or run.rows == 0
+            assert run.verdict == ("passed" if is_scored else "unconfirmed")
         found = {one.code for one in report if one.severity is not Severity.INFO}
-        # The results do not record that a call chose its samples.
-        assert found <= ({"LME207"} if name == "chosen" else set())
+        assert found <= {"ES108", "LME303", "ES805"}, (name, list(report))
 
 
 def test_a_changed_score_in_a_real_log_of_lm_eval_is_found(folder: Path, tmp_path: Path) -> None:

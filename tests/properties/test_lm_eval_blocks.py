@@ -111,7 +111,7 @@ def report(path: Path, **options: Any) -> tuple[Any, Any]:
         [str(path)], aggregate=str(path.parent / RESULTS), max_findings=0, **options
     )
     run = checked.runs[0]
-    totals = run.verdict, dict(run.counts), run.checked, run.results, run.incomplete_reason
+    totals = run.verdict, dict(run.counts), run.checked, run.claims, run.incomplete_reason
     return [one.as_dict() for one in checked.findings], totals
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstream.engine.result import BlockResult
@@ -14,6 +14,7 @@ from evalstream.formats.lm_eval import fast_path
 from evalstream.formats.lm_eval.catalogue import CATALOGUE
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
+from evalstream.formats.lm_eval.row_scores import TAKE_FIRST, ScoringPlan
 from evalstream.model.block import Lines
 from evalstream.model.options import Options
 from evalstream.parsing.native.lm_eval import sample_scanner
@@ -105,9 +106,9 @@ def lines(draw: st.DrawFn) -> bytes:
     return text
 
 
-def checked(data: bytes, *, fast: bool) -> BlockResult:
+def checked(data: bytes, *, fast: bool, context: LogContext = CONTEXT) -> BlockResult:
     """Check a block on both paths together, or on the exact path alone."""
-    engine = LogEngine(CONTEXT)
+    engine = LogEngine(context)
     given_lines = Lines(data, 0, 0, b"", final=True)
     if fast:
         return engine.run(given_lines)
@@ -156,6 +157,133 @@ def test_both_paths_say_the_same(block: list[bytes]) -> None:
     assert amounts(fast) == amounts(exact)
 
 
+CHOICES = st.sampled_from(["a", "be", "é", 'an "äpfel"', "a\nb", "0", "1", "😀", "", " x", "\t\t"])
+LIKELIHOODS = st.sampled_from(
+    ["-1.5", "-1.5000001", "-3", "-3.0", "-0.75", "-1e-05", "-4.5", "nan", "-inf", "0.0", "x"]
+)
+TARGETS = st.sampled_from(["0", "1", "2", "7", "01", "-1", "True", "[0, 1]", "a", "é", "x", ""])
+SCORES = st.sampled_from([0.0, 1.0, 1, 0, 0.5, True, None])
+
+
+def sealed(row: dict[str, Any]) -> bytes:
+    """Return the line of a row with right digests."""
+    row |= {
+        "doc_hash": digest(json.dumps(row["doc"], indent=2, ensure_ascii=False)),
+        "prompt_hash": digest(row["arguments"]["gen_args_0"]["arg_0"]),
+        "target_hash": digest(row["target"]),
+    }
+    return json.dumps(row, ensure_ascii=False).encode(errors="surrogatepass") + b"\n"
+
+
+@st.composite
+def choice_lines(draw: st.DrawFn) -> bytes:
+    """Return the line of a row with choices, whose scores may be right."""
+    choices = draw(st.lists(CHOICES, min_size=1, max_size=4))
+    delimiter = draw(st.sampled_from([" ", " ", " ", ""]))
+    answers = [[draw(LIKELIHOODS), draw(st.sampled_from(["True", "False"]))] for _ in choices]
+    resps: list[Any] = [[one] for one in answers]
+    if draw(st.integers(0, 9)) == 0:
+        resps[-1] = draw(st.sampled_from([[], [["-1", "True"]], [["-3", "True"]] * 2]))
+    prompts = ["Q"] * len(choices)
+    if draw(st.integers(0, 9)) == 0:
+        prompts[-1] = "R"
+    return sealed(
+        {
+            "doc_id": draw(st.integers(0, 6)),
+            "doc": {"choices": choices},
+            "target": draw(TARGETS),
+            "arguments": {
+                f"gen_args_{place}": {"arg_0": prompt, "arg_1": f"{delimiter}{choice}"}
+                for place, (prompt, choice) in enumerate(zip(prompts, choices, strict=True))
+            },
+            "resps": resps,
+            "filtered_resps": answers,
+            "filter": draw(st.sampled_from(["none", "none", "other"])),
+            "metrics": ["acc", "acc_norm"],
+            "acc": draw(SCORES),
+            "acc_norm": draw(SCORES),
+        }
+    )
+
+
+@st.composite
+def answer_lines(draw: st.DrawFn) -> bytes:
+    """Return the line of a row with an answer, whose match may be right."""
+    answers = st.sampled_from(["a", "é", "a\n", "[", '["a"]', "a/b", "", "\x00", "a\x00", '"'])
+    answer = draw(answers)
+    filtered = draw(st.sampled_from([[answer], [answer], [], [answer, "b"], [[answer]]]))
+    return sealed(
+        {
+            "doc_id": draw(st.integers(0, 6)),
+            "doc": None,
+            "target": draw(answers | st.just(answer)),
+            "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": {}}},
+            "resps": draw(st.sampled_from([[[answer]], [[answer, "b"]], [["b", answer]], []])),
+            "filtered_resps": filtered,
+            "filter": "none",
+            "metrics": ["exact_match"],
+            "exact_match": draw(SCORES),
+        }
+    ).replace(b"/", draw(st.sampled_from([b"/", b"\\/"])))
+
+
+def planned(output_type: str, *metrics: str, is_chat: bool = False) -> LogContext:
+    """Return the context of rows whose scores are known."""
+    named = tuple((metric, "{}") for metric in metrics)
+    plan = ScoringPlan(output_type, named, (("none", TAKE_FIRST),), " ", is_chat)
+    return LogContext(OPTIONS, CATALOGUE.selection(OPTIONS), plan=plan)
+
+
+@needs_scanner
+@pytest.mark.parametrize("is_chat", [False, True])
+@given(block=st.lists(choice_lines(), min_size=1, max_size=6))
+@settings(max_examples=300)
+def test_both_paths_judge_choices_alike(block: list[bytes], is_chat: bool) -> None:
+    context = planned("multiple_choice", "acc", "acc_norm", is_chat=is_chat)
+    check_both_paths(b"".join(block), context)
+
+
+@needs_scanner
+@given(block=st.lists(answer_lines(), min_size=1, max_size=6))
+@settings(max_examples=300)
+def test_both_paths_judge_answers_alike(block: list[bytes]) -> None:
+    check_both_paths(b"".join(block), planned("generate_until", "exact_match"))
+
+
+def check_both_paths(data: bytes, context: LogContext) -> None:
+    with patch.object(fast_path, "WORTH_BYTES", 0):
+        fast = checked(data, fast=True, context=context)
+        exact = checked(data, fast=False, context=context)
+    assert fast.violations == exact.violations
+    assert amounts(fast) == amounts(exact)
+
+
+@needs_scanner
+def test_right_scores_are_taken() -> None:
+    choices = {
+        "doc_id": 0,
+        "doc": {},
+        "target": "1",
+        "arguments": {
+            "gen_args_0": {"arg_0": "Q", "arg_1": " a"},
+            "gen_args_1": {"arg_0": "Q", "arg_1": ' longer "é"'},
+        },
+        "resps": [[["-1.5", "True"]], [["-3.25", "False"]]],
+        "filtered_resps": [["-1.5", "True"], ["-3.25", "False"]],
+        "filter": "none",
+        "metrics": ["acc", "acc_norm"],
+        "acc": 0.0,
+        "acc_norm": 1.0,
+    }
+    scanner = sample_scanner()
+    assert scanner is not None
+    how = fast_path.scoring_of(planned("multiple_choice", "acc", "acc_norm").plan)
+    scanner.start(sealed(choices), 1 << 20, how)
+    assert scanner.take(0, 1) == 1
+    scanner.start(sealed({**choices, "acc": 1.0}), 1 << 20, how)
+    assert scanner.take(0, 1) == 0
+
+
 @needs_scanner
 def test_ordinary_rows_are_taken() -> None:
     doc = {"question": 'é "1"\n', "n": [1, 0.25, None, True, {}, []], "d": {"a": {"b": -7}}}
@@ -167,12 +295,12 @@ def test_ordinary_rows_are_taken() -> None:
         "resps": [[["-0.5", "False"]]],
         "filtered_resps": [["-0.5", "False"]],
         "filter": "none",
-        "metrics": ["acc", "f1"],
+        "metrics": ["acc", "acc_norm"],
         "doc_hash": digest(json.dumps(doc, indent=2, ensure_ascii=False)),
         "prompt_hash": digest("Q:\n1"),
         "target_hash": digest("a\tb"),
         "acc": 1.0,
-        "f1": [1, 0],
+        "acc_norm": 0,
     }
     data = json.dumps(row, ensure_ascii=False).encode() + b"\n"
     scanner = sample_scanner()
@@ -183,7 +311,6 @@ def test_ordinary_rows_are_taken() -> None:
     (run,) = scanner.runs()
     assert (run.doc_id, run.line, run.rows) == (3, 1, 1)
     assert scanner.filter(run.filter) == b"none"
-    assert scanner.metrics(run.metrics) == b'"acc", "f1"'
+    assert scanner.metrics(run.metrics) == b'"acc", "acc_norm"'
     values = scanner.values(0, scanner.value_count)
-    assert values[0] == 1.0
-    assert values[1] != values[1]
+    assert list(values) == [1.0, 0.0]

@@ -73,7 +73,9 @@ def results(samples: Sequence[dict[str, Any]], task: str = TASK) -> dict[str, An
         "configs": {
             task: {
                 "metric_list": [metric],
-                "filter_list": [{"name": name, "filter": []} for name in names],
+                "filter_list": [
+                    {"name": name, "filter": [{"function": "take_first"}]} for name in names
+                ],
             }
         },
         "versions": {task: 1.0},

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from evalstream.formats.lm_eval.rules import results, rows, samples
+from evalstream.formats.lm_eval.rules import contradictions, results, rows, samples
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 
 RULES: Final = tuple(
-    sorted((*rows.RULES, *samples.RULES, *results.RULES), key=lambda rule: rule.code)
+    sorted(
+        (*rows.RULES, *samples.RULES, *results.RULES, *contradictions.RULES),
+        key=lambda rule: rule.code,
+    )
 )
 """The rules of this format alone."""
 

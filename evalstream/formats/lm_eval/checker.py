@@ -10,20 +10,26 @@ from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.lm_eval.catalogue import CATALOGUE
 from evalstream.formats.lm_eval.documents import samples_name, task_in_name
-from evalstream.formats.lm_eval.group_figures import open_group_claims
+from evalstream.formats.lm_eval.group_figures import judge_groups
 from evalstream.formats.lm_eval.neighbours import tasks_beside
 from evalstream.formats.lm_eval.non_finite import as_written
-from evalstream.formats.lm_eval.recompute import Outcome, Recomputed, recomputed
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
+from evalstream.formats.lm_eval.row_scores import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.rules import results as about_results
 from evalstream.formats.lm_eval.rules import samples as about_samples
+from evalstream.formats.lm_eval.rules.contradictions import (
+    find_contradictions,
+    find_row_contradictions,
+)
 from evalstream.formats.lm_eval.rules.results import Siblings
-from evalstream.formats.lm_eval.summaries import checked, checked_alone, summaries
+from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
 from evalstream.formats.lm_eval.task_facts import TaskFacts
+from evalstream.formats.lm_eval.verified import describe_results, describe_rows
 from evalstream.formats.lm_eval.views import Results
 from evalstream.io.compression import compression_of
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.model.claim import Reason
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options, RowRouting
@@ -34,6 +40,7 @@ from evalstream.parsing.json import UTF8_MARK
 from evalstream.rules.base import FileFacts, Rule
 from evalstream.rules.inputs import ES001, ES002, ES006
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES112, read_document
+from evalstream.stats.claims.judge import Judgement
 
 ABOUT_LINES: Final = (ES006, ES112)
 """Rules that check the totals over the lines of any file."""
@@ -43,9 +50,6 @@ DIGESTS: Final = ("sha256",)
 NO_SEAL: Final = "samples of lm-eval cannot be sealed: their results have no field for a seal"
 
 NO_SAMPLES: Final = "there are no samples to recompute the figures from"
-ABSENT: Final = "there are no samples of them"
-UNNAMED: Final = "the names of samples do not say with which results they were written"
-NOTHING_VERIFIED: Final = "the rows have no digests, and no figure could be recomputed from them"
 NO_RESULTS: Final = "there are no results to compare the rows with"
 
 
@@ -102,26 +106,36 @@ def _results_path(run: Run) -> str | None:
 
 
 def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSummary:
-    """Check the results without samples: their groups, and which samples are beside them."""
+    """Check the results without samples: their groups, and which samples are beside them.
+
+    The figures of tasks whose samples are beside them are checked with these samples.
+    """
     path = _results_path(documents.run)
     if results is None or path is None:
         return documents.closed()
     name, tasks = printable(path), tasks_beside(path)
-    documents.note_all(_violations(about_results.LME304, results), name)
+    logged = tasks or frozenset()
+    groups = dict(results.groups)
+    judgements = list(judge_groups(results, logged))
+    judgements += (
+        leave_task_open(figure, Reason.NO_ROWS if tasks is not None else Reason.UNJOINED)
+        for task in results.tasks
+        if task not in logged and task not in groups
+        for figure in results.figures(task)
+    )
+    documents.note_all(_violations(about_results.LME304, judgements), name)
+    documents.note_all(_violations(about_results.LME303, judgements), name)
+    documents.note_all(find_contradictions(results, path), name)
     documents.note_all(_violations(about_results.LME209, Siblings(results, tasks)), name)
-    of_groups, compared = open_group_claims(results)
-    logged = frozenset(results.logged)
-    with_samples = logged | (tasks or frozenset())
-    unlogged = [task for task in results.tasks if task not in with_samples]
-    figures = sum(1 for task in unlogged for _ in results.claims(task))
-    summary = documents.closed(version=_version(results))
-    summary.checked = tuple(checked_alone(of_groups, compared, logged, tasks))
-    if figures > of_groups or (logged and not tasks):
-        is_paired = documents.run.inputs is not None and tasks is None
-        reason = f"the figures of its tasks were not recomputed: {UNNAMED if is_paired else ABSENT}"
-        summary.leave_open(reason if figures > of_groups else None)
-        if summary.verdict == "incomplete" and summary.incomplete_reason is None:
-            summary.remark = NO_SAMPLES
+    claims = [judgement.claim for judgement in judgements]
+    has_scores = any(claim.is_score for claim in claims) or not logged
+    summary = documents.closed(
+        version=_version(results), claims=claims if has_scores else None, claims_file=name
+    )
+    summary.claims = claims
+    summary.checked = tuple(describe_results(frozenset(results.logged), tasks))
+    if summary.verdict == "unconfirmed" and not logged:
+        summary.remark = NO_SAMPLES
     return summary
 
 
@@ -137,7 +151,12 @@ class _SamplesCheck:
     def run(self, path: str, show: Callable[[Finding], None]) -> RunSummary:
         """Check the rows, and then what they amount to."""
         documents, outlets = self._documents, RowRouter(self._options, DIGESTS)
-        context = LogContext(self._options, documents.context.selection)
+        task = self._task_of_name()
+        context = LogContext(
+            self._options,
+            documents.context.selection,
+            plan=ScoringPlan() if self._results is None else plan_scoring(self._results, task),
+        )
         documents.collector.close()
         collector = LogCollector(context, documents.name, show)
         documents.collector = collector
@@ -175,32 +194,43 @@ class _SamplesCheck:
         documents, tally, totals = self._documents, collector.tally, collector.totals
         is_whole = rows.incomplete_reason is None and not tally.unread
         facts = TaskFacts(totals, self._task(collector), self._results, is_whole)
-        claims = list(recomputed(facts))
-        self._note_facts(facts, claims)
+        judgements = list(judge_task(facts))
+        self._note_facts(facts, judgements)
         if collector.samples is not None:
             self._describe(collector, facts)
         if totals.is_scattered:
             documents.cannot("the doc_ids are too scattered to be compared with each other")
         if not tally.rows and rows.incomplete_reason is None:
             documents.cannot("the samples file has no rows")
-        summary = documents.closed(rows=tally.rows, version=_version(self._results))
-        summary.checked = tuple(checked(facts, claims, tally.rows))
-        summary.results = list(summaries(facts, claims))
+        about = documents.run.aggregate
+        summary = documents.closed(
+            rows=tally.rows,
+            version=_version(self._results),
+            claims=[judgement.claim for judgement in judgements],
+            claims_file=None if about is None else printable(about),
+        )
+        summary.checked = tuple(describe_rows(facts, tally.rows))
         if rows.lacks and set(summary.counts) <= {ES002.code}:
-            summary.judge({}, "incomplete")
-        if self._results is None and documents.run.aggregate is None:
-            summary.leave_open()
-            if summary.verdict == "incomplete" and summary.incomplete_reason is None:
-                summary.remark = NO_RESULTS
-        is_compared = any(one.outcome is not Outcome.OPEN for one in claims)
-        if facts.known and not (is_compared or any(one.is_ok for one in summary.checked)):
-            summary.leave_open(NOTHING_VERIFIED)
+            summary.judge({})
+        if self._results is None and about is None and summary.verdict == "unconfirmed":
+            summary.remark = NO_RESULTS
         if totals.replaced:
             summary.leave_open(
                 f"{counted(totals.replaced, 'doc_hash')} cannot be verified: "
                 "docs show digests in the place of images"
             )
         return summary
+
+    def _task_of_name(self) -> str | None:
+        """Return the task that the name of the samples file says."""
+        path = self._documents.run.rows
+        named = None if path in (None, STDIN) else samples_name(path or "")
+        if named is not None:
+            return named.task
+        results = self._results
+        known = [] if results is None else list(results.logged) or list(results.tasks)
+        of_name = None if path in (None, STDIN) else task_in_name(path or "", known)
+        return known[0] if of_name is None and len(known) == 1 else of_name
 
     def _task(self, collector: LogCollector) -> str | None:
         """Return the task of the rows: by the name of the file, or by their hash."""
@@ -218,18 +248,19 @@ class _SamplesCheck:
         known = list(results.logged) or list(results.tasks)
         return known[0] if of_name is None and len(known) == 1 else of_name
 
-    def _note_facts(self, facts: TaskFacts, claims: list[Recomputed]) -> None:
+    def _note_facts(self, facts: TaskFacts, judgements: list[Judgement]) -> None:
         documents, about = self._documents, self._documents.run.aggregate
         name = None if about is None else printable(about)
         for rule in (*about_samples.ABOUT_ROWS, *about_samples.ABOUT_RESULTS):
             for violation in _violations(rule, facts):
                 is_in_results = violation.pointer is not None or rule is about_samples.LME208
                 documents.note(violation, name if is_in_results else None)
-        for rule in (about_results.LME301, about_results.LME302):
-            for claim in claims:
-                documents.note_all(_violations(rule, claim), name)
-        documents.note_all(_violations(about_results.LME303, claims), name)
+        for rule in about_results.ABOUT_CLAIMS:
+            documents.note_all(_violations(rule, judgements), name)
         documents.note_all(_violations(about_results.LME305, facts), name)
+        documents.note_all(find_row_contradictions(facts), name)
+        if facts.results is not None and about is not None and documents.run.inputs is None:
+            documents.note_all(find_contradictions(facts.results, about, facts.task), name)
 
     def _describe(self, collector: LogCollector, facts: TaskFacts) -> None:
         from evalstream.formats.lm_eval.compared import described

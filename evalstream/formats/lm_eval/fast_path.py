@@ -3,36 +3,64 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from functools import lru_cache
 from typing import Final
 
 from evalstream.formats.lm_eval.doc_ids import IdRun
-from evalstream.formats.lm_eval.log_tally import MOST_VALUES, FilterRows, RowsTally
+from evalstream.formats.lm_eval.log_tally import FilterRows, RowsTally
+from evalstream.formats.lm_eval.row_scores import CHOICE, GENERATE, TAKE_FIRST, ScoringPlan
 from evalstream.model.block import Lines
 from evalstream.model.options import Options
-from evalstream.parsing.native.lm_eval import DEEPEST, SampleRun, SampleScanner, sample_scanner
+from evalstream.parsing.native.lm_eval import (
+    DEEPEST,
+    RowScoring,
+    SampleRun,
+    SampleScanner,
+    Scoring,
+    sample_scanner,
+)
 
 WORTH_BYTES: Final = 4096
 """From this size of a block in bytes on it is worth loading the scanner."""
 
 
-def fast_path_for(options: Options, lines: Lines) -> FastPath | None:
+def fast_path_for(options: Options, lines: Lines, plan: ScoringPlan) -> FastPath | None:
     """Return the fast path over a block, None if every row takes the exact path."""
-    needs_rows = options.samples is not None or options.sketches or lines.overlong
+    how = scoring_of(plan)
+    needs_rows = how is None or options.samples is not None or options.sketches or lines.overlong
     if needs_rows or options.max_depth < DEEPEST or len(lines.data) < WORTH_BYTES:
         return None
     data = lines.data
     scanner = sample_scanner() if isinstance(data, bytes) else None
-    return None if scanner is None else FastPath(scanner, data, options.max_line_bytes)
+    if scanner is None or how is None:
+        return None
+    return FastPath(scanner, data, options.max_line_bytes, how)
+
+
+def scoring_of(plan: ScoringPlan) -> RowScoring | None:
+    """Return what the scanner compares with the answers of rows; None if that is not enough."""
+    if plan.is_empty:
+        return RowScoring()
+    metrics = dict(plan.metrics)
+    delimiter = json.dumps(plan.delimiter, ensure_ascii=False)[1:-1].encode(errors="ignore")
+    known = {
+        CHOICE: ({"acc", "acc_norm"}, Scoring.CHOICES),
+        GENERATE: ({"exact_match"}, Scoring.GENERATED),
+    }
+    names, scoring = known.get(plan.output_type, (set(), Scoring.FILTERED))
+    is_plain = all(chain == TAKE_FIRST for _, chain in plan.filters)
+    has_options = any(any(json.loads(options).values()) for options in metrics.values())
+    if not is_plain or has_options or not metrics.keys() <= names:
+        return None
+    return RowScoring(scoring if metrics else Scoring.FILTERED, delimiter, plan.is_chat)
 
 
 class FastPath:
     """Takes the rows of one block in which nothing can be wrong, and adds them to a tally."""
 
-    def __init__(self, scanner: SampleScanner, data: bytes, longest: int) -> None:
+    def __init__(self, scanner: SampleScanner, data: bytes, longest: int, how: RowScoring) -> None:
         self._scanner = scanner
-        scanner.start(data, longest)
+        scanner.start(data, longest, how)
 
     def take(self, start: int, line: int, tally: RowsTally, digests: bytearray) -> tuple[int, int]:
         """Take rows from the line that begins at `start`, whose number in the block is `line`.
@@ -80,9 +108,7 @@ def _add_column(rows: FilterRows, name: str, column: list[float]) -> None:
         return
     numbers = [value for value in column if value == value]  # noqa: PLR0124 - NaN is no number
     values.others += len(column) - len(numbers)
-    values.counts.update(Counter(numbers))
-    if len(values.counts) > MOST_VALUES:
-        values.settle()
+    values.add_numbers(numbers)
 
 
 @lru_cache(maxsize=256)

@@ -6,31 +6,23 @@ Source: `Group.aggregate` in api/group.py of lm_eval, with `aggregate_subtask_me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.lm_eval.non_finite import is_same, shown
-from evalstream.formats.lm_eval.recompute import is_near_to
-from evalstream.formats.lm_eval.views import STDERR, Claim, Results, number_of
+from evalstream.formats.lm_eval.views import NO_STDERR, STDERR, Results, TaskFigure, number_of
+from evalstream.model.claim import Reason, State
+from evalstream.parsing.json import pointer
+from evalstream.stats.claims import kinds
+from evalstream.stats.claims.evidence import Evidence
+from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
+from evalstream.stats.claims.kinds import Figure, Kind
 from evalstream.stats.claims.rounding import as_float
+from evalstream.stats.score_sums import ScoreSums
 
 MOST_DEPTH: Final = 50
 """Groups that are nested deeper are not looked into: they may contain themselves."""
-
-
-class WrongFigure(NamedTuple):
-    """A figure of a group that does not follow from its tasks.
-
-    `is_sure` is False where the results do not say how much each task weighs. Releases without
-    sample_len weigh a task by the number of docs that have one of its metrics.
-    """
-
-    message: str
-    path: tuple[str, ...]
-    expected: Any
-    found: Any
-    is_sure: bool = True
 
 
 class _Member(NamedTuple):
@@ -40,36 +32,74 @@ class _Member(NamedTuple):
     is_sure: bool
 
 
-def wrong_group_figures(results: Results) -> Iterator[WrongFigure]:
-    """Iterate over figures of groups that are wrong."""
+def judge_groups(results: Results, logged: Collection[str]) -> Iterator[Judgement]:
+    """Yield each figure of a group, judged by those of its tasks.
+
+    A figure that follows from its tasks is confirmed if the samples of all of them are `logged`,
+    where they are checked themselves.
+    """
     members = dict(results.groups)
     for group, names in members.items():
-        for claim in results.claims(group):
-            sets = _choices(results, members, group, names, claim)
-            yield from _wrong(claim, sets)
-        leaves = [results.entry(name) for name in _tasks(members, group)]
-        yield from _unfounded(results, group, leaves)
-        yield from _miscounted(results, group, leaves)
-    yield from _differing(results)
+        tasks = _tasks(members, group)
+        leaves = [results.entry(name) for name in tasks]
+        for figure in results.figures(group):
+            sets = _choices(results, members, group, names, figure)
+            found = _judge_figure(figure, sets, leaves)
+            is_open = found.claim.state.holds and not set(tasks) <= set(logged)
+            reopened = leave_open(_claim(figure, _kind(figure, sets)), Reason.NO_ROWS)
+            yield reopened if is_open else found
+        yield from _judge_counts(results, group, leaves)
+    yield from _judge_copies(results)
 
 
-def open_group_claims(results: Results) -> tuple[int, int]:
-    """Return how many figures of groups there are, and how many of them were recomputed."""
-    members, claims, compared = dict(results.groups), 0, 0
-    for group, names in members.items():
-        for claim in results.claims(group):
-            claims += 1
-            compared += bool(_choices(results, members, group, names, claim)) and (
-                number_of(claim.value) is not None
-            )
-    return claims, compared
+def _claim(figure: TaskFigure, kind: Kind) -> Claim:
+    label = f"{figure.key} of the group {figure.task}"
+    value, is_score = number_of(figure.value), not figure.is_stderr
+    shows = shown(figure.value)
+    return Claim(figure.pointer, label, kind, value, shows, is_score, has_all_digits=True)
+
+
+def _kind(figure: TaskFigure, sets: list[list[_Member]]) -> Kind:
+    """Return the kind of a figure of a group: its weighted and its plain mean over tasks."""
+    name = kinds.ERROR.name if figure.is_stderr else "mean over tasks"
+    figures = [Figure(f"the {name}", value) for some in sets for value in _values(figure, some)]
+    return Kind(name, frozenset(), lambda _evidence: figures, is_exact=_is_sure(figure, sets))
+
+
+def _judge_figure(
+    figure: TaskFigure, sets: list[list[_Member]], leaves: Sequence[Mapping[str, Any]]
+) -> Judgement:
+    claim = _claim(figure, _kind(figure, sets))
+    is_founded = any(figure.key in one for one in leaves) or not leaves or not all(leaves)
+    if figure.value == NO_STDERR and figure.is_stderr:
+        return _judge_absent_error(claim, figure, sets)
+    if not is_founded and claim.value is not None:
+        return refute(claim, None, "none of its tasks has it", 0)
+    if claim.value is None or not sets:
+        return leave_open(claim, Reason.EVIDENCE)
+    found = judge(claim, Evidence(ScoreSums()))
+    if found.claim.state is not State.REFUTED:
+        return found
+    return found._replace(message="it does not follow from its tasks")
+
+
+def _judge_absent_error(claim: Claim, figure: TaskFigure, sets: list[list[_Member]]) -> Judgement:
+    """Judge an error that is N/A: those of all tasks must be, or that of one."""
+    if not sets:
+        return confirm(claim, NO_STDERR, 0)
+    expected = next(_values(figure, sets[0]), None)
+    return refute(claim, as_float(expected), "all of its tasks have it", 0)
 
 
 def _choices(
-    results: Results, members: dict[str, list[str]], group: str, names: list[str], claim: Claim
+    results: Results,
+    members: dict[str, list[str]],
+    group: str,
+    names: list[str],
+    figure: TaskFigure,
 ) -> list[list[_Member]]:
     """Return the figures that a group may be made of: those of its tasks, or of its members."""
-    found = (_figures(results, some, claim) for some in (_tasks(members, group), names))
+    found = (_figures(results, some, figure) for some in (_tasks(members, group), names))
     return [some for some in found if some]
 
 
@@ -86,58 +116,45 @@ def _leaves(members: dict[str, list[str]], name: str, depth: int) -> Iterator[st
             yield from _leaves(members, one, depth - 1)
 
 
-def _figures(results: Results, names: Sequence[str], claim: Claim) -> list[_Member]:
-    """Return the figures of some tasks that a claim of their group is made of; empty if unknown."""
+def _figures(results: Results, names: Sequence[str], figure: TaskFigure) -> list[_Member]:
+    """Return the figures of tasks that one of their group is made of; empty if unknown."""
     found = []
     for name in names:
         entry = results.entry(name)
-        value = entry.get(f"{claim.metric},{claim.filter}")
+        value = entry.get(f"{figure.metric},{figure.filter}")
         if value is None:
             continue
         number = number_of(value)
-        error = number_of(entry.get(f"{claim.metric}{STDERR},{claim.filter}"))
+        error = number_of(entry.get(f"{figure.metric}{STDERR},{figure.filter}"))
         samples = entry.get("sample_len", results.samples(name).get("effective"))
         if number is None or samples.__class__ is not int or samples < 1:
             return []
         square = None if error is None else Fraction(error)
         found.append(_Member(Fraction(number), square, samples, "sample_len" in entry))
-    if claim.is_stderr and any(one.error is None for one in found):
+    if figure.is_stderr and any(one.error is None for one in found):
         return []
     return found
 
 
-def _wrong(claim: Claim, sets: list[list[_Member]]) -> Iterator[WrongFigure]:
-    claimed = number_of(claim.value)
-    if not sets or claimed is None:
-        return
-    exact = [value for some in sets for value in _values(claim, some)]
-    if claim.is_stderr:
-        square = Fraction(claimed) ** 2
-        is_right = claimed >= 0 and any(is_near_to(square, one) for one in exact)
-    else:
-        is_right = any(is_near_to(Fraction(claimed), one) for one in exact)
-    if not is_right and exact:
-        first = as_float(exact[0])
-        expected = first**0.5 if claim.is_stderr and first is not None else first
-        message = f"{claim.key} of the group {claim.task} does not follow from its tasks"
-        path = "results", claim.task, claim.key
-        is_sure = any(_is_sure(claim, some) for some in sets)
-        yield WrongFigure(message, path, expected, claim.value, is_sure)
+def _is_sure(figure: TaskFigure, sets: list[list[_Member]]) -> bool:
+    """Tell whether a wrong figure is wrong for any weights: a mean is among what it is of.
+
+    Releases without sample_len weigh a task by the number of docs that have one of its metrics.
+    """
+    claimed = number_of(figure.value)
+    for some in sets:
+        values = [one.value for one in some]
+        if claimed is None or all(one.is_sure for one in some):
+            return True
+        if not figure.is_stderr and not min(values) <= claimed <= max(values):
+            return True
+    return not sets
 
 
-def _is_sure(claim: Claim, some: Sequence[_Member]) -> bool:
-    """Tell whether a wrong figure is wrong for any weights: a mean is among what it is of."""
-    claimed = number_of(claim.value)
-    if claimed is None or all(one.is_sure for one in some):
-        return True
-    values = [one.value for one in some]
-    return not claim.is_stderr and not min(values) <= claimed <= max(values)
-
-
-def _values(claim: Claim, some: Sequence[_Member]) -> Iterator[Fraction]:
-    """Iterate over the values that a figure may have; of errors, over their squares."""
-    if claim.is_stderr:
-        yield from _squares(some)
+def _values(figure: TaskFigure, some: Sequence[_Member]) -> Iterator[Fraction | float]:
+    """Iterate over the values that a figure may have."""
+    if figure.is_stderr:
+        yield from (float(square) ** 0.5 for square in _squares(some))
         return
     total = sum(one.samples for one in some)
     yield sum((one.value * one.samples for one in some), Fraction(0)) / total
@@ -153,55 +170,43 @@ def _squares(some: Sequence[_Member]) -> Iterator[Fraction]:
     yield sum((square for _, square in errors), Fraction(0)) / count**2
 
 
-def _unfounded(
+def _judge_counts(
     results: Results, group: str, leaves: Sequence[Mapping[str, Any]]
-) -> Iterator[WrongFigure]:
-    """Iterate over figures of a group that none of its tasks has; the harness takes no others."""
-    if not leaves or not all(leaves):
-        return
-    for claim in results.claims(group):
-        has_figure = any(claim.key in one for one in leaves)
-        if not has_figure and number_of(claim.value) is not None:
-            message = f"{claim.key} of the group {group} is claimed, and none of its tasks has it"
-            yield WrongFigure(message, ("results", group, claim.key), None, claim.value)
-
-
-def _miscounted(
-    results: Results, group: str, leaves: Sequence[Mapping[str, Any]]
-) -> Iterator[WrongFigure]:
-    """Iterate over numbers of samples of a group that are not the sums of those of its tasks."""
+) -> Iterator[Judgement]:
+    """Judge the numbers of samples of a group: the sums of those of its tasks."""
     if any(one.get("sample_len").__class__ is not int for one in leaves):
         return
     entry = results.entry(group)
     counts = entry.get("sample_count")
-    counts = counts if isinstance(counts, dict) else {}
-    sums = {key: sum(one["sample_len"] for one in leaves if key in one) for key in counts}
-    claims: list[tuple[tuple[str, ...], Any, int]] = [
-        (("sample_count", key), counts[key], sums[key]) for key in counts
+    stated: list[tuple[tuple[str, ...], Any, int]] = [
+        (("sample_count", key), number, sum(one["sample_len"] for one in leaves if key in one))
+        for key, number in (counts.items() if isinstance(counts, dict) else ())
     ]
     if "sample_len" in entry:
-        claims.append((("sample_len",), entry["sample_len"], sum(_lengths(leaves))))
-    for path, found, expected in claims:
-        if found != expected:
-            message = f"{path[0]} of the group {group} is not the sum of those of its tasks"
-            yield WrongFigure(message, ("results", group, *path), expected, found)
-
-
-def _lengths(leaves: Sequence[Mapping[str, Any]]) -> Iterator[int]:
-    return (one["sample_len"] for one in leaves)
+        total = sum(one["sample_len"] for one in leaves)
+        stated.append((("sample_len",), entry["sample_len"], total))
+    for path, number, expected in stated:
+        place = pointer(("results", group, *path))
+        label = f"{path[0]} of the group {group}"
+        claim = Claim(place, label, kinds.COUNT, number_of(number), number)
+        if number == expected:
+            yield confirm(claim, expected, 0)
+        else:
+            yield refute(claim, expected, "it is not the sum of those of its tasks", 0)
 
 
 _OF_NAMES: Final = frozenset({"alias", "name", " "})
 """Members of a group that may be written in another way in `groups`."""
 
 
-def _differing(results: Results) -> Iterator[WrongFigure]:
-    """Iterate over figures of `groups` that differ from those of `results`."""
+def _judge_copies(results: Results) -> Iterator[Judgement]:
+    """Yield figures of `groups` that differ from those of `results`."""
     groups = results.document.get("groups")
     for group, figures in groups.items() if isinstance(groups, dict) else ():
         entry = results.entry(group)
         for key, value in figures.items() if isinstance(figures, dict) else ():
             if key not in _OF_NAMES and key in entry and not is_same(entry[key], value):
-                message = f"{key} of {group} is another figure than in results"
-                path = "groups", group, key
-                yield WrongFigure(message, path, shown(entry[key]), shown(value))
+                place = pointer(("groups", group, key))
+                label = f"{key} of {group} in groups"
+                claim = Claim(place, label, kinds.UNKNOWN, number_of(value), shown(value))
+                yield refute(claim, shown(entry[key]), "it is another figure than in results", 0)

@@ -23,35 +23,65 @@ MOST_VALUES: Final = 2000
 """Number of distinct values of a metric in a block above which they are summed up at once."""
 
 
+MOST_ORDERED: Final = 1_000_000
+"""Number of values in their order above which they are not kept."""
+
+MOST_ORDERED_CHARACTERS: Final = 1 << 26
+"""Number of characters of texts above which they are not kept."""
+
+Pair = tuple[Any, Any]
+
+
 class Values:
     """The values of one metric in the rows of one filter.
 
-    `texts` counts texts of numbers, as which the harness writes some types of numpy, and `others`
-    all values that have no mean.
+    `texts` counts texts of numbers, as which the harness writes some types of numpy, `pairs` the
+    pairs of numbers or texts, and `others` all other values. `ordered` are the pairs, and the
+    numbers if `is_ordered`, in the order of the rows; it is None where there are too many.
     """
 
-    __slots__ = ("counts", "others", "sums", "texts")
+    __slots__ = (
+        "characters",
+        "counts",
+        "is_ordered",
+        "ordered",
+        "others",
+        "pairs",
+        "sums",
+        "texts",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_ordered: bool = False) -> None:
         self.sums = ScoreSums(subtasks=None)
-        self.others = self.texts = 0
+        self.others = self.texts = self.pairs = self.characters = 0
         self.counts: Counter[float] = Counter()
+        self.is_ordered = is_ordered
+        self.ordered: list[Any] | None = []
 
     @property
     def rows(self) -> int:
         """The number of rows that have the metric; the values are settled."""
-        return self.sums.joined + self.others + self.texts
+        return self.sums.joined + self.others + self.texts + self.pairs
 
-    def add(self, value: Any, times: int = 1) -> None:
-        """Add the value of some rows; values that are not numbers are counted only."""
+    def add(self, value: Any) -> None:
+        """Add the value of a row."""
         if isinstance(value, (bool, int, float)):
-            self.counts[value] += times
-            if len(self.counts) > MOST_VALUES:
-                self.settle()
+            self.add_numbers([value])
         elif isinstance(value, str) and _is_number(value):
-            self.texts += times
+            self.texts += 1
+        elif (pair := _pair(value)) is not None:
+            self.pairs += 1
+            self._keep([pair], sum(map(_length, pair)))
         else:
-            self.others += times
+            self.others += 1
+
+    def add_numbers(self, numbers: list[float]) -> None:
+        """Add the numbers of some rows, in their order."""
+        self.counts.update(Counter(numbers))
+        if len(self.counts) > MOST_VALUES:
+            self.settle()
+        if self.is_ordered:
+            self._keep(numbers, 0)
 
     def settle(self) -> Values:
         """Sum up the counted values."""
@@ -65,23 +95,37 @@ class Values:
         self.sums.merge(later.sums)
         self.others += later.others
         self.texts += later.texts
+        self.pairs += later.pairs
+        if later.ordered is None:
+            self.ordered = None
+        else:
+            self._keep(later.ordered, later.characters)
+
+    def _keep(self, values: list[Any], characters: int) -> None:
+        if self.ordered is None:
+            return
+        self.ordered += values
+        self.characters += characters
+        if len(self.ordered) > MOST_ORDERED or self.characters > MOST_ORDERED_CHARACTERS:
+            self.ordered = None
 
 
 class FilterRows:
     """The rows of one filter in a block."""
 
-    __slots__ = ("ids", "metrics", "rows")
+    __slots__ = ("ids", "metrics", "ordered", "rows")
 
-    def __init__(self) -> None:
+    def __init__(self, ordered: frozenset[str]) -> None:
         self.rows = 0
         self.ids = IdRuns()
         self.metrics: dict[str, Values] = {}
+        self.ordered = ordered
 
     def values(self, metric: str) -> Values | None:
         """Return the values of a metric, None where there are too many metrics."""
         found = self.metrics.get(metric)
         if found is None and len(self.metrics) < MOST_METRICS:
-            found = self.metrics[metric] = Values()
+            found = self.metrics[metric] = Values(is_ordered=metric in self.ordered)
         return found
 
 
@@ -91,7 +135,8 @@ class RowsTally(DataClass):
     `digests` holds the three declared digests of each row, one after the other; `undigested` counts
     rows without three valid ones, and `bare` those without any. `hashed` counts rows whose digests
     are all right, `replaced` those that may show digests in the place of images. `unkeyed` counts
-    rows without a valid doc_id or filter.
+    rows without a valid doc_id or filter. `ordered` names the metrics whose numbers are kept in
+    order.
     """
 
     rows: int = 0
@@ -103,12 +148,13 @@ class RowsTally(DataClass):
     unkeyed: int = 0
     lines: int = 0
     filters: dict[str, FilterRows] = field(default_factory=dict)
+    ordered: frozenset[str] = frozenset()
 
     def filter(self, name: str) -> FilterRows | None:
         """Return the rows of a filter, None where there are too many filters."""
         found = self.filters.get(name)
         if found is None and len(self.filters) < MOST_FILTERS:
-            found = self.filters[name] = FilterRows()
+            found = self.filters[name] = FilterRows(self.ordered)
         return found
 
 
@@ -256,6 +302,24 @@ def _is_number(text: str) -> bool:
     with suppress(ValueError):
         return text.isascii() and bool(float(text) or True)
     return False
+
+
+def _pair(value: Any) -> Pair | None:
+    """Return a pair of numbers, or of texts and lists of them; None for another value."""
+    if not isinstance(value, list) or len(value) != 2:
+        return None
+    first, second = value
+    if isinstance(first, list) and first and all(isinstance(one, str) for one in first):
+        first = tuple(first)
+    is_text = isinstance(first, (str, tuple)) and isinstance(second, str)
+    is_number = isinstance(first, (int, float)) and isinstance(second, (int, float))
+    return (first, second) if is_text or is_number else None
+
+
+def _length(part: Any) -> int:
+    if isinstance(part, tuple):
+        return sum(map(len, part))
+    return len(part) if isinstance(part, str) else 0
 
 
 def _first_key(name: str, rows: FilterRows) -> tuple[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.context import CheckContext
@@ -13,9 +13,12 @@ from evalstream.formats.lm_eval.fast_path import FastPath, fast_path_for
 from evalstream.formats.lm_eval.log_tally import LogTotals, RowsTally
 from evalstream.formats.lm_eval.non_finite import as_written
 from evalstream.formats.lm_eval.row import HASHES, digest_of, key_of, metrics_of
-from evalstream.formats.lm_eval.rules.rows import row_digests, row_structure
+from evalstream.formats.lm_eval.row_scores import ScoringPlan, brier_of
+from evalstream.formats.lm_eval.rules.contradictions import find_examples
+from evalstream.formats.lm_eval.rules.rows import row_digests, row_scores, row_structure
 from evalstream.model.block import Lines
-from evalstream.model.finding import Finding, Violation
+from evalstream.model.data_class import field
+from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.sample_record import GroupLabel, SampleRow
 from evalstream.rules.syntax import ObjectReading
 
@@ -24,8 +27,13 @@ if TYPE_CHECKING:
     from evalstream.stats.sketch import RowFigures
 
 
+BRIER: Final = "brier_score"
+
+
 class LogContext(CheckContext, frozen=True):
-    """The context of samples: rows need nothing to be checked beside themselves."""
+    """The context of samples: what the results say of how rows were scored."""
+
+    plan: ScoringPlan = field(default_factory=ScoringPlan)
 
     def checker(self) -> LogEngine:
         """Return the checker of the blocks of samples."""
@@ -40,7 +48,9 @@ class LogEngine:
 
     def run(self, lines: Lines) -> BlockResult:
         """Check whole lines of an input."""
-        record = SampleChecker(self.context, fast_path_for(self.context.options, lines))
+        record = SampleChecker(
+            self.context, fast_path_for(self.context.options, lines, self.context.plan)
+        )
         result = LogReader(self.context, record).run(lines)
         return result._replace(own=record.tally())
 
@@ -64,7 +74,9 @@ class SampleChecker:
 
     def __init__(self, context: LogContext, fast_path: FastPath | None = None) -> None:
         self._fast_path = fast_path
-        self._tally, self._digests = RowsTally(), bytearray()
+        self._plan = context.plan
+        self._tally = RowsTally(ordered=context.plan.ordered)
+        self._digests = bytearray()
         self._compared = _compared(context)
 
     def tally(self) -> RowsTally:
@@ -77,7 +89,7 @@ class SampleChecker:
 
     def take(self, start: int, line: int) -> tuple[int, int]:
         """Take rows on the fast path; see `RecordChecker`."""
-        if self._fast_path is None:
+        if self._fast_path is None or (self._plan.question is not None and not self._tally.rows):
             return start, 0
         return self._fast_path.take(start, line, self._tally, self._digests)
 
@@ -89,6 +101,11 @@ class SampleChecker:
         self._count(record, line, is_right=not found and certain, replaced=replaced)
         yield from row_structure(record)
         yield from found
+        is_whole = certain and all(one.severity is Severity.WARNING for one in found)
+        if is_whole and not self._plan.is_empty:
+            yield from row_scores(record, self._plan)
+        if certain and self._tally.rows == 1:
+            yield from find_examples(record, self._plan)
 
     def _count(self, row: Mapping[str, Any], line: int, *, is_right: bool, replaced: bool) -> None:
         tally = self._tally
@@ -111,7 +128,8 @@ class SampleChecker:
         for name, value in metrics_of(row):
             values = rows.values(name)
             if values is not None:
-                values.add(value)
+                is_brier = name == BRIER and isinstance(value, list)
+                values.add(brier_of(row, value) if is_brier else value)
 
     def sample(self, record: Mapping[str, Any]) -> Any:
         """Return the row's doc_id."""

@@ -176,7 +176,7 @@ def _results(results: Results, task: str) -> Iterator[SourceResult]:
     entry = results.entry(task)
     given = (results.samples(task).get("effective"), entry.get("samples"), entry.get("sample_len"))
     counts = frozenset(one for one in given if isinstance(one, int))
-    claims = list(results.claims(task))
+    claims = list(results.figures(task))
     directions = member(results.document.get("higher_is_better"), task)
     errors = {(one.metric, one.filter): one.value for one in claims if one.is_stderr}
     for claim in claims:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from evalstream.formats.lm_eval.log_tally import LogTotals, Values
-from evalstream.formats.lm_eval.views import STDERR, Claim, Results
+from evalstream.formats.lm_eval.views import STDERR, Results, TaskFigure
 
 NO_FILTER: Final = ""
 """What stands for the filter of rows that do not name it."""
@@ -42,7 +42,7 @@ class TaskFacts(NamedTuple):
         counts = self.totals.metric_counts
         return frozenset({self.totals.samples, max(counts, default=0)})
 
-    def values(self, claim: Claim) -> Values | None:
+    def values(self, claim: TaskFigure) -> Values | None:
         """Return the values that a claim is about, None where no row has any."""
         rows = self.totals.filters.get(claim.filter)
         if rows is None and self.is_unfiltered and len(self._filters()) == 1:
@@ -64,15 +64,15 @@ class TaskFacts(NamedTuple):
         return self.totals.repeats == (len(self._filters()) - 1) * self.totals.distinct
 
     def _filters(self) -> set[str]:
-        return {claim.filter for claim in self.claims()}
+        return {claim.filter for claim in self.figures()}
 
-    def claims(self) -> Iterator[Claim]:
-        """Iterate over the figures that the results claim of the task."""
+    def figures(self) -> Iterator[TaskFigure]:
+        """Iterate over the figures that the results have of the task."""
         if self.known is not None:
             task, results = self.known
-            yield from map(self._resolved, results.claims(task))
+            yield from map(self._resolved, results.figures(task))
 
-    def _resolved(self, claim: Claim) -> Claim:
+    def _resolved(self, claim: TaskFigure) -> TaskFigure:
         """Return a claim with the metric and the filter that the rows have.
 
         Names of metrics and of filters may hold commas, and a metric may end like an error does.

@@ -13,37 +13,8 @@ STDERR: Final = "_stderr"
 NO_STDERR: Final = "N/A"
 """What the harness writes for an error that it does not compute."""
 
-MEAN: Final = "mean"
 
-MEANS: Final = frozenset(
-    {"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match", "exact_match_mc"}
-)
-"""Metrics of the harness that are means also where a task has no list of metrics."""
-
-OWN_FUNCTION: Final = "that is a function of the task"
-"""What stands for an aggregation whose source the configuration shows."""
-
-MOST_NAME: Final = 60
-"""A longer name of an aggregation is that of a function of the task, or its source."""
-
-OTHER_AGGREGATIONS: Final[Mapping[str, str]] = {
-    "brier_score": "brier_score",
-    "perplexity": "perplexity",
-    "word_perplexity": "weighted_perplexity",
-    "byte_perplexity": "weighted_perplexity",
-    "bits_per_byte": "bits_per_byte",
-    "bypass": "bypass",
-    "mcc": "matthews_corrcoef",
-    "f1": "f1",
-    "bleu": "bleu",
-    "chrf": "chrf",
-    "chrf++": "chrf++",
-    "ter": "ter",
-}
-"""Metrics that are not means where the task does not say it (api/metrics.py of lm_eval 0.4.13)."""
-
-
-class Claim(NamedTuple):
+class TaskFigure(NamedTuple):
     """A figure of the results: its task, its metric and filter, whether it is a standard error.
 
     `value` is as written.
@@ -61,12 +32,23 @@ class Claim(NamedTuple):
         """The JSON Pointer of the figure."""
         return pointer(("results", self.task, self.key))
 
+    @property
+    def label(self) -> str:
+        """What the figure is, for people."""
+        return f"{self.key} of {self.task}"
 
-class Aggregation(NamedTuple):
-    """How a task adds up a metric; `is_sure` is False where its configuration does not say it."""
 
-    name: str
-    is_sure: bool
+class ListedMetric(NamedTuple):
+    """An entry of a task's list of metrics.
+
+    `name` is None for a function; `aggregation` is a text, or None where the entry has none.
+    `options` are all further members.
+    """
+
+    place: int
+    name: str | None
+    aggregation: str | None
+    options: Mapping[str, Any]
 
 
 class Results(DataClass, frozen=True):
@@ -79,7 +61,7 @@ class Results(DataClass, frozen=True):
         """The names of all entries of `results`: tasks and groups."""
         return (name for name, _ in _objects(self.document.get("results")))
 
-    def claims(self, task: str) -> Iterator[Claim]:
+    def figures(self, task: str) -> Iterator[TaskFigure]:
         """Iterate over the figures of a task or a group, in their order."""
         for key, value in self.entry(task).items():
             metric, of_error, of_filter = key.partition(f"{STDERR},")
@@ -87,29 +69,29 @@ class Results(DataClass, frozen=True):
                 metric, comma, of_filter = key.partition(",")
                 if not comma:
                     continue
-            yield Claim(task, key, metric, of_filter, bool(of_error), value)
+            yield TaskFigure(task, key, metric, of_filter, bool(of_error), value)
 
     def config(self, task: str) -> Mapping[str, Any]:
         """Return the configuration of a task, empty without one."""
         return _object(_object(self.document.get("configs")).get(task))
 
-    def aggregation(self, task: str, metric: str) -> Aggregation:
-        """Return how a task adds up a metric.
+    def metric_list(self, task: str) -> list[ListedMetric] | None:
+        """Return the metrics that a task's configuration lists, None without a list."""
+        listed = self.config(task).get("metric_list")
+        if not isinstance(listed, list):
+            return None
+        return [
+            _listed(place, entry) for place, entry in enumerate(listed) if isinstance(entry, dict)
+        ]
 
-        Source: `_compute_task_aggregations` in evaluator_utils.py of lm_eval.
-        """
-        config = self.config(task)
-        listed = config.get("metric_list")
-        entries = [one for one in _list(listed) if isinstance(one, dict)]
-        for entry in reversed(entries):  # a later entry replaces an earlier one
-            if entry.get("metric") == metric:
-                said = entry.get("aggregation")
-                if said is None:
-                    return Aggregation(OTHER_AGGREGATIONS.get(metric, MEAN), True)
-                named = isinstance(said, str) and said.isprintable() and len(said) <= MOST_NAME
-                return Aggregation(said if named else OWN_FUNCTION, isinstance(said, str))
-        is_sure = not isinstance(listed, list) and metric in MEANS
-        return Aggregation(OTHER_AGGREGATIONS.get(metric, MEAN), is_sure)
+    def listed_metric(self, task: str, metric: str) -> ListedMetric | None:
+        """Return the entry of a metric; a later one replaces an earlier one."""
+        entries = [one for one in self.metric_list(task) or () if one.name == metric]
+        return entries[-1] if entries else None
+
+    def has_own_results(self, task: str) -> bool:
+        """Return whether a function of the task computes the metrics of a row."""
+        return self.config(task).get("process_results") is not None
 
     def task_hash(self, task: str) -> Any:
         """Return the declared hash of a task's samples, None without one."""
@@ -148,13 +130,26 @@ class Results(DataClass, frozen=True):
         return found if isinstance(found, str) else None
 
     @property
-    def is_unlimited(self) -> bool:
-        """Whether the call says that it had no limit."""
-        return "limit" in _object(self.document.get("config")) and self.setting("limit") is None
+    def call(self) -> Mapping[str, Any]:
+        """The configuration of the call, empty without one."""
+        return _object(self.document.get("config"))
 
     def setting(self, name: str) -> Any:
         """Return a member of the call's configuration."""
-        return _object(self.document.get("config")).get(name)
+        return self.call.get(name)
+
+
+_NAMED: Final = frozenset({"metric", "aggregation", "higher_is_better"})
+
+
+def _listed(place: int, entry: Mapping[str, Any]) -> ListedMetric:
+    name, said = entry.get("metric"), entry.get("aggregation")
+    return ListedMetric(
+        place,
+        name if isinstance(name, str) else None,
+        None if said is None else str(said),
+        {key: value for key, value in entry.items() if key not in _NAMED},
+    )
 
 
 def number_of(value: Any) -> Decimal | None:

@@ -1,6 +1,7 @@
 #include "lm_eval.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -31,10 +32,12 @@ struct lm_row {
     double values[MOST_METRICS];
     size_t metric_count;
     size_t doc_size; /* its text is at the start of the scan's texts */
+    struct lm_answers answers;
 };
 
 struct reader {
     const byte *end;
+    enum lm_scoring scoring;
     uint64_t deepest;
     struct texts *written; /* the text of the doc, NULL elsewhere */
 };
@@ -214,9 +217,12 @@ static const byte *read_text(struct reader *reader, const byte *at, struct span 
     return *at == '"' ? read_string(at + 1, reader->end, span) : NULL;
 }
 
-/* Read the first request: an object of arguments, the first of which is the prompt. */
-static const byte *read_request(struct reader *reader, const byte *at, struct lm_row *row) {
+/* Read a request: an object of arguments, of which the first is the prompt. */
+static const byte *read_request(
+    struct reader *reader, const byte *at, struct span *prompt, struct span *choice
+) {
     struct span keys[MOST_MEMBERS];
+    prompt->start = choice->start = NULL;
     if (*at != '{')
         return NULL;
     at = skip_spaces(at + 1);
@@ -226,12 +232,12 @@ static const byte *read_request(struct reader *reader, const byte *at, struct lm
         at = read_key(reader, at, keys, count);
         if (!at)
             return NULL;
-        if (is(&keys[count], "arg_0")) {
-            at = read_text(reader, at, &row->prompt);
-            row->has_prompt = true;
-        } else {
+        if (is(&keys[count], "arg_0"))
+            at = read_text(reader, at, prompt);
+        else if (reader->scoring == LM_CHOICES && is(&keys[count], "arg_1"))
+            at = read_text(reader, at, choice);
+        else
             at = read_value(reader, at, 3);
-        }
         if (!at)
             return NULL;
         at = skip_spaces(at);
@@ -243,8 +249,21 @@ static const byte *read_request(struct reader *reader, const byte *at, struct lm
     }
 }
 
+/* Read a request of several, which are numbered in their order. */
+static const byte *read_choice(
+    struct reader *reader, const byte *at, const struct span *key, struct lm_answers *answers
+) {
+    const size_t place = answers->request_count++;
+    char name[32];
+    snprintf(name, sizeof name, "gen_args_%zu", place);
+    if (place == MOST_LM_CHOICES || !is(key, name))
+        return NULL;
+    at = read_request(reader, at, &answers->prompts[place], &answers->choices[place]);
+    return at && answers->prompts[place].start && answers->choices[place].start ? at : NULL;
+}
+
 static const byte *read_arguments(struct reader *reader, const byte *at, struct lm_row *row) {
-    struct span keys[MOST_MEMBERS];
+    struct span keys[MOST_MEMBERS], unused;
     if (*at != '{')
         return NULL;
     at = skip_spaces(at + 1);
@@ -254,8 +273,16 @@ static const byte *read_arguments(struct reader *reader, const byte *at, struct 
         at = read_key(reader, at, keys, count);
         if (!at)
             return NULL;
-        const bool is_first = is(&keys[count], "gen_args_0");
-        at = is_first ? read_request(reader, at, row) : read_value(reader, at, 2);
+        if (reader->scoring == LM_CHOICES) {
+            at = read_choice(reader, at, &keys[count], &row->answers);
+            row->prompt = row->answers.prompts[0];
+            row->has_prompt = true;
+        } else if (is(&keys[count], "gen_args_0")) {
+            at = read_request(reader, at, &row->prompt, &unused);
+            row->has_prompt = row->prompt.start;
+        } else {
+            at = read_value(reader, at, 2);
+        }
         if (!at)
             return NULL;
         at = skip_spaces(at);
@@ -295,13 +322,27 @@ static const byte *read_metric(struct reader *reader, const byte *at, double *va
         *value = stop ? number.value : NAN;
         return !stop || (number.whole && !number.exact) ? NULL : stop;
     }
-    if (*at == '"')
-        return NULL; /* it may be a number as a text */
+    if (*at == '"' || *at == '[')
+        return NULL; /* it may be a number as a text, or a pair */
     if (*at == 't' || *at == 'f')
         *value = *at == 't';
     else
         *value = NAN;
     return read_value(reader, at, 1);
+}
+
+/* Note a metric that follows from the answers. */
+static void note_metric(const struct span *key, double value, struct lm_answers *answers) {
+    if (is(key, "acc")) {
+        answers->has_acc = true;
+        answers->acc = value;
+    } else if (is(key, "acc_norm")) {
+        answers->has_norm = true;
+        answers->norm = value;
+    } else if (is(key, "exact_match")) {
+        answers->has_match = true;
+        answers->match = value;
+    }
 }
 
 static int member_of(const struct span *key) {
@@ -329,6 +370,7 @@ static const byte *read_member(
         return read_arguments(reader, at, row);
     case RESPS:
     case FILTERED:
+        *(member == RESPS ? &row->answers.resps : &row->answers.filtered) = at;
         return *at == '[' ? read_list(reader, at, 1) : NULL;
     case FILTER:
         return read_text(reader, at, &row->filter);
@@ -385,7 +427,9 @@ static const byte *read_row(
             row->keys[row->metric_count] = key;
             if (!is_new(row->keys, row->metric_count))
                 return NULL;
-            at = read_metric(reader, at, &row->values[row->metric_count++]);
+            double *const value = &row->values[row->metric_count++];
+            at = read_metric(reader, at, value);
+            note_metric(&key, *value, &row->answers);
         }
         if (!at)
             return NULL;
@@ -484,16 +528,25 @@ static bool add_row(struct lm_scan *scan, const struct lm_row *row) {
 /* Take the line up to its newline, if it is a sound row. */
 static bool take(struct lm_scan *scan, const struct hasher *hasher, const byte *at, const byte *end) {
     struct texts texts = {scan->texts, 0, scan->most_bytes, false};
-    struct reader reader = {end, scan->deepest, NULL};
+    struct reader reader = {end, (enum lm_scoring)scan->scoring, scan->deepest, NULL};
     struct lm_row row;
     row.seen = 0;
     row.metric_count = 0;
     row.has_prompt = false;
     row.doc_size = 0;
+    row.answers.request_count = 0;
+    row.answers.has_acc = row.answers.has_norm = row.answers.has_match = false;
     at = read_row(&reader, &texts, at, &row);
     if (!at || skip_spaces(at) != end || end[-1] == '\r')
         return false;
-    return is_sound(hasher, &texts, &row) && add_row(scan, &row);
+    if (!is_sound(hasher, &texts, &row))
+        return false;
+    row.answers.target = row.target;
+    return gives_scores(
+               &row.answers, reader.scoring, scan->delimiter, scan->delimiter_length,
+               scan->is_chat, end
+           ) &&
+           add_row(scan, &row);
 }
 
 uint64_t lm_scan_size(void) { return sizeof(struct lm_scan); }

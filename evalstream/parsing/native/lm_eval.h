@@ -8,6 +8,7 @@
 
 #include "digest.h"
 #include "export.h"
+#include "lm_scores.h"
 
 enum {
     LM_DIGESTS = 96,   /* bytes of the three digests of a row */
@@ -46,6 +47,9 @@ struct lm_scan {
     struct lm_name filters[MOST_LM_NAMES], metrics[MOST_LM_NAMES];
     uint64_t metric_counts[MOST_LM_NAMES];
     uint64_t filter_count, metrics_count;
+    uint64_t scoring;      /* an enum lm_scoring */
+    const byte *delimiter; /* before each choice, as it is written */
+    uint64_t delimiter_length, is_chat;
 };
 
 /* Return the size of `struct lm_scan` in bytes, as Python lays it out, too. */

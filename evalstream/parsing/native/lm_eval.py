@@ -6,6 +6,7 @@ import ctypes
 from array import array
 from collections.abc import Iterator, Sequence
 from ctypes import POINTER, Structure, byref, c_char_p, c_uint64, c_void_p
+from enum import IntEnum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -69,7 +70,32 @@ class _Scan(Structure):
         ("metric_counts", c_uint64 * _MOST_NAMES),
         ("filter_count", c_uint64),
         ("metrics_count", c_uint64),
+        ("scoring", c_uint64),
+        ("delimiter", c_char_p),
+        ("delimiter_length", c_uint64),
+        ("is_chat", c_uint64),
     )
+
+
+class Scoring(IntEnum):
+    """How much of the scores of a row the scanner compares with its answers.
+
+    `FILTERED` is that the first answer to each request is taken, `CHOICES` also acc and acc_norm,
+    and `GENERATED` also exact_match.
+    """
+
+    UNSCORED = 0
+    FILTERED = 1
+    CHOICES = 2
+    GENERATED = 3
+
+
+class RowScoring(NamedTuple):
+    """How rows were scored; `delimiter` is before each choice, as JSON writes it."""
+
+    scoring: Scoring = Scoring.UNSCORED
+    delimiter: bytes = b""
+    is_chat: bool = False
 
 
 class SampleScanner:
@@ -87,9 +113,9 @@ class SampleScanner:
         self._data: Bytes = b""
         self._scan = _Scan()
 
-    def start(self, data: bytes, longest: int) -> None:
+    def start(self, data: bytes, longest: int, how: RowScoring | None = None) -> None:
         """Begin with a block of lines; those of more than `longest` bytes are left."""
-        self._data = data
+        self._data, how = data, how or RowScoring()
         self._scan = _Scan(
             bytes=data,
             size=len(data),
@@ -103,6 +129,10 @@ class SampleScanner:
             most_values=MOST_VALUES,
             texts=ctypes.addressof(self._texts),
             most_bytes=MOST_TEXT_BYTES,
+            scoring=how.scoring,
+            delimiter=how.delimiter,
+            delimiter_length=len(how.delimiter),
+            is_chat=how.is_chat,
         )
 
     def take(self, start: int, line: int) -> int:

@@ -34,6 +34,9 @@ SLACK: Final = 0.1
 FEWEST_UNITS: Final = 10
 """An average of fewer units of its rounded scores has a single digit, which confirms nothing."""
 
+SUM_STRAY: Final = Fraction(1, 1 << 50)
+"""The error of a mean of doubles, relative to the largest of them: four units of its last place."""
+
 THIRD: Final = 3
 HALF: Final = 0.5
 
@@ -68,7 +71,8 @@ class Claim(NamedTuple):
 
     `pointer` is its JSON Pointer, `value` the number with its digits as written, or the two ends of
     an interval; None if it is no number. `shown` is the JSON value at the pointer. `method`,
-    `draws` and `level` describe an uncertainty.
+    `draws` and `level` describe an uncertainty. With `has_all_digits` its writer never rounds: one
+    or two digits are all that the figure has.
     """
 
     pointer: str
@@ -80,6 +84,7 @@ class Claim(NamedTuple):
     method: str | None = None
     draws: int | None = None
     level: float = formulas.USUAL_LEVEL
+    has_all_digits: bool = False
 
 
 class Judgement(NamedTuple):
@@ -122,24 +127,34 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
 
 def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement:
     rows, figures = evidence.sums.joined, list(_scaled(claim.kind.figures(evidence), evidence))
-    if claim.kind is kinds.ERROR and method_named(claim.method) is Method.RESAMPLED:
+    if claim.kind.name == kinds.ERROR.name and method_named(claim.method) is Method.RESAMPLED:
         return _judge_resampled_error(claim, value, figures, evidence)
     expected = _plain(figures[0].value) if figures else None
     near = _near(value, figures, evidence) if claim.kind.is_exact else None
     if not evidence.missing or claim.kind is kinds.COUNT:
-        found, best = _best(value, figures)
-        if best is not None and found is not Agreement.NONE:
+        found, best = _agreeing(claim, value, figures, evidence)
+        if best is not None:
             return confirm(claim, _plain(best.value), rows, found)
-        shows_digits = (
-            near is not None and abs(Fraction(near.value)) >= FEWEST_UNITS * evidence.unit
-        )
-        if shows_digits or _best(value, claim.kind.rounded(evidence))[0] is not Agreement.NONE:
+        shows_digits = near and abs(Fraction(near.value)) >= FEWEST_UNITS * evidence.unit
+        if shows_digits or _best(value, claim.kind.rounded(evidence))[1] is not None:
             return confirm(claim, expected, rows, Agreement.ROUGH)
     if not is_outside(value, _reach(claim, evidence)):
         reason = _open_reason(claim, value, figures, evidence)
         if reason is not None or near is not None:
             return leave_open(claim, reason or Reason.COARSE, rows, expected)
     return refute(claim, expected, _refutation(claim, value, figures, evidence), rows)
+
+
+def _agreeing(
+    claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence
+) -> tuple[Agreement, Figure | None]:
+    """Return the figure that gives a claim, and how well; None if none does."""
+    found, best = _best(value, figures)
+    if found is Agreement.FULL:
+        return found, best
+    if figures and _is_rounding(value, figures[0], evidence):
+        return Agreement.FULL, figures[0]
+    return (Agreement.NONE, None) if claim.has_all_digits else (found, best)
 
 
 def _refutation(claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence) -> str:
@@ -156,6 +171,17 @@ def _refutation(claim: Claim, value: Decimal, figures: list[Figure], evidence: E
     hints = claim.kind.hints(evidence)
     hint = next((one.words for one in hints if _best(value, [one])[0] is Agreement.FULL), None)
     return f"{figures[0].words} of {rows} is not the claim" + (f", which is {hint}" if hint else "")
+
+
+def _is_rounding(value: Decimal, figure: Figure, evidence: Evidence) -> bool:
+    """Return whether the rounding of a sum of large scores explains a difference.
+
+    A sum of scores of both signs may be small, and the error of equal scores is not exactly 0.
+    """
+    if evidence.extremes is None:
+        return False
+    largest = max(map(abs, evidence.extremes))
+    return abs(Fraction(value) - Fraction(figure.value)) <= SUM_STRAY * Fraction(largest)
 
 
 def _open_reason(

@@ -20,7 +20,12 @@ needs_harnesses = pytest.mark.skipif(
 def _run(driver: str, *arguments: str) -> str:
     """Run a driver of this folder under the harnesses' Python; return what it prints."""
     script = Path(__file__).with_name(driver)
-    offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "INSPECT_DISPLAY": "none"}
+    offline = {
+        "HF_HUB_OFFLINE": "1",
+        "HF_DATASETS_OFFLINE": "1",
+        "INSPECT_DISPLAY": "none",
+        "DISABLE_MULTIPROC": "1",
+    }
     done = subprocess.run(
         [str(PYTHON), str(script), *arguments],
         capture_output=True,
@@ -50,6 +55,13 @@ def inspect_figure_logs(folder: Path) -> Path:
 def lm_eval_logs(folder: Path) -> Path:
     """Write all runs of lm-eval below a folder, once: `RUN/acme__acorn-1b/*`."""
     _run("lm_eval_driver.py", str(folder))
+    return folder
+
+
+@cache
+def lm_eval_metric_logs(folder: Path) -> Path:
+    """Write a log for each metric of lm-eval below a folder, once: `RUN/acme__acorn-1b/*`."""
+    _run("lm_eval_metrics_driver.py", str(folder))
     return folder
 
 

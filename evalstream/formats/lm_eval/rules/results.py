@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.lm_eval.group_figures import wrong_group_figures
 from evalstream.formats.lm_eval.non_finite import shown
-from evalstream.formats.lm_eval.recompute import NO_NUMBERS, Outcome, Recomputed
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, digest_of
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import NO_STDERR, Results
+from evalstream.model.claim import JudgedClaim, State, reasons_left_open
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import Rule
+from evalstream.stats.claims import kinds
+from evalstream.stats.claims.judge import Judgement
+
+LABELS: Final = 3
+"""How many claims a message names."""
 
 _OBJECTS: Final = (
     "results",
@@ -99,7 +102,7 @@ def _figures(document: Mapping[str, Any]) -> Iterator[Violation]:
     """Report figures that are no numbers; N/A stands for an error that was not computed."""
     results = Results(document)
     for task in results.tasks:
-        for claim in results.claims(task):
+        for claim in results.figures(task):
             value = claim.value
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             is_absent = claim.is_stderr and value in (NO_STDERR, None)
@@ -126,39 +129,41 @@ def _missing_samples(seen: Siblings) -> Iterator[Violation]:
             )
 
 
-def _metrics(one: Recomputed) -> Iterator[Violation]:
-    if one.outcome is Outcome.WRONG and not one.claim.is_stderr:
-        yield _wrong(LME301, one, "the mean")
+def _refuted(
+    rule: Rule, is_wanted: Callable[[JudgedClaim], bool], judgements: Iterable[Judgement]
+) -> Iterator[Violation]:
+    for claim, message in judgements:
+        if claim.state is State.REFUTED and is_wanted(claim):
+            yield rule.violation(
+                f"{claim.label}: {message}",
+                pointer=claim.pointer,
+                expected=claim.recomputed,
+                found=claim.claimed,
+            )
 
 
-def _errors(one: Recomputed) -> Iterator[Violation]:
-    if one.outcome is Outcome.WRONG and one.claim.is_stderr:
-        yield _wrong(LME302, one, "the standard error of the mean")
+def _metrics(judgements: Iterable[Judgement]) -> Iterator[Violation]:
+    return _refuted(LME301, lambda claim: claim.is_score, judgements)
 
 
-def _wrong(rule: Rule, one: Recomputed, what: str) -> Violation:
-    claim = one.claim
-    if one.reason:
-        message = f"{claim.key} of {claim.task} is claimed, and {one.reason}"
-    elif one.value == NO_STDERR:
-        message = f"{claim.key} of {claim.task} is claimed, and the harness does not compute it"
-    else:
-        message = f"{claim.key} of {claim.task} is not {what} of the rows"
-    return rule.violation(
-        message, pointer=claim.pointer, expected=one.value, found=shown(claim.value)
-    )
+def _errors(judgements: Iterable[Judgement]) -> Iterator[Violation]:
+    return _refuted(LME302, lambda claim: claim.kind == kinds.ERROR.name, judgements)
 
 
-def _open(claims: list[Recomputed]) -> Iterator[Violation]:
-    """Count the claims that were not recomputed, by reason."""
-    reasons = Counter(one.reason for one in claims if one.outcome is Outcome.OPEN)
-    for reason, times in sorted(reasons.items()):
-        first = next(one for one in claims if one.reason == reason)
+def _groups(judgements: Iterable[Judgement]) -> Iterator[Violation]:
+    return _refuted(LME304, lambda _claim: True, judgements)
+
+
+def _open(judgements: Iterable[Judgement]) -> Iterator[Violation]:
+    """Report open claims, one violation for each reason."""
+    for reason, claims in reasons_left_open(claim for claim, _ in judgements):
+        labels = ", ".join(claim.label for claim in claims[:LABELS])
+        more = f" and {len(claims) - LABELS:,} more" if len(claims) > LABELS else ""
         yield LME303.violation(
-            f"{counted(times, 'claim')} of {first.claim.task} not recomputed: {reason}",
-            pointer=first.claim.pointer,
-            found=shown(first.claim.value),
-            severity=Severity.WARNING if reason == NO_NUMBERS else None,
+            f"{counted(len(claims), 'claim')} open: {reason} ({labels}{more})",
+            pointer=claims[0].pointer,
+            found=claims[0].claimed,
+            count=len(claims) if len(claims) > 1 else None,
         )
 
 
@@ -167,7 +172,7 @@ def _unclaimed(facts: TaskFacts) -> Iterator[Violation]:
     if facts.known is None or facts.is_unfiltered:
         return
     task, results = facts.known
-    claimed = {(claim.metric, claim.filter) for claim in facts.claims() if not claim.is_stderr}
+    claimed = {(claim.metric, claim.filter) for claim in facts.figures() if not claim.is_stderr}
     for name, rows in facts.totals.filters.items() if results.entry(task) else ():
         for metric in rows.metrics:
             if (metric, name) not in claimed:
@@ -175,17 +180,6 @@ def _unclaimed(facts: TaskFacts) -> Iterator[Violation]:
                     f"rows have {metric!r} under filter {name!r}, and {task} has no such figure",
                     pointer=pointer(("results", task)),
                 )
-
-
-def _groups(results: Results) -> Iterator[Violation]:
-    for one in wrong_group_figures(results):
-        yield LME304.violation(
-            one.message,
-            pointer=pointer(one.path),
-            expected=one.expected,
-            found=one.found,
-            severity=None if one.is_sure else Severity.WARNING,
-        )
 
 
 LME106: Final = Rule(
@@ -243,11 +237,15 @@ LME301: Final = Rule(
     "LME301",
     "metric-not-reproduced",
     Severity.ERROR,
-    "a metric of a task is not the mean over its rows",
+    "a metric of a task is not the figure that its rows give",
     """
-    What it finds: a figure such as `acc,none` that is not the mean of the values in the rows with
-    this filter, for metrics that the task adds up as means; a figure of a metric that no row has;
-    and such a figure over values that have no mean.
+    What it finds: a figure such as `acc,none` that the rows with this filter refute. How it is
+    computed is what metric_list of the task says, or the harness for a metric of its own: mean,
+    median (the upper middle value), nanmean, f1, mcc, perplexity, perplexities by words and bytes,
+    bits per byte, Brier score, and with sacrebleu (`pip install 'evalstream[metrics]'`) BLEU, chrF,
+    chrF++ and TER. A figure by a function of the task is refuted only where the metric is an average
+    by its name and no average of the rows reaches it. A figure of a metric that no row has, and one
+    over values that have no mean, are refuted, too.
 
     Why it matters: the figure or the scores of the rows were changed after the evaluation.
 
@@ -271,8 +269,12 @@ LME302: Final = Rule(
     "a standard error of a task is not that of its rows",
     """
     What it finds: a figure such as `acc_stderr,none` that is not the sample standard deviation of
-    the values divided by the root of their number, for metrics that are means. The harness writes
-    N/A for a single row and where bootstrap_iters is 0.
+    the values divided by the root of their number, for means; for median, nanmean, f1, mcc,
+    perplexity, BLEU, chrF, chrF++ and TER one that is not the deviation over the draws of the
+    harness, whose seeds are known. Where bootstrap_iters asks for more draws than 5,000,000 values
+    in all, the error is compared with the first draws. A number where the harness writes N/A, and
+    N/A where it computes the error, are refuted: it writes N/A for a single row, where
+    bootstrap_iters is 0, and for all other aggregations.
 
     Why it matters: differences look more certain, or less, than the rows say.
 
@@ -292,21 +294,25 @@ LME302: Final = Rule(
 LME303: Final = Rule(
     "LME303",
     "figure-not-recomputed",
-    Severity.INFO,
-    "a figure that the rows neither confirm nor refute",
+    Severity.WARNING,
+    "figures that the rows neither confirm nor refute",
     """
-    What it finds: figures that are not means, such as f1, perplexity or a median, and figures over
-    values that are not finite numbers. It is a warning where the figure is a mean and rows have
-    numbers as texts for it, as the harness writes some types of numpy.
+    What it finds: figures of a task or a group that are open, once for each reason: there are no
+    samples, a function of the task computes them, rows do not hold what the formula needs, a package
+    is not installed.
 
-    Why it matters: evalstream did not recompute them, and does not count them as confirmed.
+    Why it matters: evalstream does not know whether they are true, and does not count them as
+    confirmed.
 
-    How to fix: Nothing is wrong. Score the samples again with the harness to confirm such figures.
+    How to fix: The reason says what is missing: put the samples beside the results, or install
+    `evalstream[metrics]` for BLEU, chrF, chrF++ and TER. A figure by a function of the task stays
+    open; score the samples again with the harness to confirm it.
 
     Bad:
         results:
           {"configs": {"word_sums": {"metric_list": [
-            {"metric": "exact_match", "aggregation": "median"}]}}}
+            {"metric": "exact_match", "aggregation": "def best(items): return max(items)"}]}},
+           "results": {"word_sums": {"exact_match,none": 1.0}}}
 
     Good:
         results:
@@ -323,9 +329,10 @@ LME304: Final = Rule(
     "a figure of a group does not follow from its tasks, or differs between results and groups",
     """
     What it finds: a figure of a group that is neither the mean of its tasks weighted by their
-    samples nor their plain mean, or whose error follows from neither; and a figure in `groups` that
-    is not the one in `results`. It is a warning where the results have no sample_len, so that the
-    weights are not certain.
+    samples nor their plain mean, or whose error follows from neither; a number of samples that is
+    not the sum over its tasks; and a figure in `groups` that is not the one in `results`. Where the
+    results have no sample_len the weights are not certain, and a figure that an average reaches is
+    open.
 
     Why it matters: the figure of the group was changed after the evaluation.
 
@@ -365,5 +372,8 @@ LME305: Final = Rule(
     """,
     record=_unclaimed,
 )
+
+ABOUT_CLAIMS: Final = (LME301, LME302, LME303)
+"""Rules over the judged claims of a task."""
 
 RULES: Final = (LME106, LME209, LME301, LME302, LME303, LME304, LME305)

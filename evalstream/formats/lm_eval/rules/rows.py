@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
+from evalstream.formats.lm_eval.response_filters import NotFollowed, follows
 from evalstream.formats.lm_eval.row import (
     DIGEST_SCHEMA,
     DOC,
@@ -16,10 +18,12 @@ from evalstream.formats.lm_eval.row import (
     doc_hash,
     is_doc_hash,
     may_hold_image_digests,
+    metrics_of,
     prompt_of,
     target_of,
     text_hash,
 )
+from evalstream.formats.lm_eval.row_scores import Derived, ScoringPlan, derive_scores, is_derived
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import Rule
@@ -194,6 +198,46 @@ def _replaced(declared: str) -> Violation:
     )
 
 
+def row_scores(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
+    """Return the violations of the answers and the metrics of a row."""
+    yield from _unfiltered(row, plan)
+    listed = dict(metrics_of(row))
+    for derived in derive_scores(row, plan):
+        if derived.metric in listed:
+            yield from _underived(derived, listed[derived.metric])
+
+
+def _unfiltered(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
+    steps = dict(plan.filters).get(str(row.get("filter"))) if "filter" in row else None
+    if steps is None:
+        return
+    with suppress(NotFollowed):
+        is_right, given = follows(steps, row.get("resps"), row.get("filtered_resps"))
+        if not is_right:
+            yield LME211.violation(
+                "filtered_resps is not what the filter makes of resps",
+                pointer="/filtered_resps",
+                expected=given,
+                found=row.get("filtered_resps"),
+            )
+
+
+def _underived(derived: Derived, value: Any) -> Iterator[Violation]:
+    is_pair = isinstance(derived.values[0], list)
+    if is_derived(value, derived) or (is_pair and not isinstance(value, list)):
+        return
+    expected = derived.values[0]
+    is_weight = not derived.is_certain and is_derived(value[:1], Derived("", (expected[:1],)))
+    message = "counts another number of words or bytes" if is_weight else "does not follow"
+    yield LME210.violation(
+        f"{derived.metric} {message} from the row's answers and target",
+        pointer=pointer((derived.metric,)),
+        expected=list(expected) if isinstance(expected, tuple) else expected,
+        found=value,
+        severity=Severity.WARNING if is_weight else None,
+    )
+
+
 LME101: Final = Rule(
     "LME101",
     "malformed-row",
@@ -336,4 +380,58 @@ LME203: Final = Rule(
     """,
 )
 
-RULES: Final = (LME101, LME102, LME103, LME201, LME202, LME203)
+LME210: Final = Rule(
+    "LME210",
+    "score-underived",
+    Severity.ERROR,
+    "a metric of a row is not what its answers and its target give",
+    """
+    What it finds: a value of a metric that the harness computes from members of the row, and that
+    they do not give: acc, acc_norm, acc_bytes, acc_mutual_info, exact_match, f1, mcc and
+    brier_score from the log-likelihoods of choices and the right one; acc and perplexity from a
+    log-likelihood; exact_match from the filtered answer and the target under the options of
+    metric_list; the texts of bleu, chrf and ter. Where only the number of words or bytes of a
+    perplexity differs it is a warning, since a task may count in its own way. Tasks with
+    process_results, and metrics that metric_list does not name, are left out.
+
+    Why it matters: the answers of the row contradict its score. One of them was changed after the
+    evaluation.
+
+    How to fix: Restore the row from its source.
+
+    Bad:
+        row 2:
+          {"exact_match": 0.0}
+
+    Good:
+        row 2:
+          {"exact_match": 1.0}
+    """,
+)
+
+LME211: Final = Rule(
+    "LME211",
+    "answer-not-filtered",
+    Severity.ERROR,
+    "filtered_resps is not what the filter of the row makes of resps",
+    """
+    What it finds: a row whose filtered_resps do not follow from resps by the steps that filter_list
+    of the task's configuration has for its filter: take_first, take_first_k, majority_vote, regex,
+    remove_whitespace, lowercase, uppercase and map. Filters with other steps are left out, and
+    regular expressions that may take long.
+
+    Why it matters: what was scored is not what the model answered.
+
+    How to fix: Restore the row from its source.
+
+    Bad:
+        row 2:
+          {"resps": [[" 40"]]}
+
+    Good:
+        row 2:
+          {"resps": [[" 45"]]}
+    """,
+)
+
+RULES: Final = (LME101, LME102, LME103, LME201, LME202, LME203, LME210, LME211)

@@ -135,7 +135,7 @@ def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
             found=original,
         )
     elif effective in facts.sample_counts:
-        if totals.samples < original and results.is_unlimited:
+        if totals.samples < original and results.call.get("limit", 0) is None:
             yield _unlimited(task, totals.samples, original)
         is_all = facts.totals.samples == original
         yield from _beyond(facts, task, original, is_all=is_all)
@@ -143,11 +143,11 @@ def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
 
 def _unlimited(task: str, samples: int, original: int) -> Violation:
     return LME207.violation(
-        f"the rows have {samples:,} of {counted(original, 'sample')}, and the call had no limit; "
-        "--samples may have chosen them",
+        f"the rows have {samples:,} of {counted(original, 'sample')}: the call had no limit, and "
+        "results do not record what --samples chose",
         pointer=pointer(("n-samples", task, "original")),
         found=original,
-        severity=Severity.WARNING,
+        severity=Severity.INFO,
     )
 
 
@@ -353,13 +353,14 @@ LME207: Final = Rule(
     """
     What it finds: `effective` of n-samples that is not the number of distinct doc_ids; sample_len that
     is not the number of rows with the fullest metric; a doc_id that is not below `original`; a gap
-    in the doc_ids where all samples of the dataset were evaluated. It is a warning where the rows
+    in the doc_ids where all samples of the dataset were evaluated. It is an info where the rows
     have fewer samples than `original` and the call had no limit: `--samples` chooses samples, and
-    the results do not show it.
+    the results do not record them.
 
     Why it matters: samples are missing or were added, so that the figures are of another set.
 
-    How to fix: Restore both files from their source.
+    How to fix: Restore both files from their source. Samples that `--samples` chose are right as
+    they are: name the choice beside the figures, as the results do not.
 
     Bad:
         results:

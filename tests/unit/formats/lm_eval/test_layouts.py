@@ -9,6 +9,7 @@ import pytest
 from lm_eval_logs import DIGESTS, RESULTS, TASK, results, row, rows, text, write
 
 import evalstream
+from evalstream.model.claim import State, count_states
 from evalstream.model.report import RunSummary
 
 
@@ -29,6 +30,7 @@ def renamed(old: str, new: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     for end in ("_stderr", ""):
         entry[f"{new}{end},none"] = entry.pop(f"{old}{end},none")
     document["configs"][TASK]["metric_list"][0]["metric"] = new
+    document["higher_is_better"][TASK] = {new: True}
     return samples, document
 
 
@@ -37,7 +39,7 @@ def test_a_metric_may_have_any_name(tmp_path: Path, name: str) -> None:
     samples, document = renamed("acc", name)
     run = run_of(tmp_path / "sound", samples, document)
     assert (run.verdict, dict(run.counts)) == ("passed", {})
-    assert "2 of 2 claims recomputed" in {one.text for one in run.checked}
+    assert count_states(run.claims) == {"confirmed": 4, "rounded": 0, "refuted": 0, "open": 0}
     document["results"][TASK][f"{name},none"] = 0.6
     document["results"][TASK][f"{name}_stderr,none"] = 0.6
     assert run_of(tmp_path / "changed", samples, document).counts.keys() == {"LME301", "LME302"}
@@ -53,7 +55,7 @@ def test_rows_without_any_metric_count_as_none(tmp_path: Path) -> None:
     document["results"][TASK] = {"alias": TASK, "sample_len": 0}
     document["n-samples"][TASK]["effective"] = 0
     run = run_of(tmp_path / "sound", samples, document)
-    assert (run.verdict, dict(run.counts)) == ("passed", {})
+    assert (run.verdict, dict(run.counts)) == ("unconfirmed", {"ES805": 1})
     document["n-samples"][TASK]["effective"] = 3
     assert run_of(tmp_path / "changed", samples, document).counts.keys() == {"LME207"}
 
@@ -62,7 +64,7 @@ def test_a_task_in_python_may_add_up_in_its_own_way(tmp_path: Path) -> None:
     samples, document = renamed("acc", "exact")
     del document["configs"][TASK]["metric_list"]
     document["results"][TASK]["exact,none"] = 62.5
-    assert run_of(tmp_path, samples, document).counts.keys() == {"LME303"}
+    assert run_of(tmp_path, samples, document).counts.keys() == {"ES805", "LME303"}
 
 
 def test_usual_metrics_are_means_without_a_list_of_metrics(tmp_path: Path) -> None:
@@ -78,8 +80,8 @@ def test_the_last_of_two_entries_says_how_a_metric_is_added_up(tmp_path: Path) -
     samples = rows()
     document = results(samples)
     entries = document["configs"][TASK]["metric_list"]
-    entries.append({"metric": "acc", "aggregation": "median"})
-    assert run_of(tmp_path, samples, document).counts.keys() == {"LME303"}
+    entries.append({"metric": "acc", "aggregation": "nanmean"})
+    assert run_of(tmp_path, samples, document).counts.keys() == {"LME302"}
 
 
 def test_the_source_of_an_aggregation_is_not_shown(tmp_path: Path) -> None:
@@ -87,11 +89,11 @@ def test_the_source_of_an_aggregation_is_not_shown(tmp_path: Path) -> None:
     document = results(samples)
     source = "def add(items):\n    return sum(items)\n"
     document["configs"][TASK]["metric_list"][0]["aggregation"] = source
+    document["results"][TASK]["acc,none"] = 0.7
     path = write(tmp_path, samples, document)
     report = evalstream.check([str(path)], aggregate=str(tmp_path / RESULTS))
-    (finding,) = report.findings
-    assert finding.code == "LME303"
-    assert finding.message.endswith("the aggregation that is a function of the task")
+    assert {finding.code for finding in report.findings} == {"ES805", "LME303"}
+    assert not any("sum(items)" in finding.message for finding in report.findings)
 
 
 def old_layout(folder: Path, samples: list[dict[str, Any]], document: dict[str, Any]) -> None:
@@ -117,17 +119,18 @@ def test_samples_of_older_releases_are_found_by_their_names(tmp_path: Path) -> N
     of_samples = next(run for run in runs if run.rows)
     alone = next(run for run in runs if not run.rows)
     assert (of_samples.verdict, dict(of_samples.counts)) == ("passed", {})
-    assert "2 of 2 claims recomputed" in {one.text for one in of_samples.checked}
-    assert alone.verdict == "incomplete"
+    assert {claim.state for claim in of_samples.claims} == {State.CONFIRMED}
+    assert alone.verdict == "unconfirmed"
 
 
 def test_nothing_verified_is_not_passed(tmp_path: Path) -> None:
     samples = rows()
     document = results(samples)
-    document["configs"][TASK]["metric_list"][0]["aggregation"] = "median"
+    document["configs"][TASK]["metric_list"][0]["aggregation"] = "def most(items): return 1"
+    document["results"][TASK]["acc,none"] = 0.7
     old_layout(tmp_path / "log", samples, document)
     runs = evalstream.check([str(tmp_path / "log")]).runs
-    assert {run.verdict for run in runs} == {"incomplete"}
+    assert {run.verdict for run in runs} == {"unconfirmed"}
 
 
 def test_results_without_hashes_are_complete_with_their_samples(tmp_path: Path) -> None:
@@ -215,6 +218,7 @@ def test_rows_with_several_metrics_of_other_lengths(tmp_path: Path) -> None:
     samples = [row(0, acc=1.0), row(1, acc=0.0, maybe=1), row(2, acc=1.0, maybe=0)]
     document = results(samples)
     document["results"][TASK] |= {"maybe,none": 0.5, "maybe_stderr,none": 0.5}
+    document["configs"][TASK]["process_results"] = "def score(doc, results): ..."
     assert not run_of(tmp_path, samples, document).counts
     assert text(samples).count(b"maybe") == 4
 

@@ -1,0 +1,429 @@
+"""Derive the scores of a row from its own answers and target, as the harness scored them.
+
+Source: `ConfigurableTask.process_results` in api/task.py of lm_eval 0.4.13. Nothing is derived for
+tasks with a function of their own, or whose configuration does not list the metric.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+from warnings import catch_warnings, simplefilter
+
+from evalstream.formats.lm_eval.aggregations import REGISTERED, ordered_metrics
+from evalstream.formats.lm_eval.response_filters import gives_texts, is_bounded
+from evalstream.formats.lm_eval.views import Results
+from evalstream.model.data_class import DataClass
+
+CHOICE: Final = "multiple_choice"
+LIKELIHOOD: Final = "loglikelihood"
+ROLLING: Final = "loglikelihood_rolling"
+GENERATE: Final = "generate_until"
+
+NEAR: Final = 1e-6
+"""Normalised log-likelihoods that differ by less, relative to the larger one, are a tie."""
+
+TEXT_DIGITS: Final = 1e-6
+"""The largest difference of probabilities from their text of 8 digits."""
+
+NO_CHOICE: Final = -100
+"""The index that stands for a right answer that is none of the choices."""
+
+_TRANSLATIONS: Final = frozenset({"bleu", "chrf", "chrf++", "ter"})
+_WEIGHTED: Final = frozenset({"word_perplexity", "byte_perplexity", "bits_per_byte"})
+
+TAKE_FIRST: Final = '[{"function": "take_first"}]'
+"""The steps of the filter of tasks that declare none, as JSON."""
+
+DEFAULT_FILTERS: Final = (("none", TAKE_FIRST),)
+
+
+class ScoringPlan(DataClass, frozen=True):
+    """What the configuration of a task says of how its rows were scored.
+
+    `metrics` are those that the harness itself scores, with the JSON of their options; `filters`
+    the chains by name, as JSON. `delimiter` stands before each choice, but not `is_chat`. `ordered`
+    names metrics whose numbers are added up in order. `question` is the template of the prompt
+    where prompts have nothing else, as the task has no examples.
+    """
+
+    output_type: str = ""
+    metrics: tuple[tuple[str, str], ...] = ()
+    filters: tuple[tuple[str, str], ...] = ()
+    delimiter: str = " "
+    is_chat: bool = False
+    ordered: frozenset[str] = frozenset()
+    question: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether rows have nothing to be compared with."""
+        return not self.metrics and not self.filters
+
+
+class Derived(NamedTuple):
+    """The values that a metric of a row may have; `is_certain` says that no other is right."""
+
+    metric: str
+    values: tuple[Any, ...]
+    is_certain: bool = True
+
+
+def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
+    """Return what the results say of how the rows of a task were scored."""
+    if task is None:
+        every = (ordered_metrics(results, name) for name in results.tasks)
+        return ScoringPlan(ordered=frozenset().union(*every))
+    config, listed = results.config(task), results.metric_list(task)
+    is_own = results.has_own_results(task) or listed is None
+    output_type = str(config.get("output_type"))
+    is_chat = results.document.get("chat_template") is not None
+    return ScoringPlan(
+        output_type,
+        () if is_own else tuple(_metrics(results, task, output_type)),
+        tuple(_filters(config)) if listed is not None else (),
+        str(config.get("target_delimiter", " ")),
+        is_chat,
+        ordered_metrics(results, task),
+        _question(results, task, is_chat=is_chat),
+    )
+
+
+def _metrics(results: Results, task: str, output_type: str) -> Iterator[tuple[str, str]]:
+    has_choices = results.config(task).get("doc_to_choice") is not None
+    if output_type == GENERATE and has_choices:
+        return  # the target is the number of a choice that the row does not show
+    for one in results.metric_list(task) or ():
+        is_known = one.name in REGISTERED and not one.options.get("hf_evaluate")
+        if is_known and one.name is not None:
+            yield one.name, json.dumps(dict(one.options), sort_keys=True)
+
+
+def _filters(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the filters with their steps; of several with one name the harness keeps the last."""
+    listed = config.get("filter_list")
+    if listed is None:
+        yield from DEFAULT_FILTERS
+    for one in listed if isinstance(listed, list) else ():
+        steps = one.get("filter") if isinstance(one, dict) else None
+        if isinstance(steps, list) and isinstance(one.get("name"), str):
+            yield one["name"], json.dumps(steps)
+
+
+_FIELD: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_MARKUP: Final = ("{%", "{#", "{{")
+
+
+def _question(results: Results, task: str, *, is_chat: bool) -> str | None:
+    """Return the template of prompts that have nothing but the question; None for others."""
+    config, document = results.config(task), results.document
+    template, shots = config.get("doc_to_text"), config.get("num_fewshot")
+    others = ("description", "gen_prefix", "use_prompt", "doc_to_image", "doc_to_audio")
+    has_more = any(config.get(name) for name in others) or document.get("system_instruction")
+    is_plain = isinstance(template, str) and not any(
+        mark in _FIELD.sub("", template) for mark in _MARKUP
+    )
+    has_none = shots == 0 and shots.__class__ is int
+    # The configuration of tasks in Python does not show how they make prompts.
+    is_listed = results.metric_list(task) is not None and config.get("output_type") != ROLLING
+    is_known = is_plain and is_listed and has_none and not has_more and not is_chat
+    return template if is_known and isinstance(template, str) else None
+
+
+def render_question(template: str, doc: Any) -> str | None:
+    """Return the question of a doc, None where it cannot be told."""
+    if not isinstance(doc, dict):
+        return None
+    if template in doc:
+        return doc[template] if isinstance(doc[template], str) else None
+    fields = _FIELD.findall(template)
+    if not fields or not all(type(doc.get(name)) in (str, int) for name in fields):
+        return None
+    return _FIELD.sub(lambda found: str(doc[found[1]]), template)
+
+
+def derive_scores(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Derived]:
+    """Yield what the answers of a row give for each of its metrics, where that is known."""
+    derive = _DERIVATIONS.get(plan.output_type)
+    answers, target = row.get("filtered_resps"), row.get("target")
+    if derive is not None and isinstance(answers, list) and answers and isinstance(target, str):
+        with suppress(ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError):
+            yield from derive(row, answers, target, plan)
+
+
+def brier_of(row: Mapping[str, Any], value: Any) -> float | None:
+    """Return the Brier score of a row, from its right answer and its log-likelihoods.
+
+    The row shows the probabilities with 8 digits, which tell which of them are of the choices.
+    """
+    with suppress(ValueError, TypeError, IndexError, KeyError):
+        gold, shown = value
+        every = [float(one[0]) for one in row["filtered_resps"]]
+        for likelihoods in (every, every[: len(every) // 2], every[::2]):
+            probabilities = _softmax(likelihoods)
+            if _is_shown(shown, probabilities):
+                right = range(len(probabilities))[gold]
+                return math.fsum((p - (at == right)) ** 2 for at, p in enumerate(probabilities))
+    return None
+
+
+class _Choices(NamedTuple):
+    """The likelihoods of the choices of a row, and their texts under each reading of requests."""
+
+    likelihoods: list[float]
+    unconditional: list[float]
+    greedy: list[bool] | None
+    texts: list[list[str]]
+
+
+def _derive_choices(
+    row: Mapping[str, Any], answers: list[Any], target: str, plan: ScoringPlan
+) -> Iterator[Derived]:
+    names = dict(plan.metrics)
+    readings = [
+        (found, texts, gold)
+        for found in _choices(row, answers, plan, is_mutual="acc_mutual_info" in names)
+        for texts in found.texts
+        for gold in _golds(target, texts)
+    ]
+    for name in names:
+        values = [value for reading in readings for value in _choice_values(name, *reading)]
+        if values:
+            yield Derived(name, tuple(values))
+
+
+def _choices(
+    row: Mapping[str, Any], answers: list[Any], plan: ScoringPlan, *, is_mutual: bool
+) -> Iterator[_Choices]:
+    """Yield the choices of a row, for mutual information also as older releases read them.
+
+    The second half of the requests has no prompt then; older releases took each second one for it.
+    """
+    requests = [row["arguments"][f"gen_args_{place}"] for place in range(len(answers))]
+    has_both = is_mutual and len(answers) % 2 == 0
+    number = len(answers) // 2 if has_both else len(answers)
+    likelihoods = [float(one[0]) for one in answers]
+    prompts = [request["arg_0"] for request in requests]
+    continuations = [request["arg_1"] for request in requests]
+    is_same = all(prompt == prompts[0] for prompt in prompts[:number])
+    if len(requests) != len(row["arguments"]) or not is_same or any(map(math.isnan, likelihoods)):
+        return  # the choices may be in the prompts
+    if has_both and (any(prompts[number:]) or _differ(continuations, number)):
+        return
+    flags = [one[1] for one in answers]
+    greedy = [flag == "True" for flag in flags] if set(flags) <= {"True", "False"} else None
+    texts = list(_texts(continuations[:number], plan))
+    parts = [(slice(number), slice(number, None))]
+    parts += [(slice(None, None, 2), slice(1, None, 2))] if has_both else []
+    for given, alone in parts:
+        flagged = None if greedy is None else greedy[given]
+        yield _Choices(likelihoods[given], likelihoods[alone], flagged, texts)
+
+
+def _differ(continuations: Sequence[str], number: int) -> bool:
+    return list(continuations[:number]) != list(continuations[number:])
+
+
+def _texts(continuations: Sequence[str], plan: ScoringPlan) -> Iterator[list[str]]:
+    """Yield the choices: the continuations without the delimiter, in a chat perhaps with it."""
+    if all(one.startswith(plan.delimiter) for one in continuations):
+        yield [one[len(plan.delimiter) :] for one in continuations]
+    if plan.is_chat:
+        yield list(continuations)
+
+
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,9})", flags=re.ASCII)
+_NUMBERS: Final = re.compile(r"\[-?\d{1,9}(?:, -?\d{1,9}){0,999}\]", flags=re.ASCII)
+
+
+def _golds(target: str, choices: Sequence[str]) -> Iterator[int | list[int]]:
+    """Yield the right answers that a target may mean: a number, a choice, or a list of numbers."""
+    if target in choices:
+        yield list(choices).index(target)
+    if _NUMBER.fullmatch(target):
+        yield int(target) if int(target) < len(choices) else NO_CHOICE
+    elif _NUMBERS.fullmatch(target):
+        numbers = map(int, target[1:-1].split(","))
+        yield [one if one < len(choices) else NO_CHOICE for one in numbers]
+    elif target in {"True", "False"}:
+        yield int(target == "True")
+    elif target not in choices and target[:1] not in "[-.0123456789":
+        yield NO_CHOICE
+
+
+def _choice_values(
+    name: str, found: _Choices, texts: Sequence[str], gold: int | list[int]
+) -> Iterator[Any]:
+    """Yield the values that a metric has for a right answer; several where scores are near."""
+    golds = gold if isinstance(gold, list) else [gold]
+    likeliest = found.likelihoods.index(max(found.likelihoods))
+    if name in {"f1", "mcc"}:
+        yield [gold, likeliest]
+    elif name == "exact_match" and found.greedy is not None:
+        yield float(any(found.greedy[one] for one in golds if one != NO_CHOICE))
+    elif name == "acc":
+        yield float(likeliest in golds)
+    elif name in {"acc_norm", "acc_bytes"}:
+        lengths = [len(one) if name == "acc_norm" else len(one.encode()) for one in texts]
+        if all(lengths):
+            normalised = [ll / size for ll, size in zip(found.likelihoods, lengths, strict=True)]
+            yield from (float(place in golds) for place in _nearly_greatest(normalised))
+    elif name == "acc_mutual_info" and found.unconditional:
+        both = zip(found.likelihoods, found.unconditional, strict=True)
+        gains = [given - alone for given, alone in both]
+        yield from (float(place == gold) for place in _nearly_greatest(gains))
+    elif name == "brier_score":
+        yield gold, _softmax(found.likelihoods)
+
+
+def _nearly_greatest(values: Sequence[float]) -> Iterator[int]:
+    """Yield the place of the greatest value, the first of equals, and of those nearly as great."""
+    most = max(values)
+    first = values.index(most)
+    yield first
+    for place, value in enumerate(values):
+        if value != most and most - value <= NEAR * max(abs(most), abs(value)):
+            yield place
+
+
+def _softmax(values: Sequence[float]) -> list[float]:
+    most = max(values)
+    powers = [math.exp(value - most) for value in values]
+    total = math.fsum(powers)
+    return [power / total for power in powers]
+
+
+def _derive_likelihood(
+    _row: Mapping[str, Any], answers: list[Any], _target: str, plan: ScoringPlan
+) -> Iterator[Derived]:
+    names = dict(plan.metrics)
+    likelihood, greedy = answers[0]
+    if "perplexity" in names:
+        yield Derived("perplexity", (float(likelihood),))
+    if "acc" in names and greedy in {"True", "False"}:
+        yield Derived("acc", (float(greedy == "True"),))
+
+
+def _derive_rolling(
+    _row: Mapping[str, Any], answers: list[Any], target: str, plan: ScoringPlan
+) -> Iterator[Derived]:
+    likelihood = float(answers[0])
+    words, size = len(re.split(r"\s+", target)), len(target.encode())
+    for name in _WEIGHTED & dict(plan.metrics).keys():
+        weight = words if name == "word_perplexity" else size
+        yield Derived(name, ([likelihood, weight],), is_certain=False)
+
+
+def _derive_generated(
+    row: Mapping[str, Any], answers: list[Any], target: str, plan: ScoringPlan
+) -> Iterator[Derived]:
+    answer, steps = answers[0], dict(plan.filters).get(str(row.get("filter")))
+    # The answers of other filters may be numbers, which the row shows as texts.
+    if not isinstance(answer, str) or steps is None or not gives_texts(steps):
+        return
+    for name, options in plan.metrics:
+        if name == "exact_match":
+            match = _matcher(options)
+            targets = [[target], *_several(target)]
+            found = {match(answer, some) for some in targets}
+            if None not in found:
+                yield Derived(name, tuple(map(float, filter(_is_known, found))))
+        elif name in _TRANSLATIONS:
+            yield Derived(name, ([target, answer], *([some, answer] for some in _several(target))))
+
+
+def _is_known(value: bool | None) -> bool:
+    return value is not None
+
+
+def _several(target: str) -> Iterator[list[str]]:
+    """Yield the targets that a text in brackets may mean."""
+    if not (target.startswith("[") and target.endswith("]")):
+        return
+    value: Any = None
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError), catch_warnings():
+        simplefilter("ignore")
+        value = ast.literal_eval(target)
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        yield value
+
+
+@lru_cache(maxsize=64)
+def _matcher(options: str) -> Any:
+    """Return the function that compares an answer with targets, None where it is not known."""
+    given = json.loads(options)
+    patterns = given.get("regexes_to_ignore") or []
+    if isinstance(patterns, str) or not all(isinstance(one, str) for one in patterns):
+        return lambda _answer, _targets: None
+
+    def reduce(text: str) -> str | None:
+        for pattern in patterns:
+            if not is_bounded(pattern, text):
+                return None
+            text = re.sub(pattern, "", text)
+        if given.get("ignore_case"):
+            text = text.lower()
+        if given.get("ignore_punctuation"):
+            text = text.translate(_WITHOUT_PUNCTUATION)
+        if given.get("ignore_numbers"):
+            text = text.translate(_WITHOUT_DIGITS)
+        return text.rstrip("\0")  # numpy ends texts there
+
+    def match(answer: str, targets: Sequence[str]) -> bool | None:
+        reduced = reduce(answer)
+        wanted = [reduce(one) for one in targets]
+        return None if reduced is None or None in wanted else reduced in wanted
+
+    return match
+
+
+_WITHOUT_PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
+_WITHOUT_DIGITS: Final = str.maketrans("", "", string.digits)
+
+_DERIVATIONS: Final = {
+    CHOICE: _derive_choices,
+    LIKELIHOOD: _derive_likelihood,
+    ROLLING: _derive_rolling,
+    GENERATE: _derive_generated,
+}
+
+
+def is_derived(value: Any, derived: Derived) -> bool:
+    """Return whether a value of a row is one that its answers give."""
+    if derived.metric == "brier_score":
+        return any(_is_brier(value, gold, shares) for gold, shares in derived.values)
+    return any(_is_same(value, one) for one in derived.values)
+
+
+def _is_same(value: Any, derived: Any) -> bool:
+    if isinstance(derived, list) and isinstance(value, list):
+        return len(value) == len(derived) and all(map(_is_same, value, derived))
+    if isinstance(derived, float) and isinstance(value, (int, float)):
+        return math.isclose(value, derived, rel_tol=NEAR) if value != derived else True
+    return bool(value == derived)
+
+
+def _is_brier(value: Any, gold: int | list[int], shares: Sequence[float]) -> bool:
+    return isinstance(value, list) and value[:1] == [gold] and _is_shown(value[-1], shares)
+
+
+def _is_shown(text: Any, shares: Sequence[float]) -> bool:
+    """Return whether a text shows some shares; numpy leaves out the middle of many."""
+    shown = _numbers_in(text)
+    if len(shown) != len(shares):
+        return "..." in str(text)
+    return all(abs(one - two) <= TEXT_DIGITS for one, two in zip(shown, shares, strict=True))
+
+
+def _numbers_in(text: Any) -> list[float]:
+    """Return the numbers of an array as numpy writes it."""
+    if isinstance(text, list):
+        return [float(one) for one in text]
+    return [float(one) for one in str(text).strip("[]").split() if one != "..."]

@@ -1,0 +1,252 @@
+"""Judge the figures of a task by its rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from evalstream.formats.lm_eval.aggregations import (
+    AGGREGATIONS,
+    BYPASS,
+    MEAN,
+    NOT_SCORED,
+    Aggregation,
+    Way,
+    find_aggregation,
+)
+from evalstream.formats.lm_eval.log_tally import Values
+from evalstream.formats.lm_eval.non_finite import shown
+from evalstream.formats.lm_eval.task_facts import TaskFacts
+from evalstream.formats.lm_eval.views import NO_STDERR, TaskFigure, number_of
+from evalstream.model.claim import Reason, State
+from evalstream.parsing.json import pointer
+from evalstream.stats.claims import corpus_metrics, kinds
+from evalstream.stats.claims.corpus_metrics import TRANSLATION
+from evalstream.stats.claims.evidence import Evidence
+from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
+from evalstream.stats.claims.resampling import Resampling, error_kind, resampled_error
+from evalstream.stats.claims.translation_metrics import has_translation_metrics, resampled_score
+from evalstream.stats.score_sums import ScoreSums
+
+MOST_TRANSLATION_DRAWS: Final = 100
+"""The harness draws no more for an error of these metrics."""
+
+_TRANSLATIONS: Final = frozenset({"bleu", "chrf", "chrf++", "ter"})
+
+_CLOSED_FORM: Final = (kinds.MEAN, kinds.AVERAGE, kinds.UNKNOWN)
+"""Kinds of scores whose error is that of a mean."""
+
+
+def judge_task(facts: TaskFacts) -> Iterator[Judgement]:
+    """Yield every claim of a task, with what its rows say about it."""
+    if facts.known is None:
+        if not facts.is_whole and facts.task is not None and facts.results is not None:
+            for figure in facts.results.figures(facts.task):
+                yield leave_task_open(figure, Reason.UNREAD)
+        return
+    for figure in facts.figures():
+        if figure.metric != BYPASS or figure.value not in (NOT_SCORED, NO_STDERR):
+            yield _judge_figure(figure, facts)
+    yield from _judge_counts(facts)
+
+
+def leave_task_open(figure: TaskFigure, reason: Reason) -> Judgement:
+    """Return a figure of a task that there are no rows for."""
+    return leave_open(_claim(figure, kinds.ERROR if figure.is_stderr else kinds.UNKNOWN), reason)
+
+
+def _claim(figure: TaskFigure, kind: kinds.Kind, resampling: Resampling | None = None) -> Claim:
+    return Claim(
+        figure.pointer,
+        figure.label,
+        kind,
+        number_of(figure.value),
+        shown(figure.value),
+        not figure.is_stderr,
+        None if resampling is None or resampling.is_exact else "bootstrap",
+        None if resampling is None else resampling.draws,
+        has_all_digits=True,
+    )
+
+
+def _judge_figure(figure: TaskFigure, facts: TaskFacts) -> Judgement:
+    values, reason = facts.values(figure), _unusable(facts)
+    claim = _claim(figure, kinds.ERROR if figure.is_stderr else kinds.UNKNOWN)
+    if values is None and figure.value in (NO_STDERR, None):
+        reason = reason or Reason.EVIDENCE
+    if reason is not None or facts.known is None:
+        return leave_open(claim, reason or Reason.NO_ROWS)
+    if values is None:
+        return refute(claim, None, "no row has the metric", 0)
+    if figure.metric == BYPASS:
+        expected = NO_STDERR if figure.is_stderr else NOT_SCORED
+        return refute(claim, expected, "these answers have no scores", values.rows)
+    task, results = facts.known
+    way = find_aggregation(results, task, figure.metric, values)
+    if figure.is_stderr:
+        return _judge_error(figure, values, way, facts)
+    return _judge_score(figure, values, way)
+
+
+def _unusable(facts: TaskFacts) -> Reason | None:
+    """Return why no figure can be computed from the rows, None if it can."""
+    if not facts.totals.rows:
+        return Reason.NO_ROWS
+    if facts.is_several_filters:
+        return Reason.AMBIGUOUS
+    if facts.totals.repeats:
+        return Reason.UNEVEN
+    return Reason.UNJOINED if facts.totals.unkeyed else None
+
+
+def _judge_score(figure: TaskFigure, values: Values, way: Way) -> Judgement:
+    claim = _claim(figure, way.aggregation.kind)
+    odd = _judge_odd(claim, values, way)
+    if odd is not None:
+        return odd
+    found = judge(claim, _evidence(values))
+    if found.claim.state is not State.OPEN:
+        return found
+    reason = _reason_left_open(claim, values, way)
+    return found if reason is None else leave_open(claim, reason, values.rows)
+
+
+def _judge_odd(claim: Claim, values: Values, way: Way) -> Judgement | None:
+    """Judge a claim where it or a row is no finite number, None where all are."""
+    if way.aggregation is AGGREGATIONS[MEAN] and way.is_sure:
+        for is_odd, words in (
+            (values.sums.unscored and claim.value is not None, "values that are not finite"),
+            (values.others or values.pairs, "values that have no mean"),
+        ):
+            if is_odd:
+                return refute(claim, None, f"rows have {words}", values.rows)
+    if values.texts:
+        return leave_open(claim, Reason.EVIDENCE, values.rows)
+    if claim.value is not None:
+        return None
+    if values.sums.unscored or not way.is_sure:
+        return leave_open(claim, Reason.UNSCORED, values.rows)
+    expected = judge(claim._replace(value=number_of(-1)), _evidence(values)).claim.recomputed
+    return refute(claim, expected, "it is not a finite number", values.rows)
+
+
+def _reason_left_open(claim: Claim, values: Values, way: Way) -> Reason | None:
+    if claim.kind.name in TRANSLATION and values.pairs and not has_translation_metrics():
+        return Reason.PACKAGE
+    if way.is_own:
+        return Reason.FORMULA
+    return None if way.is_sure or values.pairs or values.others else Reason.UNSURE
+
+
+def _evidence(values: Values) -> Evidence:
+    """Return what the values hold; pairs have no sum."""
+    if values.pairs:
+        is_kept = values.ordered is not None
+        sums = ScoreSums(unscored=values.pairs)
+        return Evidence(sums, values={} if is_kept else None, ordered=values.ordered)
+    counts = values.sums.values
+    if values.is_ordered:
+        counts = None if values.ordered is None else Counter(values.ordered)
+    return Evidence(values.sums, values=counts)
+
+
+def _judge_error(figure: TaskFigure, values: Values, way: Way, facts: TaskFacts) -> Judgement:
+    """Judge a standard error.
+
+    The harness writes N/A for one value, where it was told not to compute errors, and for
+    aggregations whose error it cannot compute. Source: `stderr_for_metric` in api/metrics.py.
+    """
+    claim, iterations = _claim(figure, kinds.ERROR), _iterations(figure.metric, facts)
+    is_absent = figure.value == NO_STDERR
+    if values.rows < 2 or iterations == 0 or (way.is_sure and not _has_error(way.aggregation)):
+        if is_absent:
+            return confirm(claim, NO_STDERR, values.rows)
+        return refute(claim, NO_STDERR, "the harness does not compute it", values.rows)
+    if not is_absent:
+        return _judge_computed_error(figure, values, way, iterations)
+    if way.is_own:
+        return confirm(claim, NO_STDERR, values.rows)
+    if not way.is_sure or iterations is None or way.aggregation is AGGREGATIONS["nanmean"]:
+        return leave_open(claim, Reason.UNSURE, values.rows)
+    expected = judge(claim._replace(value=number_of(-1)), _evidence(values)).claim.recomputed
+    return refute(claim, expected, "the harness computes it", values.rows)
+
+
+def _judge_computed_error(
+    figure: TaskFigure, values: Values, way: Way, iterations: int | None
+) -> Judgement:
+    """Judge an error that is a number: by its closed form, or by the draws of the harness."""
+    kind = way.aggregation.kind
+    if kind in _CLOSED_FORM:
+        claim = _claim(figure, kinds.ERROR._replace(is_exact=way.is_sure))
+        return _judge_odd(claim, values, way) or judge(claim, _evidence(values))
+    claim = _claim(figure, kinds.ERROR)
+    if claim.value is None:
+        return refute(claim, None, "it is no finite number", values.rows)
+    if iterations is None or not way.aggregation.fits(values) or not values.ordered:
+        reason = Reason.TOO_MANY if values.ordered is None else Reason.EVIDENCE
+        return leave_open(claim, reason, values.rows)
+    found = _resample(way.aggregation, values.ordered, iterations)
+    if found is None:
+        return leave_open(claim, Reason.PACKAGE, values.rows)
+    evidence = Evidence(ScoreSums(unscored=values.rows))
+    judgement = judge(_claim(figure, error_kind(found), found), evidence)
+    is_refuted = judgement.claim.state is State.REFUTED
+    if is_refuted and not found.is_exact and kind is corpus_metrics.UPPER_MEDIAN:
+        # Few draws may all have the same median.
+        return leave_open(claim, Reason.FEW_DRAWS, values.rows)
+    return judgement
+
+
+def _has_error(aggregation: Aggregation) -> bool:
+    """Return whether the harness computes an error for an aggregation."""
+    kind = aggregation.kind
+    return kind in _CLOSED_FORM or kind.name in TRANSLATION or aggregation.statistic is not None
+
+
+def _resample(
+    aggregation: Aggregation, values: Sequence[Any], iterations: int
+) -> Resampling | None:
+    """Return the error over the draws of the harness, None without a package that it needs."""
+    if aggregation.kind.name not in TRANSLATION:
+        statistic = aggregation.statistic
+        return None if statistic is None else resampled_error(values, statistic, iterations)
+    score = resampled_score(aggregation.kind.name, values)
+    return None if score is None else resampled_error(range(len(values)), score, iterations)
+
+
+def _iterations(metric: str, facts: TaskFacts) -> int | None:
+    """Return the number of draws for an error, 0 for none, None if the results do not say it."""
+    if facts.known is None or "bootstrap_iters" not in facts.known[1].call:
+        return None
+    number = facts.known[1].setting("bootstrap_iters")
+    if number.__class__ is not int or number < 1:
+        return 0
+    return min(number, MOST_TRANSLATION_DRAWS) if metric in _TRANSLATIONS else int(number)
+
+
+def _judge_counts(facts: TaskFacts) -> Iterator[Judgement]:
+    """Yield the numbers of samples that the results state of a task."""
+    if facts.known is None:
+        return
+    task, results = facts.known
+    counts = facts.totals.metric_counts
+    stated = (
+        (("n-samples", task, "effective"), results.samples(task), facts.sample_counts),
+        (("results", task, "sample_len"), results.entry(task), counts or facts.sample_counts),
+    )
+    for path, holder, known in stated:
+        number = holder.get(path[-1])
+        if number.__class__ is not int:
+            continue
+        claim = Claim(
+            pointer(path), f"{path[-1]} of {task}", kinds.COUNT, number_of(number), number
+        )
+        rows = facts.totals.rows
+        if facts.totals.is_scattered or _unusable(facts) is not None:
+            yield leave_open(claim, _unusable(facts) or Reason.TOO_MANY, rows)
+        elif number in known:
+            yield confirm(claim, number, rows)
+        else:
+            yield refute(claim, max(known, default=0), "", rows)

@@ -1,0 +1,172 @@
+"""Kinds of metrics that are computed over all samples together, from what the rows hold of each.
+
+The definitions are those of api/metrics.py of lm_eval 0.4.13. `Evidence.ordered` holds numbers,
+pairs of the right answer and the prediction, or pairs of a log-likelihood and its weight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+from evalstream.stats.claims import formulas
+from evalstream.stats.claims.evidence import Evidence
+from evalstream.stats.claims.kinds import MEAN, Bounds, Figure, Kind
+from evalstream.stats.claims.rounding import as_float
+from evalstream.stats.claims.translation_metrics import translation_score
+
+Statistic = Callable[[Sequence[Any]], float | None]
+"""A figure over the values of samples; None where they are not what it needs."""
+
+
+def upper_median(values: Sequence[float]) -> float:
+    """Return the middle value, of an even number the upper one of the two."""
+    return sorted(values)[len(values) // 2]
+
+
+def nan_mean(values: Sequence[float]) -> float | None:
+    """Return the mean of the values that are numbers, None without any."""
+    numbers = [value for value in values if not math.isnan(value)]
+    return sum(numbers) / len(numbers) if numbers else None
+
+
+def perplexity(values: Sequence[float]) -> float | None:
+    """Return e to the negative mean of log-likelihoods."""
+    return _exponential(-sum(values) / len(values))
+
+
+def weighted_perplexity(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Return e to the negative sum of log-likelihoods divided by that of their weights."""
+    mean = _weighted_mean(pairs)
+    return None if mean is None else _exponential(-mean)
+
+
+def bits_per_weight(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Return the negative binary log-likelihood per weight."""
+    mean = _weighted_mean(pairs)
+    return None if mean is None else -mean / math.log(2)
+
+
+def binary_f1(pairs: Sequence[tuple[Any, Any]]) -> float | None:
+    """Return the F1 score of class 1, None where there are other classes than two."""
+    return _binary_f1(Counter(pairs))
+
+
+def matthews(pairs: Sequence[tuple[Any, Any]]) -> float:
+    """Return the correlation of answers and predictions of any number of classes.
+
+    Source: J. Gorodkin 2004, doi:10.1016/j.compbiolchem.2004.09.006; 0 where it is not defined.
+    """
+    return _matthews(Counter(pairs))
+
+
+def _binary_f1(counts: Mapping[tuple[Any, Any], int]) -> float | None:
+    labels = {label for pair in counts for label in pair}
+    if len(labels) > 2 or (len(labels) == 2 and 1 not in labels):
+        return None
+    right = counts.get((1, 1), 0)
+    wrong = sum(times for (gold, said), times in counts.items() if (gold == 1) != (said == 1))
+    return 2 * right / (2 * right + wrong) if right else 0.0
+
+
+def _matthews(counts: Mapping[tuple[Any, Any], int]) -> float:
+    golds, predictions = Counter[Any](), Counter[Any]()
+    right = total = 0
+    for (gold, said), times in counts.items():
+        golds[gold] += times
+        predictions[said] += times
+        total += times
+        right += times if gold == said else 0
+    both = sum(times * predictions[label] for label, times in golds.items())
+    spread = (total**2 - _squares(golds)) * (total**2 - _squares(predictions))
+    return (right * total - both) / math.sqrt(spread) if spread else 0.0
+
+
+def _squares(counts: Mapping[Any, int]) -> int:
+    return sum(times * times for times in counts.values())
+
+
+def _weighted_mean(pairs: Sequence[tuple[float, float]]) -> float | None:
+    total = math.fsum(value for value, _ in pairs)
+    weight = math.fsum(weight for _, weight in pairs)
+    return total / weight if weight else None
+
+
+def _exponential(value: float) -> float | None:
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return None
+
+
+def _figures_of(words: str, statistic: Statistic) -> Callable[[Evidence], Iterator[Figure]]:
+    def figures(evidence: Evidence) -> Iterator[Figure]:
+        value = statistic(evidence.ordered) if evidence.ordered else None
+        if value is not None and math.isfinite(value):
+            yield Figure(words, value)
+
+    return figures
+
+
+def _upper_medians(evidence: Evidence) -> Iterator[Figure]:
+    if evidence.values:
+        yield Figure("the upper median", formulas.middle_values(evidence.values)[1])
+
+
+def _means_of_numbers(evidence: Evidence) -> Iterator[Figure]:
+    if evidence.mean is not None:
+        yield Figure("the mean of the numbers", evidence.mean)
+
+
+def _perplexities(evidence: Evidence) -> Iterator[Figure]:
+    mean = as_float(evidence.mean)
+    value = None if mean is None else _exponential(-mean)
+    if value is not None:
+        yield Figure("the perplexity", value)
+
+
+def _within(least: float, most: float | None) -> Callable[[Evidence], Bounds]:
+    return lambda _evidence: (least, most)
+
+
+def _metric(name: str, statistic: Statistic, least: float, most: float | None) -> Kind:
+    figures = _figures_of(f"the {name}", statistic)
+    return Kind(name, frozenset(), figures, _within(least, most), needs_values=True)
+
+
+UPPER_MEDIAN: Final = Kind(
+    "upper median", frozenset(), _upper_medians, MEAN.bounds, needs_values=True
+)
+NAN_MEAN: Final = Kind("mean of numbers", frozenset(), _means_of_numbers, MEAN.bounds)
+PERPLEXITY: Final = Kind("perplexity", frozenset(), _perplexities, _within(1, None))
+WEIGHTED_PERPLEXITY: Final = _metric("weighted perplexity", weighted_perplexity, 1, None)
+BITS_PER_BYTE: Final = _metric("bits per byte", bits_per_weight, 0, None)
+F1: Final = _metric("binary F1 score", binary_f1, 0, 1)
+MATTHEWS: Final = _metric("Matthews correlation", matthews, -1, 1)
+BRIER: Final = Kind(
+    "Brier score",
+    frozenset(),
+    lambda evidence: (Figure("the Brier score", one) for one in _mean_of(evidence)),
+    _within(0, 2),
+)
+
+
+def _mean_of(evidence: Evidence) -> Iterator[Fraction]:
+    if evidence.mean is not None:
+        yield evidence.mean
+
+
+def _translation(name: str, most: float | None) -> Kind:
+    return _metric(name, lambda pairs: translation_score(name, pairs), 0, most)
+
+
+BLEU: Final = _translation("BLEU", 100)
+CHRF: Final = _translation("chrF", 100)
+CHRF_PLUS: Final = _translation("chrF++", 100)
+TER: Final = _translation("TER", None)
+
+TRANSLATION: Final = frozenset({BLEU.name, CHRF.name, CHRF_PLUS.name, TER.name})
+"""The names of the kinds that sacrebleu computes."""

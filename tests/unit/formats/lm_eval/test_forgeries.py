@@ -1,0 +1,454 @@
+"""Forged figures, scores and answers in a real log are refuted, also after the digests are redone.
+
+The log was written by `tests/support/harness_logs/lm_eval_metrics_driver.py`, run `small`.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm_eval_logs import DIGESTS, digest, task_hash
+from paths import REPOSITORY
+
+import evalstream
+from evalstream.model.claim import State
+from evalstream.model.finding import Severity
+
+LOG = REPOSITORY / "tests" / "logs" / "lm_eval" / "acme__acorn-1b"
+(RESULTS,) = LOG.glob("results_*.json")
+TASKS = sorted(path.name.split("_2026")[0].removeprefix("samples_") for path in LOG.glob("*.jsonl"))
+
+
+class Log:
+    """A copy of the log, to change and to check."""
+
+    def __init__(self, folder: Path) -> None:
+        shutil.copytree(LOG, folder)
+        self.folder = folder
+        self.document: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+        self.rows: dict[str, list[dict[str, Any]]] = {}
+
+    def of(self, task: str) -> list[dict[str, Any]]:
+        """Return the rows of a task, which are written before the check."""
+        if task not in self.rows:
+            lines = self.path(task).read_text(encoding="utf-8").split("\n")
+            self.rows[task] = [json.loads(line) for line in lines if line]
+        return self.rows[task]
+
+    def path(self, task: str) -> Path:
+        """Return the samples file of a task."""
+        (found,) = self.folder.glob(f"samples_{task}_2026*")
+        return found
+
+    def config(self, task: str) -> dict[str, Any]:
+        """Return the configuration of a task."""
+        found: dict[str, Any] = self.document["configs"][task]
+        return found
+
+    def figure(self, task: str, key: str, value: Any) -> None:
+        """Set a figure of a task, or of a group in both places."""
+        self.document["results"][task][key] = value
+        if task in self.document["groups"]:
+            self.document["groups"][task][key] = value
+
+    def check(self, task: str | None = None, **options: Any) -> evalstream.Report:
+        """Write all with new digests, and check a task with its results, or the results."""
+        for name, rows in self.rows.items():
+            for row in rows:
+                doc = json.dumps(row["doc"], indent=2, ensure_ascii=False)
+                prompt = row["arguments"]["gen_args_0"]["arg_0"]
+                for member, text in zip(DIGESTS, (doc, prompt, row["target"]), strict=True):
+                    row[member] = digest(text)
+            lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            self.path(name).write_text(lines, encoding="utf-8")
+            self.document["task_hashes"][name] = task_hash(rows)
+        results = self.folder / RESULTS.name
+        results.write_text(json.dumps(self.document, indent=2), encoding="utf-8")
+        named = self.folder if task is None else self.path(task)
+        return evalstream.check(named, **options)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return Log(tmp_path / LOG.name)
+
+
+def errors(report: evalstream.Report) -> set[str]:
+    return {one.code for one in report if one.severity is Severity.ERROR}
+
+
+def set_mean(log: Log, task: str, metric: str, name: str = "none") -> None:
+    """Set the figures of a metric to those of its rows, as a forger would."""
+    values = [float(row[metric]) for row in log.of(task) if row["filter"] == name]
+    mean = sum(values) / len(values)
+    square = sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values)
+    log.figure(task, f"{metric},{name}", mean)
+    log.figure(task, f"{metric}_stderr,{name}", square**0.5)
+
+
+@pytest.mark.parametrize("task", [task for task in TASKS if task != "own"])
+def test_each_task_of_the_log_passes_strictly(task: str, log: Log) -> None:
+    report = log.check(task, fail_on=Severity.WARNING)
+    (run,) = report.runs
+    assert (run.verdict, report.exit_code, list(report)) == ("passed", 0, [])
+    assert {claim.state for claim in run.claims} == {State.CONFIRMED}
+
+
+def test_the_results_pass_strictly_beside_their_samples(log: Log) -> None:
+    report = log.check(fail_on=Severity.WARNING)
+    runs = [run for run in report.runs if run.rows == 0]
+    assert [run.verdict for run in runs] == ["passed"]
+    assert {claim.state for claim in runs[0].claims} == {State.CONFIRMED}
+
+
+def test_a_figure_of_a_function_of_the_task_is_open(log: Log) -> None:
+    report = log.check("own")
+    states = {claim.label: claim.state for claim in report.runs[0].claims}
+    assert states.pop("best,none of own") is State.OPEN
+    assert set(states.values()) == {State.CONFIRMED}
+    assert report.counts == {"LME303": 1}
+
+
+FIGURES: dict[str, tuple[str, str, Any, str]] = {
+    "accuracy": ("pairs", "acc,none", 0.97, "LME301"),
+    "mcc": ("pairs", "mcc,none", 3, "LME301"),
+    "mcc of four classes": ("quads", "mcc,none", 0.25, "LME301"),
+    "f1": ("pairs", "f1,none", 0.99, "LME301"),
+    "brier_score": ("pairs", "brier_score,none", 0.01, "LME301"),
+    "brier_score of mutual information": ("mutual", "brier_score,none", 0.01, "LME301"),
+    "perplexity": ("cloze", "perplexity,none", 1.5, "LME301"),
+    "impossible perplexity": ("cloze", "perplexity,none", 0.5, "LME301"),
+    "word_perplexity": ("rolling", "word_perplexity,none", 0.5, "LME301"),
+    "byte_perplexity": ("rolling", "byte_perplexity,none", 2.0, "LME301"),
+    "bits_per_byte": ("rolling", "bits_per_byte,none", 0.25, "LME301"),
+    "bleu": ("translate", "bleu,none", 99.9, "LME301"),
+    "chrf": ("translate", "chrf,none", 99.9, "LME301"),
+    "chrf++": ("translate", "chrf++,none", 99.9, "LME301"),
+    "ter": ("translate", "ter,none", 0.5, "LME301"),
+    "median": ("own", "score,none", 9.0, "LME301"),
+    "nanmean": ("own", "gaps,none", 9.0, "LME301"),
+    "metric of a function": ("own", "length,none", 9.0, "LME301"),
+    "no figure": ("pairs", "acc,none", "N/A", "LME301"),
+    "error of a mean": ("pairs", "acc_stderr,none", 0.001, "LME302"),
+    "no error of a mean": ("pairs", "acc_stderr,none", "N/A", "LME302"),
+    "error of mcc": ("pairs", "mcc_stderr,none", 0.01, "LME302"),
+    "error of f1": ("pairs", "f1_stderr,none", 0.01, "LME302"),
+    "error of perplexity": ("cloze", "perplexity_stderr,none", 0.1, "LME302"),
+    "error of bleu": ("translate", "bleu_stderr,none", 0.1, "LME302"),
+    "error of chrf": ("translate", "chrf_stderr,none", 0.1, "LME302"),
+    "error of ter": ("translate", "ter_stderr,none", 0.1, "LME302"),
+    "error of a median": ("own", "score_stderr,none", 0.001, "LME302"),
+    "error that is not computed": ("rolling", "word_perplexity_stderr,none", 0.1, "LME302"),
+}
+"""Figures that are forged, and the code of the error."""
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_forged_figure_is_refuted(name: str, log: Log) -> None:
+    task, key, value, code = FIGURES[name]
+    log.figure(task, key, value)
+    report = log.check(task)
+    assert code in errors(report)
+    assert report.runs[0].verdict == "failed"
+    assert [claim.state for claim in report.runs[0].claims if key in claim.label] == [State.REFUTED]
+
+
+def swap_scores(log: Log) -> None:
+    rows = log.of("quads")
+    wrong = next(row for row in rows if not row["acc"])
+    right = next(row for row in rows if row["acc"])
+    wrong["acc"], right["acc"] = 1.0, 0.0
+
+
+def raise_score(log: Log, task: str, metric: str, value: Any = 1.0) -> None:
+    row = next(row for row in log.of(task) if row[metric] != value)
+    row[metric] = value
+    set_mean(log, task, metric, row["filter"])
+
+
+def swap_normalised(log: Log) -> None:
+    raise_score(log, "pairs", "acc_norm")
+
+
+def answer_other(log: Log) -> None:
+    row = log.of("voted")[0]
+    row["resps"] = [["it is three"] * 4]
+
+
+def filter_other(log: Log) -> None:
+    row = next(row for row in log.of("voted") if row["filter"] == "vote")
+    row["filtered_resps"] = [row["target"]]
+    row["exact_match"] = 1.0
+    set_mean(log, "voted", "exact_match", "vote")
+
+
+def change_prediction(log: Log) -> None:
+    row = log.of("translate")[0]
+    for metric in ("bleu", "chrf", "chrf++", "ter"):
+        row[metric][1] = row[metric][0] + " so"
+
+
+def change_pair(log: Log) -> None:
+    for row in log.of("pairs"):
+        row["f1"] = [1, 1]
+    log.figure("pairs", "f1,none", 1.0)
+    log.figure("pairs", "f1_stderr,none", 0.0)
+
+
+def change_likelihood(log: Log) -> None:
+    log.of("cloze")[0]["perplexity"] = -0.001
+
+
+def change_sum(log: Log) -> None:
+    log.of("rolling")[3]["byte_perplexity"][0] /= 2
+
+
+def change_probabilities(log: Log) -> None:
+    row = log.of("quads")[0]
+    row["brier_score"][1] = "[0.25 0.25 0.25 0.25]"
+
+
+def change_target(log: Log) -> None:
+    for row in log.of("quads"):
+        row["target"] = "1"
+
+
+ROWS: dict[str, tuple[str, Callable[[Log], object], str]] = {
+    "swapped scores": ("quads", swap_scores, "LME210"),
+    "raised acc_norm": ("pairs", swap_normalised, "LME210"),
+    "raised acc_bytes": ("pairs", lambda log: raise_score(log, "pairs", "acc_bytes"), "LME210"),
+    "raised acc of texts": ("texts", lambda log: raise_score(log, "texts", "acc"), "LME210"),
+    "raised acc of several": (
+        "several",
+        lambda log: raise_score(log, "several", "acc", 0.0),
+        "LME210",
+    ),
+    "raised acc of no choice": ("beyond", lambda log: raise_score(log, "beyond", "acc"), "LME210"),
+    "raised mutual information": (
+        "mutual",
+        lambda log: raise_score(log, "mutual", "acc_mutual_info"),
+        "LME210",
+    ),
+    "raised match of choices": (
+        "pairs",
+        lambda log: raise_score(log, "pairs", "exact_match", 1),
+        "LME210",
+    ),
+    "raised match with options": (
+        "options",
+        lambda log: raise_score(log, "options", "exact_match"),
+        "LME210",
+    ),
+    "raised match of any": (
+        "any_of",
+        lambda log: raise_score(log, "any_of", "exact_match"),
+        "LME210",
+    ),
+    "raised acc of a likelihood": ("cloze", lambda log: raise_score(log, "cloze", "acc"), "LME210"),
+    "likelihood": ("cloze", change_likelihood, "LME210"),
+    "likelihood of a text": ("rolling", change_sum, "LME210"),
+    "pairs": ("pairs", change_pair, "LME210"),
+    "probabilities": ("quads", change_probabilities, "LME210"),
+    "prediction": ("translate", change_prediction, "LME210"),
+    "targets": ("quads", change_target, "LME210"),
+    "answers": ("voted", answer_other, "LME211"),
+    "filtered answer": ("voted", filter_other, "LME211"),
+}
+"""Rows that are forged with their figures, and the code of the error."""
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_forged_row_is_refuted(name: str, log: Log) -> None:
+    task, forge, code = ROWS[name]
+    forge(log)
+    assert code in errors(log.check(task))
+
+
+def listed(log: Log, task: str, metric: str) -> dict[str, Any]:
+    """Return the entry of a metric in a task's list."""
+    entries = log.config(task)["metric_list"]
+    found: dict[str, Any] = next(one for one in entries if one["metric"] == metric)
+    return found
+
+
+def use_median(log: Log) -> None:
+    listed(log, "pairs", "acc")["aggregation"] = "median"
+    log.figure("pairs", "acc,none", 0.97)
+
+
+def use_median_that_fits(log: Log) -> None:
+    listed(log, "cloze", "acc")["aggregation"] = "median"
+    values = sorted(row["acc"] for row in log.of("cloze"))
+    log.figure("cloze", "acc,none", values[3])
+
+
+def use_f1(log: Log) -> None:
+    listed(log, "pairs", "acc")["aggregation"] = "f1"
+    log.figure("pairs", "acc,none", 0.99)
+
+
+def rename_metric(log: Log) -> None:
+    listed(log, "pairs", "acc")["metric"] = "accuracy"
+    log.figure("pairs", "acc,none", 0.99)
+
+
+def rename_metric_twice(log: Log) -> None:
+    rename_metric(log)
+    directions = log.document["higher_is_better"]["pairs"]
+    directions["accuracy"] = directions.pop("acc")
+
+
+def use_function(log: Log) -> None:
+    listed(log, "pairs", "acc")["aggregation"] = "def best(items): return 1.2"
+    log.figure("pairs", "acc,none", 1.2)
+
+
+def name_other_model(log: Log) -> None:
+    log.document["model_name"] = "acme/acorn-9b"
+    log.document["config"]["model_args"]["pretrained"] = "acme/acorn-9b"
+
+
+def name_other_model_twice(log: Log) -> None:
+    name_other_model(log)
+    log.document["model_name_sanitized"] = "acme__acorn-9b"
+
+
+def name_other_model_but_for_arguments(log: Log) -> None:
+    log.document["model_name"] = "acme/acorn"
+    log.document["model_name_sanitized"] = "acme__acorn"
+
+
+def turn_direction(log: Log) -> None:
+    log.document["higher_is_better"]["pairs"]["brier_score"] = True
+
+
+def hide_examples(log: Log) -> None:
+    log.document["n-shot"]["shots"] = 0
+
+
+def hide_examples_twice(log: Log) -> None:
+    hide_examples(log)
+    log.config("shots")["num_fewshot"] = 0
+
+
+def raise_limit(log: Log) -> None:
+    log.document["config"]["limit"] = 12
+
+
+def pick_documents(log: Log) -> None:
+    for task in ("pairs",):
+        for place, row in enumerate(log.of(task)):
+            row["doc_id"] = 2 * place
+
+
+def unbind_bits(log: Log) -> None:
+    log.figure("rolling", "bits_per_byte,none", 0.1)
+
+
+CONTRADICTIONS: dict[str, tuple[str, Callable[[Log], None], str]] = {
+    "median": ("pairs", use_median, "LME301"),
+    "median that fits": ("cloze", use_median_that_fits, "LME306"),
+    "f1": ("pairs", use_f1, "LME301"),
+    "renamed metric": ("pairs", rename_metric, "LME306"),
+    "metric renamed twice": ("pairs", rename_metric_twice, "LME306"),
+    "function out of range": ("pairs", use_function, "LME301"),
+    "model": ("pairs", name_other_model, "LME306"),
+    "model of the folder": ("pairs", name_other_model_twice, "LME306"),
+    "model of the arguments": ("pairs", name_other_model_but_for_arguments, "LME306"),
+    "direction": ("pairs", turn_direction, "LME306"),
+    "examples": ("shots", hide_examples, "LME306"),
+    "examples in both places": ("shots", hide_examples_twice, "LME306"),
+    "limit": ("pairs", raise_limit, "LME306"),
+    "documents": ("pairs", pick_documents, "LME306"),
+    "bits per byte": ("rolling", unbind_bits, "LME306"),
+}
+"""Logs that contradict themselves, and the code of the error."""
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_a_contradiction_is_an_error(name: str, log: Log) -> None:
+    task, forge, code = CONTRADICTIONS[name]
+    forge(log)
+    assert code in errors(log.check(task))
+
+
+def test_a_renamed_folder_that_names_no_model_is_fine(tmp_path: Path) -> None:
+    assert Log(tmp_path / "results").check("pairs", fail_on=Severity.WARNING).exit_code == 0
+    assert (
+        Log(tmp_path / "acme__acorn-1b-again").check("pairs", fail_on=Severity.WARNING).exit_code
+        == 0
+    )
+
+
+@pytest.mark.parametrize("key", ["acc,none", "acc_stderr,none", "acc_norm,none"])
+@pytest.mark.parametrize("value", [0.99, "N/A"])
+def test_a_forged_figure_of_a_group_is_refuted(key: str, value: Any, log: Log) -> None:
+    log.figure("sized", key, value)
+    report = log.check()
+    refuted = errors(report) == {"LME304"}
+    is_open = value == "N/A" and "stderr" not in key and "LME303" in report.counts
+    assert refuted or is_open
+
+
+def test_results_alone_are_unconfirmed(log: Log) -> None:
+    for path in log.folder.glob("*.jsonl"):
+        path.unlink()
+    log.document["task_hashes"] = {}
+    report = log.check()
+    (run,) = report.runs
+    assert (run.verdict, report.exit_code) == ("unconfirmed", 0)
+    assert {claim.state for claim in run.claims if claim.is_score} == {State.OPEN}
+    assert report.counts.keys() == {"ES805", "LME303"}
+
+
+def test_a_forged_group_is_refuted_without_samples(log: Log) -> None:
+    for path in log.folder.glob("*.jsonl"):
+        path.unlink()
+    log.figure("sized", "acc,none", 0.99)
+    assert "LME304" in errors(log.check())
+
+
+def test_a_figure_that_was_cut_to_few_digits_is_not_the_harness_s(log: Log) -> None:
+    exact = log.document["results"]["pairs"]["brier_score,none"]
+    log.figure("pairs", "brier_score,none", round(exact, 4))
+    assert not log.check("pairs").counts
+    log.figure("pairs", "brier_score,none", round(exact, 1))
+    assert errors(log.check("pairs")) == {"LME301"}
+
+
+def test_translation_metrics_are_open_without_their_package(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evalstream.formats.lm_eval import task_claims
+    from evalstream.stats.claims import translation_metrics
+
+    for module in (task_claims, translation_metrics):
+        monkeypatch.setattr(module, "has_translation_metrics", lambda: False)
+    report = log.check("translate")
+    (run,) = report.runs
+    assert run.verdict == "unconfirmed"
+    reasons = {claim.reason for claim in run.claims if claim.state is State.OPEN}
+    assert reasons == {"a package that computes it is not installed"}
+    log.figure("translate", "bleu,none", 101)
+    assert "LME301" in errors(log.check("translate"))
+
+
+def test_answers_without_scores_are_no_claims(log: Log) -> None:
+    """As with --predict_only, which writes 999 and N/A."""
+    for row in log.of("options"):
+        del row["exact_match"]
+        row |= {"bypass": None, "metrics": ["bypass"]}
+    entry = log.document["results"]["options"]
+    for key in ("exact_match,none", "exact_match_stderr,none"):
+        del entry[key]
+    entry |= {"bypass,none": 999, "bypass_stderr,none": "N/A"}
+    log.config("options")["metric_list"] = [{"metric": "bypass"}]
+    log.config("options")["process_results"] = "process_results"
+    log.document["higher_is_better"]["options"] = {"bypass": True}
+    report = log.check("options")
+    assert (report.runs[0].verdict, report.counts) == ("unconfirmed", {"ES805": 1})
+    entry["bypass,none"] = 0.9
+    assert "LME301" in errors(log.check("options"))
