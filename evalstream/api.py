@@ -69,6 +69,7 @@ def check(
     max_depth: int = DEFAULTS.max_depth,
     memory_limit: int = DEFAULTS.memory_limit,
     profile: str = DEFAULTS.profile,
+    store_version: str = DEFAULTS.store_version,
     baseline: str | None = DEFAULTS.baseline,
     write_baseline: str | None = DEFAULTS.write_baseline,
     input_format: str = DEFAULTS.input_format,
@@ -141,6 +142,7 @@ def seal(
     max_findings: int = DEFAULTS.max_findings,
     show_values: bool = DEFAULTS.show_values,
     profile: str = DEFAULTS.profile,
+    store_version: str = DEFAULTS.store_version,
     tee: str | None = ROUTING.tee,
     file_path: str | None = ROUTING.file_path,
     create: bool = ROUTING.create,
@@ -151,9 +153,10 @@ def seal(
 ) -> Report:
     """Check rows, and write into their aggregate what the check verifies.
 
-    Rows with errors are not sealed, nor are rows that do not cover the claims, unless `force`
-    is set; `sealed` of the report's only run names the file that was written. The keywords are
-    those of `check`. A folder of EvalGuard is named without an aggregate, and gets a manifest; an
+    Rows with errors are not sealed, nor are rows that refute the claims or do not cover them, that
+    look torn, or that are other bytes than those that the aggregate seals, unless `force` is set;
+    `sealed` of the report's only run names the file that was written. The keywords are those of
+    `check`. A folder of EvalGuard is named without an aggregate, and gets a manifest; an
     evaluation of infereval gets the hash of its benchmark, which `aggregate` names if it is not
     beside it. Raises UsageError for a call that makes no sense, and CannotWrite where the file
     cannot be written.
@@ -288,6 +291,11 @@ def _check(
         raise UsageError("--ledger and --shard cannot be combined with options that route rows")
     if options.has_baseline and shard is not None:
         raise UsageError("--shard cannot be combined with --baseline and --write-baseline")
+    if options.has_baseline and ledger is not None and not options.show_values:
+        raise UsageError(
+            "--no-values and --ledger cannot be combined with --baseline and --write-baseline: the "
+            "ledger would hold values"
+        )
     theirs = [os.fspath(output) for output in outputs]
     if options.write_baseline is not None:
         theirs.append(options.write_baseline)
@@ -304,8 +312,8 @@ def _check(
         from evalstream.batch.baseline.baseline import Baseline
 
         with closing(Baseline(options, findings.show, overwrite=overwrite)) as known:
-            # It compares all findings, and then limits how many are shown.
-            every = replace(options, max_findings=0)
+            # It compares all findings with their values, and then limits what is shown.
+            every = replace(options, max_findings=0, show_values=True)
             runs, totals = outcome(every, known.add, end_run=known.end_run)
             return findings.report(options, runs, totals, known.finish(totals))
     finally:

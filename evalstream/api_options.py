@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from evalstream.formats.registry import CATALOGUE, has_rules, main_format
+from evalstream.formats.registry import CATALOGUE, has_needed, has_rules, main_format
 from evalstream.formats.registry import NAMES as FORMATS
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
@@ -202,6 +202,9 @@ def _with_codes(options: Options) -> Options:
     is_sealing = options.routing.seal_to is not None
     if not (has_rules(main_format().name, enabled) if is_sealing else enabled):
         raise UsageError("--ignore leaves no rule to check; ignore fewer or select others")
+    if enabled and not any(has_needed(code, options) for code in enabled):
+        flags = " and ".join(sorted({_flag(CATALOGUE[code].needs) for code in enabled}))
+        raise UsageError(f"the rules that --select and --ignore leave require {flags}; add it")
     return coded
 
 

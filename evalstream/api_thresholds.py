@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from evalstream.api_options import kept_options
 from evalstream.formats.evalguard.checker import checked_folder
@@ -18,6 +18,9 @@ from evalstream.model.options import Options
 from evalstream.model.run import Run
 
 Input = str | os.PathLike[str]
+
+ANSWERING: Final = ("passed", "unconfirmed")
+"""Verdicts of folders that answer: reports without rows say nothing against the thresholds."""
 
 
 def thresholds(
@@ -49,7 +52,7 @@ def thresholds(
     run = Run(paths[0], None, format=NAME, beside=tuple(paths[1:]))
     with Progress(shown=progress) as bar:
         summary, folder = checked_folder(run, kept_options(options), kind_of, bar)
-    if verify and summary.verdict != "passed":
+    if verify and summary.verdict not in ANSWERING:
         raise CannotCheck(_refusal(printable(paths[0]), summary.verdict, summary.failing))
     return {"thresholds": thresholds_in(folder, tasks, metrics, policy)}
 

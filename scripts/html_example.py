@@ -12,13 +12,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.output import Output
+from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.finding import Finding, Severity
-from evalstream.model.report import Figures, Report, ResultSummary, RunSummary, Totals, Verified
+from evalstream.model.report import Report, RunSummary, Totals, Verified
 from evalstream.model.sketch import Histogram, Sketch, Strip
 from evalstream.reporters.html import HtmlReporter
 
@@ -81,10 +83,7 @@ def findings() -> list[Finding]:
     checksum = _finding("ES501", "the checksum does not match the rows", None, AGGREGATE)
     said.append(checksum._replace(pointer=pointer, expected=DIGESTS[1], found=DIGESTS[0]))
     score = _finding(
-        "ES801",
-        f"the mean of the scores of {COUNT:,} rows is not the claimed score",
-        None,
-        AGGREGATE,
+        "ES801", f"the mean of the scores of {COUNT:,} rows is not the claim", None, AGGREGATE
     )
     pointer = "/evaluation_results/0/score_details/score"
     said.append(score._replace(pointer=pointer, expected=0.7048, found=0.7631))
@@ -110,41 +109,38 @@ def _finding(code: str, message: str, line: int | None, file: str = ROWS) -> Fin
     )
 
 
+def _claims(number: int, name: str, *figures: tuple[float, float, State]) -> Iterator[JudgedClaim]:
+    """Iterate over the claims of a result: its score, standard deviation and standard error."""
+    kinds = ("mean", "standard deviation", "standard error")
+    members = ("score", "uncertainty/standard_deviation", "uncertainty/standard_error/value")
+    for kind, member, (claimed, recomputed, state) in zip(kinds, members, figures, strict=True):
+        pointer = f"/evaluation_results/{number}/score_details/{member}"
+        is_score = kind == "mean"
+        label = name if is_score else f"{name}: {kind}"
+        yield JudgedClaim(
+            pointer, label, kind, claimed, recomputed, state, None, COUNT, is_score=is_score
+        )
+
+
 def report(found: list[Finding]) -> Report:
     """Return the report of the made-up run."""
     drawn = sketch(Random(7))
     bad = sum(drawn.strip.errors)
-    counts = {"ES401": bad, "ES402": sum(drawn.strip.infos), "ES501": 1, "ES801": 1}
-    severities = {Severity.ERROR: bad + 1, Severity.WARNING: 1, Severity.INFO: counts["ES402"]}
-    verified = Verified(False, True, COUNT - bad, COUNT, 8, 8)
+    counts = {"ES401": bad, "ES402": sum(drawn.strip.infos), "ES501": 1, "ES801": 1, "ES803": 2}
+    severities = {Severity.ERROR: bad + 4, Severity.INFO: counts["ES402"]}
+    verified = Verified(False, True, COUNT - bad, COUNT)
     run = RunSummary(ROWS, AGGREGATE, "eee", version="0.3.0", rows=COUNT, verdict="failed")
     run.algorithm, (run.declared, run.actual), run.covers = "sha256", DIGESTS, "stored"
     run.recipe, run.bytes, run.verified = "json-str", 21_482_117, verified
     run.counts, run.severities, run.sketch = counts, severities, drawn
-    run.results = [
-        ResultSummary(
-            "exact_match",
-            None,
-            COUNT,
-            Figures(0.7631, 0.4252, 0.00396, COUNT),
-            Figures(0.7048, 0.45614, 0.00425, COUNT),
-            4,
-            4,
-        ),
-        ResultSummary(
-            "length_ratio",
-            None,
-            COUNT,
-            Figures(0.981, 0.113, 0.00105, COUNT),
-            Figures(0.98104, 0.11297, 0.00105, COUNT),
-            4,
-            4,
-        ),
-    ]
+    refuted, rounded, confirmed = State.REFUTED, State.ROUNDED, State.CONFIRMED
+    scores = ((0.7631, 0.7048, refuted), (0.4252, 0.45614, refuted), (0.00396, 0.00425, refuted))
+    ratios = ((0.98, 0.98104, rounded), (0.113, 0.11297, confirmed), (0.00105, 0.00105, confirmed))
+    run.claims = [*_claims(0, "exact_match", *scores), *_claims(1, "length_ratio", *ratios)]
     totals = Totals()
     totals.add(run)
     texts = {code: CATALOGUE[code].text() for code in counts}
-    return Report([run], found, len(found), 1, totals, texts, {"recipe": "json-str"})
+    return Report([run], found, len(found), 1, totals, texts, options={"recipe": "json-str"})
 
 
 def write(path: str) -> None:

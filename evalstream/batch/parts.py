@@ -17,7 +17,7 @@ from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.parsing import json
 
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 """The version of the format of parts."""
 
 TRAILER_BYTES: Final = 1 << 16

@@ -75,7 +75,7 @@ def refuse_sealing(run: Run) -> None:
 
 def _refusal(summary: RunSummary, request: Sealing) -> str | None:
     """Return why a run is not sealed, "" where the verdict says it, or None if it is."""
-    if summary.otherwise != "passed":
+    if summary.otherwise == "incomplete":
         return "" if summary.verdict == "incomplete" else UNCHECKED
     return FAILS if summary.failing and not request.force else None
 

@@ -110,6 +110,7 @@ def decode_known(encoded: dict[str, Any]) -> KnownFinding:
         encoded.get("pointer"),
         encoded.get("sample_id"),
         encoded["count"],
+        encoded.get("values"),
     )
 
 

@@ -7,7 +7,15 @@ from typing import Final
 
 from evalstream.discovery.unused_options import refuse_idle
 from evalstream.engine.collector import finding_of
-from evalstream.formats.registry import CATALOGUE, FORMATS, UNKNOWN, has_rules, kind_of
+from evalstream.formats.registry import (
+    CATALOGUE,
+    FORMATS,
+    UNKNOWN,
+    has_needed,
+    has_rules,
+    kind_of,
+    main_format,
+)
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.finding import Finding, Violation
@@ -19,7 +27,9 @@ from evalstream.rules.inputs import ES005
 
 UNCHECKED: Final = "nothing was checked: {}"
 
-NO_RULES: Final = "--select, --ignore and --per-file-ignores leave no rule for the format {}"
+NO_RULES: Final = (
+    "--select, --ignore and --per-file-ignores leave no rule for the format {} that can run here"
+)
 
 
 def check_any(
@@ -59,11 +69,17 @@ def check_any(
 
 
 def is_checked(name: str, options: Options) -> bool:
-    """Tell whether the options leave a rule that checks files of a format."""
+    """Tell whether the options leave a rule that checks files of a format.
+
+    Rules over several runs cannot where there is one, nor those that need an option without it.
+    """
     if not options.select and not options.ignore:
         return True
     # The selection needs the rules of every format.
-    return has_rules(name, CATALOGUE.selection(options).enabled)
+    enabled = CATALOGUE.selection(options).enabled
+    idle = set() if options.links else set(main_format().cross_run.codes().values())
+    idle |= {code for code in enabled if not has_needed(code, options)}
+    return has_rules(name, enabled - idle)
 
 
 def options_for(run: Run, options: Options) -> Options:

@@ -145,3 +145,6 @@ class StoredContents:
         for verdict in VERDICTS:
             said, seen = totals.verdicts.get(verdict, 0), sums.verdicts.get(verdict, 0)
             yield f"{verdict} runs", said, seen
+        for state, said in totals.claims.items():
+            yield f"{state} claims", said, sums.claims.get(state, 0)
+        yield "failed runs with refuted claims", totals.refuted_runs, sums.refuted_runs

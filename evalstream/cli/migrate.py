@@ -120,9 +120,9 @@ def migrate(
 
     Sources are never changed. Mechanical changes are always made; what a source does not say must
     be supplied or is filled in with --fill, and what replaces its words must be decided. Numbers
-    keep their digits. A run is written only if it passes the check. Exit codes: 0 every run was
-    written or was there and passes, 1 some were refused, 2 wrong usage, 3 some could not be read,
-    or have no rows that confirm them.
+    keep their digits. A run is written only if the check does not fail it. Exit codes: 0 every run
+    was written or was there and does not fail, 1 some were refused, 2 wrong usage, 3 some could not
+    be read.
     """
     from evalstream.api_changes import migrate as run_migration
     from evalstream.batch.rewriting.change_report import MIGRATED, ChangeReport

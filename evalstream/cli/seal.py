@@ -51,11 +51,12 @@ def seal(
     """Write into an aggregate what a check verifies: format, path, algorithm, checksum, rows.
 
     The rows are checked first, against the aggregate as it will be. Rows with errors are not
-    sealed. Rows that do not cover the claims of the aggregate are not sealed either: num_samples,
-    sample_ids, a larger total_rows. Every other byte of the aggregate stays as it is, and the file
-    is replaced completely or not at all. A folder of EvalGuard is sealed by a manifest with the
-    SHA-256 of each document, an evaluation of infereval by the hash of its benchmark; neither needs
-    an aggregate. Exit codes are those of check; without a seal the exit code is never 0.
+    sealed. Nor are rows that refute the claims of the aggregate or do not cover them, that look
+    torn, or that are other bytes than those of its checksum. Every other byte of the aggregate
+    stays as it is, and the file is replaced completely or not at all. A folder of EvalGuard is
+    sealed by a manifest with the SHA-256 of each document, an evaluation of infereval by the hash
+    of its benchmark; neither needs an aggregate. Exit codes are those of check; without a seal the
+    exit code is never 0.
     """
     announce_terminal("rows", rows)
     options = replace(options, routing=replace(options.routing, force=force))

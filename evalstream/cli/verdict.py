@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 
 from evalstream.io.names import printable
+from evalstream.model.claim import State
 from evalstream.model.report import Report
 from evalstream.model.text import counted, on_one_line
 from evalstream.reporters.summary import format_verdict, overall_verdict, rule_limits, severities
@@ -31,8 +32,8 @@ def verdict_line(report: Report) -> str:
     else:
         left_out = "some rules left out" if any(limited) else ""
     said = [counted(totals.runs, "run")]
-    if totals.refuted_runs:
-        said.append(f"{totals.refuted_runs:,} with refuted claims")
+    if refuted := totals.claims.get(State.REFUTED.value):
+        said.append(counted(refuted, "refuted claim"))
     said += severities(totals.severities)
     if totals.unreached:
         said.append(f"{counted(totals.unreached, 'run')} not looked at")

@@ -205,11 +205,20 @@ class _Search:
             )
         if not is_json_name(without_packing(file.path)):
             return OTHER_KIND
+        if look.kind == peek.OTHER and self._lists_documents(file.path):
+            return unrecognised.LISTING
         is_beside = self._gathered.has(_format_of(look))
         return (
             unrecognised.JSON
             if look.kind == peek.OTHER and not is_beside
             else unrecognised.AGGREGATE_LIKE
+        )
+
+    def _lists_documents(self, path: str) -> bool:
+        """Return whether a file is named like the listing of a format that the folder has."""
+        base = os.path.basename(path)
+        return any(
+            base in one.listing_names and self._gathered.has(name) for name, one in FORMATS.items()
         )
 
     def _expects_events(self) -> bool:

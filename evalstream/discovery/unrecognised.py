@@ -27,6 +27,7 @@ UNREADABLE: Final = "unreadable"
 STORED_DOCUMENT: Final = "stored_document"
 JSON: Final = "json"
 INDEX: Final = "index"
+LISTING: Final = "listing"
 REPORT: Final = "report"
 BASELINE: Final = "baseline"
 EVENTS: Final = "events"
@@ -77,6 +78,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     INDEX: Kind(
         "index file of a datastore", "index files of a datastore", Severity.INFO, leaves_open=False
     ),
+    LISTING: Kind("listing of logs", "listings of logs", Severity.INFO, leaves_open=False),
     REPORT: Kind("report of evalstream", "reports of evalstream", Severity.INFO, leaves_open=False),
     BASELINE: Kind(
         "baseline of evalstream", "baselines of evalstream", Severity.INFO, leaves_open=False

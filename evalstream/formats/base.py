@@ -116,6 +116,9 @@ class Format(Protocol):
     event_members: ClassVar[Set[str]] = frozenset()
     """Members that together show a line of its event log, which is not a document."""
 
+    listing_names: ClassVar[Set[str]] = frozenset()
+    """Names of the files that list its documents, and lie beside them."""
+
     def rules(self) -> Iterable[Rule]:
         """Return its rules, without those that all formats share."""
 

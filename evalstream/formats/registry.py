@@ -14,6 +14,7 @@ from evalstream.engine.harness_logs import FOREIGN, log_of
 from evalstream.formats.base import AnyFormat, FolderFormat, Format, Kind, PairedFormat, RowFormat
 from evalstream.io.beginning import Beginning
 from evalstream.io.file_names import is_yaml_name
+from evalstream.model.options import Options
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.rules.base import Rule
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
@@ -125,6 +126,11 @@ def formats_of(rule: Rule) -> tuple[str, ...]:
 def has_rules(name: str, enabled: frozenset[str]) -> bool:
     """Tell whether any of the enabled rules, by their codes, checks files of a format."""
     return any(name in formats_of(CATALOGUE[code]) for code in enabled)
+
+
+def has_needed(code: str, options: Options) -> bool:
+    """Tell whether the options have the one that a rule needs, if it needs any."""
+    return not CATALOGUE[code].needs or getattr(options, CATALOGUE[code].needs) is not None
 
 
 def _rules_of(name: str) -> Iterable[Rule]:

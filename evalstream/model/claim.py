@@ -35,6 +35,8 @@ class Reason(str, Enum):
     AMBIGUOUS = "several results could have the rows"
     MISSING = "it covers more samples than there are rows"
     UNREAD = "rows could not be read"
+    UNASSIGNED = "rows name no known sample or metric"
+    COARSE = "rows are written with too few digits"
     UNSCORED = "rows have no score that counts"
     FORMULA = "no known formula gives it"
     METHOD = "its method is not known"

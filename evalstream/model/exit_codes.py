@@ -8,6 +8,9 @@
 | 3 | something could not be checked |
 | 128 + n | signal n stopped the program: 130 SIGINT, 143 SIGTERM, 141 a closed pipe |
 
+An unconfirmed run is checked, and nothing of it fails: it has code 0 unless warnings fail the
+check, as with `--strict`.
+
 With `--exit-zero` findings do not fail the program: 0 takes the place of 1. With `--exit-codes eee`
 the codes are those of the validator of Every Eval Ever: 0 clean, 1 errors, 2 warnings only. It has
 no code for what could not be checked, which is 1 there, as is wrong usage: 2 may pass a gate.
@@ -103,4 +106,5 @@ def _eee_exit_code(totals: Totals) -> int:
 
 def _lacks(totals: Totals) -> bool:
     """Tell whether something was not checked, or nothing was."""
-    return bool(totals.unchecked or totals.unreached or not totals.runs)
+    is_incomplete = totals.unchecked or totals.unreached or totals.verdicts.get("incomplete")
+    return bool(is_incomplete or not totals.runs)

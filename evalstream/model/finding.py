@@ -145,7 +145,8 @@ class PlacedViolation(NamedTuple):
 class KnownFinding(NamedTuple):
     """What a baseline knows of a finding, and how many occurrences.
 
-    `file` is as the baseline has it: below its folder relative to that.
+    `file` is as the baseline has it: below its folder relative to that. `values` is the digest of
+    the values found and expected, None for a finding without any.
     """
 
     code: str
@@ -153,6 +154,7 @@ class KnownFinding(NamedTuple):
     pointer: str | None
     sample_id: str | int | None
     count: int  # type: ignore[assignment]  # hides tuple.count, not needed here
+    values: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as the output contract and baselines write it, without absent keys."""

@@ -108,7 +108,7 @@ class RowRouting(DataClass, frozen=True):
     )
     force: bool = option(
         False,
-        "Seal rows that have errors or do not cover the claims, too.",
+        "Seal rows that have errors, look torn, or are not those that were sealed, too.",
         Group.SEAL,
         seals=True,
         checks=False,
@@ -248,6 +248,13 @@ class Options(DataClass, frozen=True):
     )
     profile: str = option(
         "default", "Severities and extra rules: {choices}.", Group.RULES, "PROFILE", seals=True
+    )
+    store_version: str = option(
+        "0.3.0",
+        "The lowest schema_version that the store takes, for ES911 (eee).",
+        Group.RULES,
+        "VERSION",
+        seals=True,
     )
     input_format: str = option(
         "auto",

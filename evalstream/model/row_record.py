@@ -26,6 +26,7 @@ KEY_AT: Final = SAMPLE_AT + DIGEST_BYTES // 2
 KEY_BYTES: Final = 8
 """Bytes of the digest of the content, and of the key."""
 
+_MARK_WORD: Final = 7
 _PLACE_WORD: Final = 9
 _OFFSET_WORD: Final = 10
 
@@ -102,6 +103,10 @@ class RowRecords:
     def offsets(self) -> list[int]:
         """Return the byte offset of each row."""
         return self._words(_OFFSET_WORD)
+
+    def marks(self) -> list[int]:
+        """Return the digest of what numbers each row among the repeats of its sample; 0: none."""
+        return self._words(_MARK_WORD)
 
     def places(self) -> list[int]:
         """Return the index of the result that each row joins."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 class SourceScore(NamedTuple):
@@ -50,8 +50,9 @@ class SourceResult(NamedTuple):
 
     `id` is the evaluation_result_id that converters give it, `names` and `metrics` are the names
     of result and metric that they write. `scorer` is the key of the scores that it sums up. `part`
-    is the only part that it is about, or None. `counts` are the numbers of samples that the log
-    gives for it. With `is_required` every converter writes it.
+    is the only part that it is about, or None. Of several standard errors or deviations converters
+    write any. `counts` are the numbers of samples that the log gives for it, and `lower_is_better`
+    is None where the log does not say it. With `is_required` every converter writes it.
     """
 
     id: str
@@ -60,10 +61,23 @@ class SourceResult(NamedTuple):
     scorer: str
     part: str | None
     score: float
-    standard_error: float | None
-    standard_deviation: float | None
+    standard_errors: tuple[float, ...]
+    standard_deviations: tuple[float, ...]
     counts: frozenset[int]
     is_required: bool
+    lower_is_better: bool | None = None
+
+
+Stated = Mapping[str, tuple[Any, ...]]
+"""The values that members of a document may have, by their JSON Pointers without the first slash.
+
+The first one of several is the log's own. Members for which the log has none are not compared.
+"""
+
+
+def stated_values(*values: Any) -> tuple[Any, ...]:
+    """Return the values that are there, each once."""
+    return tuple(one for at, one in enumerate(values) if one is not None and one not in values[:at])
 
 
 class Wanted(NamedTuple):
@@ -78,7 +92,9 @@ class SourceLog(Protocol):
 
     `label` names its format and its file. `part_name` is what a part of a sample is called, and
     the member of a row's metadata that says it. `models` are the spellings of the model's id;
-    empty where the log does not name it. `results` is None where the log has none. With
+    empty where the log does not name it. `results` is None where the log has none. `stated` is what
+    the log says of the data and the settings of each result, and `stated_of_model` what it says of
+    the model in the aggregate. With
     `was_matched` early converters did not write its scores, but whether the output is a reference.
     """
 
@@ -86,6 +102,8 @@ class SourceLog(Protocol):
     part_name: str
     models: frozenset[str]
     results: tuple[SourceResult, ...] | None
+    stated: Stated
+    stated_of_model: Stated
     was_matched: bool
 
     def samples(self) -> Iterator[SourceSample]:

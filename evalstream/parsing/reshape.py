@@ -56,7 +56,9 @@ class Place(DataClass):
     members by name, `others` that of all other members, `items` that of the items of a list. `name`
     is the new name of the member. `constant` is the JSON text of SET, and `kind` the kind of change
     that SET and a new name are. An object with `closed` may have no other members: the compiled
-    rewriter leaves such rows to the exact path, whose caller sees to these members.
+    rewriter leaves such rows to the exact path, whose caller sees to these members. A text
+    at a place that `is_kept` stays in the row where SET replaces it: as a member of the object that
+    `keeps` it under a name, a JSON text. `reshape` leaves that to its caller.
     """
 
     pointer: str = ""
@@ -68,6 +70,8 @@ class Place(DataClass):
     constant: str | None = None
     kind: ChangeKind | None = None
     closed: bool = False
+    is_kept: bool = False
+    keeps: str | None = None
 
     def change(self, action: Action) -> Change:
         """Return the change that an action of this place is."""

@@ -48,11 +48,14 @@ def claim_lines(run: RunSummary, *, refuted_only: bool = False) -> Iterator[str]
 
 def describe_claim(claim: JudgedClaim) -> str:
     """Return a claim's value, the recomputed one, and its state in words."""
-    text = f"claims {format_value(claim.claimed)}"
-    if claim.recomputed is not None:
-        rows = counted(claim.rows, "row")
-        text += f", recomputed {format_value(claim.recomputed)} from {rows}"
-    return f"{text}: {describe_state(claim)}"
+    claimed, recomputed = format_value(claim.claimed), format_value(claim.recomputed)
+    if claim.recomputed is None:
+        return f"claims {claimed}: {describe_state(claim)}"
+    if claimed == recomputed and claim.state is State.REFUTED:
+        # All digits are needed to see a difference.
+        claimed, recomputed = (f"{one!s:.{VALUE}}" for one in (claim.claimed, claim.recomputed))
+    rows = counted(claim.rows, "row")
+    return f"claims {claimed}, recomputed {recomputed} from {rows}: {describe_state(claim)}"
 
 
 def describe_state(claim: JudgedClaim) -> str:

@@ -37,9 +37,9 @@ MOST_BYTES: Final = 1 << 20
 MOST_RUNS: Final = 100
 MOST_RULES: Final = 50
 MOST_FINDINGS: Final = 50
-MOST_CLAIMS: Final = 25
+MOST_CLAIMS: Final = 20
 CELL: Final = 400
-CLAIM_CELL: Final = 100
+CLAIM_CELL: Final = 120
 """Limits of what is listed, and of the characters in a cell: below 1 MiB if all is escaped."""
 
 
@@ -110,12 +110,13 @@ def _claims(report: Report) -> Iterator[str]:
     first = list(islice(found, MOST_CLAIMS))
     if not first:
         return
-    yield "| run | claim | claimed | recomputed | state |\n| --- | --- | --- | --- | --- |"
+    yield "| file | claim | claimed | recomputed | state |\n| --- | --- | --- | --- | --- |"
     for run, claim in first:
         recomputed = "" if claim.recomputed is None else format_value(claim.recomputed)
         shown = (claim.label, format_value(claim.claimed), recomputed, describe_state(claim))
         cells = (escaped(cut(visible(text), CLAIM_CELL)) for text in shown)
-        yield f"| {as_code(cut(run_name(run), CLAIM_CELL))} | {' | '.join(cells)} |"
+        name = name_of(run.aggregate or run.file or run.inputs or "")
+        yield f"| {as_code(cut(name, CLAIM_CELL))} | {' | '.join(cells)} |"
     yield ""
     more = sum(counts.get(state.value, 0) for state in (State.REFUTED, State.OPEN)) - len(first)
     if more > 0:

@@ -14,6 +14,7 @@ from evalstream.model.text import counted
 from evalstream.reporters.claims import claim_lines
 from evalstream.reporters.lines import LineWriter, Span, clauses, named
 from evalstream.reporters.summary import (
+    KINDS,
     amounts,
     format_of,
     format_verdict,
@@ -55,31 +56,32 @@ def write_runs(lines: LineWriter, report: Report) -> None:
 
     What needs attention is next to the totals.
     """
-    style, totals = lines.style, report.totals
+    style, totals, sums = lines.style, report.totals, Sums()
     is_few = len(report.runs) <= FEW
     lists_all = is_few or style.width is None or style.min_severity is Severity.INFO
     lists_passed = lists_all or totals.verdicts.get("passed", 0) <= FEW
     if not lists_passed:
-        _write_passed(lines, (run for run in report.runs if run.verdict == "passed"))
-    for _, run in sort_runs(report, reverse=True):
-        if lists_passed or run.verdict != "passed":
-            _write_run(lines, run, is_one_of_few=is_few)
+        _write_passed(lines, (run for run in report.runs if run.verdict == "passed"), sums)
+    for _, run in sort_runs(report, reversed(KINDS if lists_passed else KINDS[:-1])):
+        sums.add(run)
+        _write_run(lines, run, is_one_of_few=is_few)
     said = list(total_lines(report))
     if said:
         lines.blank()
     for line in said:
         lines.write(*clauses(line))
     if totals.runs > 1:
-        _write_sums(lines, report.runs)
+        _write_sums(lines, sums)
     for line in vanished_lines(report):
         lines.write(Span(line))
 
 
-def _write_passed(lines: LineWriter, runs: Iterable[RunSummary]) -> None:
-    """Write one line for many runs that passed."""
-    totals, sums = Totals(), Sums()
+def _write_passed(lines: LineWriter, runs: Iterable[RunSummary], sums: Sums) -> None:
+    """Write one line for many runs that passed, and add them to the sums of all runs."""
+    totals, of_passed = Totals(), Sums()
     for run in runs:
         totals.add(run)
+        of_passed.add(run)
         sums.add(run)
     lines.write(
         Span("passed", "passed"),
@@ -90,9 +92,7 @@ def _write_passed(lines: LineWriter, runs: Iterable[RunSummary]) -> None:
             )
         ),
     )
-    said = sums.said()
-    if said:
-        lines.write(*clauses(", ".join(said)), indent=2)
+    _write_sums(lines, of_passed)
 
 
 def _write_run(lines: LineWriter, run: RunSummary, *, is_one_of_few: bool) -> None:
@@ -174,25 +174,20 @@ class Sums:
 
     def said(self) -> list[str]:
         """Say what was verified, and of how much."""
-        if not self.runs:
-            return []
-        of_runs = f"of {counted(self.runs, 'run')}"
-        said = [
-            f"checksum ok in {self.checksums:,} {of_runs}",
-            f"row count ok in {self.counts:,} {of_runs}",
-        ]
-        if self.hashable:
+        said: list[str] = []
+        if self.runs:
+            of_runs = f"of {counted(self.runs, 'run')}"
+            said.append(f"checksum ok in {self.checksums:,} {of_runs}")
+            said.append(f"row count ok in {self.counts:,} {of_runs}")
+        if self.runs and self.hashable:
             said.append(f"sample_hash ok in {self.hashes:,} of {counted(self.hashable, 'row')}")
         if claims := describe_states(self.claims):
             said.append(f"claims: {claims}")
         return said
 
 
-def _write_sums(lines: LineWriter, runs: Iterable[RunSummary]) -> None:
-    """Write what was verified of all runs."""
-    sums = Sums()
-    for run in runs:
-        sums.add(run)
+def _write_sums(lines: LineWriter, sums: Sums) -> None:
+    """Write what was verified of several runs."""
     said = sums.said()
     if said:
         lines.write(*clauses(", ".join(said)), indent=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
 from typing import Final
@@ -15,7 +15,7 @@ from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import counted
 from evalstream.parsing.json import dumps
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """The version of the JSON report's own layout."""
 
 TOOL: Final = MappingProxyType({"name": "evalstream", "version": __version__})
@@ -23,6 +23,9 @@ TOOL: Final = MappingProxyType({"name": "evalstream", "version": __version__})
 
 WORST_FIRST: Final = ("failed", "incomplete", "unconfirmed", "passed")
 """The verdicts in the order of reports that begin with what needs attention."""
+
+KINDS: Final = (("failed", True), *((verdict, False) for verdict in WORST_FIRST))
+"""Kinds of runs, the worst first: their verdict, and whether they fail by a refuted claim."""
 
 NOT_CHECKED: Final = "not checked"
 """The verdict over all runs where there is no run."""
@@ -65,25 +68,21 @@ def overall_verdict(report: Report) -> str:
     return next(verdict for verdict in WORST_FIRST if totals.verdicts.get(verdict))
 
 
-def sort_runs(report: Report, *, reverse: bool = False) -> Iterator[tuple[int, RunSummary]]:
-    """Iterate over the runs with their numbers, from 1, the worst first, or last with `reverse`.
-
-    Failed runs with refuted claims are worse than other failed ones. Runs are read from disk, once
-    for each kind that there is.
-    """
+def sort_runs(
+    report: Report, kinds: Iterable[tuple[str, bool]] = KINDS
+) -> Iterator[tuple[int, RunSummary]]:
+    """Iterate over the runs kind by kind, each with its number from 1."""
     totals = report.totals
-    kinds = [("failed", True, totals.refuted_runs)]
-    for verdict in WORST_FIRST:
+    for verdict, is_refuted in kinds:
         refuted = totals.refuted_runs if verdict == "failed" else 0
-        kinds.append((verdict, False, totals.verdicts.get(verdict, 0) - refuted))
-    for verdict, is_refuted, count in reversed(kinds) if reverse else kinds:
-        if count:
-            of_kind = (
-                (number, run)
-                for number, run in enumerate(report.runs, 1)
-                if run.verdict == verdict and run.is_refuted == is_refuted
-            )
-            yield from islice(of_kind, count)
+        count = refuted if is_refuted else totals.verdicts.get(verdict, 0) - refuted
+        of_kind = (
+            (number, run)
+            for number, run in enumerate(report.runs, 1)
+            if run.verdict == verdict and run.is_refuted == is_refuted
+        )
+        # Runs are read from disk, and no further than to the last of their kind.
+        yield from islice(of_kind, count)
 
 
 def total_lines(report: Report) -> Iterator[str]:

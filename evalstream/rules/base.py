@@ -103,7 +103,8 @@ class Rule(NamedTuple):
     last two show fragments of documents, each below a line that names the document; tests compare
     them with the files of the rule's cases.
 
-    At most one of `row`, `run`, `aggregate` and `record` is given. `row` binds a context and
+    At most one of `row`, `run`, `aggregate` and `record` is given, but a rule about both documents
+    may have `row` and `aggregate`. `row` binds a context and
     returns a stateless check of one row, or None if there is nothing to check. `run` checks the
     merged facts once per run. `aggregate` checks the aggregate alone. `record` checks what a format
     without rows passes to its rules, at most once per document or record. The parser, the schema or
@@ -115,6 +116,9 @@ class Rule(NamedTuple):
     `about_paths` also checks runs whose rows could not be read, or that have no rows.
     A `row` rule with `by_ids` reads only the ids that rows share: it runs once for all rows that
     have the same ids.
+
+    A rule that `needs` an option, by its name, finds nothing without it.
+    With `expects_data` its findings expect values of the data, which are hidden with those found.
 
     `reads` names the members of a row that a `row` rule reads, as JSON Pointers, with `*` for each
     element of an array: in a row without any of them the rule finds nothing. If it is empty, the
@@ -141,6 +145,8 @@ class Rule(NamedTuple):
     in_scanner: bool = False
     since: str = "0.1.0"
     former_names: tuple[str, ...] = ()
+    needs: str = ""
+    expects_data: bool = False
     status: Status = Status.STABLE
 
     def violation(self, message: str, **details: Any) -> Violation:

@@ -27,10 +27,22 @@ ES805: Final = Rule(
     open, the reasons are beside them.
 
     Bad:
-        aggregate: none
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"evaluation_description": "novelty"},
+              "score_details": {"score": 0.5}
+            }]
+          }
 
     Good:
-        aggregate: examples/aggregate.json
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"evaluation_description": "accuracy"},
+              "score_details": {"score": 0.75}
+            }]
+          }
     """,
     about_aggregate=True,
 )

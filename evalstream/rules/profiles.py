@@ -30,8 +30,8 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
     {
         DEFAULT: Profile(),
         DATASTORE: Profile(
-            frozenset({"ES901", "ES902"}),
-            dict.fromkeys(("ES007", "ES507", "ES903", "ES910"), Severity.ERROR),
+            frozenset({"ES901", "ES902", "ES911"}),
+            dict.fromkeys(("ES007", "ES507", "ES706", "ES903", "ES910"), Severity.ERROR),
             demands_bounds=True,
         ),
     }

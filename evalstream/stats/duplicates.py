@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -39,6 +39,10 @@ class DuplicateMatch(NamedTuple):
     earlier: int
 
 
+MOST_MARKS: Final = 256
+"""Number of different repeat marks of a result above which they are not counted."""
+
+
 class ResultCoverage(DataClass):
     """The samples that the rows of one result cover.
 
@@ -46,7 +50,8 @@ class ResultCoverage(DataClass):
     `digest` is a sum of the samples' digests: equal sets of samples have equal digests. `repeats`
     counts the rows that are the first with their repeat mark, and `squares` is the sum, over the
     samples, of the squared number of repeats. `products` is the sum of score products over all
-    pairs of rows of one sample, in units of 2**-2148; None where a score is not a double.
+    pairs of rows of one sample, in units of 2**-2148; None where a score is not a double. `marks`
+    counts the rows with each repeat mark, None above MOST_MARKS of them.
     """
 
     samples: int = 0
@@ -55,6 +60,7 @@ class ResultCoverage(DataClass):
     repeats: int = 0
     squares: int = 0
     products: int | None = 0
+    marks: dict[int, int] | None = field(default_factory=dict)
 
     @property
     def is_even(self) -> bool:
@@ -71,6 +77,18 @@ class ResultCoverage(DataClass):
         self.squares += more.squares
         known = self.products is not None and more.products is not None
         self.products = (self.products or 0) + (more.products or 0) if known else None
+        self.count_marks(more.marks)
+
+    def count_marks(self, more: Mapping[int, int] | None) -> None:
+        """Count rows by their repeat marks."""
+        if more is None:
+            self.marks = None
+        if self.marks is None or more is None:
+            return
+        for mark, rows in more.items():
+            self.marks[mark] = self.marks.get(mark, 0) + rows
+        if len(self.marks) > MOST_MARKS:
+            self.marks = None
 
 
 class Coverage(DataClass):
@@ -111,6 +129,14 @@ class Coverage(DataClass):
         cover = self.of(place)
         known = cover.products is not None and product is not None
         cover.products = (cover.products or 0) + (product or 0) if known else None
+
+    def add_marks(self, places: Sequence[int], marks: Sequence[int]) -> None:
+        """Count rows by their repeat marks."""
+        if len({*places}) == 1:
+            self.of(places[0]).count_marks(Counter(marks))
+            return
+        for (place, mark), rows in Counter(zip(places, marks, strict=True)).items():
+            self.of(place).count_marks({mark: rows})
 
     def add_firsts(self, places: Sequence[int], words: Sequence[int]) -> None:
         """Add samples that no earlier row scores."""
@@ -169,6 +195,7 @@ class SampleIndex:
         places, words = block.places(), block.sample_words()
         firsts, start = self._firsts.add(block), self._rows
         self._rows += len(block)
+        self.coverage.add_marks(places, block.marks())
         if firsts is None:
             self.coverage.add_firsts(places, words)
             return []

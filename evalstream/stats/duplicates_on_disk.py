@@ -30,6 +30,7 @@ def search_sample(capacity: int, coverage: Coverage, pieces: Pieces) -> Iterator
     copies = search_partitions(Partitions(capacity, _CONTENT, _find_copies), pieces())
     copy, group = next(copies, None), None
     for record in _records(pieces()):
+        coverage.add_marks([record.place], [record.mark])
         if group is None:
             group = SampleGroup(record, record.line)
             coverage.add_firsts([record.place], [record.word])

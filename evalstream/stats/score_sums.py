@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
@@ -11,6 +12,8 @@ from evalstream.model.data_class import DataClass, field
 
 FRACTION_BITS: Final = 1074
 """Every finite double is a whole number of units of 2**-1074 (IEEE 754)."""
+
+_LARGEST: Final = sys.float_info.max
 
 FEW_VALUES: Final = 4096
 """Number of different scores above which they are counted only where a formula needs them."""
@@ -63,7 +66,7 @@ class ScoreSums(DataClass):
         self.rows += times
         self.total += times * units
         self.squares += times * units * units
-        self._add_value(float(score), times)
+        self._add_value(score, times)
         if not failed:
             self.sound_rows += times
             self.sound_total += times * units
@@ -119,6 +122,9 @@ class ScoreSums(DataClass):
         return Fraction(centred, (self.rows * divisor) << (2 * FRACTION_BITS))
 
     def _add_value(self, value: float, times: int) -> None:
+        if abs(value) > _LARGEST:
+            # No formula can compute with it; its bounds then refute nothing.
+            value, self.values = (math.inf if value > 0 else -math.inf), None
         self._add_extremes(value, value)
         self._count_values({value: times})
 

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from paths import EXAMPLES, REPOSITORY
+from paths import CASES, EXAMPLES, REPOSITORY, TESTS
 
 import evalstream
 from evalstream.batch.ledger.export import FORMS
@@ -185,17 +185,33 @@ def test_the_conformance_table_names_commands_and_schemas_that_exist() -> None:
     assert set(shown) <= schemas
 
 
-def test_every_row_of_the_conformance_table_says_whether_and_how() -> None:
-    rows = [
+def conformance_rows() -> list[list[str]]:
+    """Return the rows of the tables on the page of conformance."""
+    return [
         [cell.strip() for cell in line.strip("|").split(" | ")]
         for line in TEXTS[DOCS / "conformance.md"].splitlines()
         if line.startswith("| ") and not line.startswith("| section")
     ]
+
+
+def test_every_row_of_the_conformance_table_says_whether_and_how() -> None:
+    rows = conformance_rows()
     assert len(rows) > 80
     for row in rows:
-        assert len(row) == 4, row
+        assert len(row) == 5, row
         assert row[2] in {"yes", "partly", "no"}, row
         assert row[3], row
+
+
+def test_every_row_of_the_conformance_table_names_tests_that_exist() -> None:
+    texts = "".join(path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
+    known = set(re.findall(r"^def (test_\w+)", texts, re.MULTILINE))
+    for row in conformance_rows():
+        names = re.findall(r"`(\w+)`", row[4])
+        cases = re.findall(r"\bcase (\w+)", row[4])
+        assert set(names) <= known, row
+        assert all((CASES / code).is_dir() for code in cases), row
+        assert bool(names or cases) is (row[2] != "no"), row
 
 
 @pytest.mark.parametrize("path", PAGES, ids=NAMES.get)

@@ -11,6 +11,7 @@ import pytest
 from rows import DETAILS, Row, aggregate_of, bytes_of, hashed
 
 import evalstream
+from evalstream.model.claim import State
 from evalstream.model.report import Report
 from evalstream.reporters.summary import run_line
 
@@ -53,7 +54,7 @@ class Pair:
                     "turn_idx": 0,
                     "source": "output.raw",
                     "extracted_value": "an answer",
-                    "extraction_method": "exact_match",
+                    "extraction_method": "regex",
                     "is_terminal": True,
                 }
             ],
@@ -259,9 +260,14 @@ def by_algorithm(algorithm: str) -> Change:
     return change
 
 
-def interval(lower: float, upper: float, level: float) -> Change:
+NAME, ID = "metric_config/metric_name", "metric_config/metric_id"
+ERROR = "score_details/uncertainty/standard_error"
+DRAWS = "score_details/uncertainty/num_bootstrap_samples"
+
+
+def interval(lower: float, upper: float, level: float, **method: str) -> Change:
     """Claim a confidence interval."""
-    bounds = {"lower": lower, "upper": upper, "confidence_level": level}
+    bounds = {"lower": lower, "upper": upper, "confidence_level": level, **method}
     return says("score_details/uncertainty/confidence_interval", bounds)
 
 
@@ -273,6 +279,38 @@ def levelled(pair: Pair) -> None:
     pair.results[0]["score_details"]["score"] = 2.0
 
 
+def levels(*names: str) -> Change:
+    """Let the scores be levels."""
+    metric = {
+        "score_type": "levels",
+        "level_names": list(names),
+        "has_unknown_level": True,
+        "lower_is_better": False,
+        "evaluation_description": "how well it went",
+    }
+    return says("metric_config", metric)
+
+
+def unknown_level(pair: Pair) -> None:
+    """Let one sample have an unknown level."""
+    pair.rows[0]["evaluation"] = {"score": -1, "is_correct": False}
+    pair.results[0]["score_details"]["score"] = 1 / 3
+
+
+def cloned(times: int) -> Change:
+    """Repeat every sample, with the same score each time."""
+
+    def change(pair: Pair) -> None:
+        rows = pair.rows
+        pair.rows = [
+            pair.again(row, metadata={"epoch": str(number)})
+            for number in range(times)
+            for row in rows
+        ]
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("version", "change", "code"),
     [
@@ -280,7 +318,8 @@ def levelled(pair: Pair) -> None:
         ("0.3.0", both(two_results, says("source_data/samples_number", 9), claim(0.99)), "ES801"),
         ("0.2.0", both(two_results, says("source_data/samples_number", 9), claim(0.99)), "ES801"),
         ("0.3.0", claim(0.99, place=1), "ES801"),
-        ("0.3.0", both(claim(0.99), says("score_details/uncertainty/num_samples", 9)), "ES804"),
+        ("0.3.0", both(claim(0.99), says("score_details/uncertainty/num_samples", 9)), "ES801"),
+        ("0.3.0", both(claim(0.7), says("score_details/uncertainty/num_samples", 9)), "ES804"),
         # Digits.
         ("0.3.0", claim(0.4), "ES801"),
         ("0.3.0", claim(0.49), "ES801"),
@@ -290,7 +329,7 @@ def levelled(pair: Pair) -> None:
         (
             "0.2.0",
             both(two_results, lambda pair: pair.results[1].update(evaluation_name="x")),
-            "ES804",
+            "ES605",
         ),
         ("0.2.0", both(two_results, named("second"), claim(0.99)), "ES804"),
         # Words in a name make no other statistic.
@@ -312,8 +351,8 @@ def levelled(pair: Pair) -> None:
         ("0.3.0", both(under("concat"), accepted(1, 3)), "ES402"),
         ("0.3.0", by_algorithm("md5"), "ES405"),
         # Rows that count for no claim.
-        ("0.2.0", hidden("the data set"), "ES604"),
-        ("0.2.0", hidden("tiny-arithmetic/hard"), "ES604"),
+        ("0.2.0", hidden("the data set"), "ES801"),
+        ("0.2.0", hidden("tiny-arithmetic/hard"), "ES801"),
         ("0.3.0", hidden("the data set"), "ES604"),
         ("0.2.0", strayed, "ES801"),
         ("0.3.0", without_results, "ES603"),
@@ -328,11 +367,29 @@ def levelled(pair: Pair) -> None:
         ("0.3.0", levelled, "ES308"),
         ("0.3.0", interval(0.2, 0.3, level=0), "ES804"),
         ("0.3.0", interval(0.2, 0.3, level=1), "ES804"),
+        ("0.3.0", says(ERROR, {"value": 0.0, "method": "bootstrap"}), "ES803"),
+        # One word in the document does not switch the check off.
+        ("0.2.0", claim(0.05), "ES801"),
+        ("0.3.0", both(levels("low", "high"), claim(1)), "ES801"),
+        ("0.3.0", both(says(NAME, "median"), claim(0.9)), "ES801"),
+        ("0.3.0", both(says(NAME, "mine"), claim(0.9)), "ES805"),
+        ("0.3.0", both(says(NAME, "my accuracy"), claim(0.9)), "ES805"),
+        ("0.3.0", both(says(NAME, "accuracy"), says(ID, "median"), claim(0.5)), "ES807"),
+        ("0.3.0", says(ERROR, {"value": 0.9, "method": "mine"}), "ES803"),
+        ("0.3.0", says(ERROR, {"value": 0.21, "method": "mine"}), "ES804"),
         (
             "0.3.0",
-            says("score_details/uncertainty/standard_error", {"value": 0.0, "method": "bootstrap"}),
-            "ES803",
+            both(says(ERROR, {"value": 0.016, "method": "bootstrap"}), says(DRAWS, 10)),
+            "ES804",
         ),
+        ("0.3.0", interval(0.4999, 0.5001, level=0.95, method="bootstrap"), "ES804"),
+        ("0.3.0", interval(0.9, 1, level=0.95, method="bootstrap"), "ES804"),
+        ("0.3.0", interval(0.0, 0.6, level=0.95, method="bootstrap"), "ES803"),
+        # Ten times the same repeat.
+        ("0.3.0", both(cloned(10), says(ERROR, {"value": 0.0801, "method": "analytic"})), "ES803"),
+        # Figures beside a true score.
+        ("0.3.0", says("score_details/details", {"accuracy": "0.99"}), "ES801"),
+        ("0.3.0", says("score_details/details", {"f1": "0.99"}), "ES804"),
     ],
 )
 def test_it_does_not_pass(tmp_path: Path, version: str, change: Change, code: str) -> None:
@@ -416,6 +473,14 @@ def one_third_in_single_precision(pair: Pair) -> None:
         ("0.2.0", extra_ids),
         ("0.3.0", noisy),
         ("0.3.0", one_third_in_single_precision),
+        ("0.3.0", both(levels("low", "high"), claim(0.5))),
+        ("0.3.0", both(levels("low", "high"), unknown_level)),
+        ("0.3.0", both(says(NAME, "median"), claim(0.5))),
+        ("0.3.0", says(NAME, "mine")),
+        ("0.3.0", both(says(ERROR, {"value": 0.3, "method": "bootstrap"}), says(DRAWS, 1000))),
+        ("0.3.0", interval(0.05, 0.95, level=0.95, method="bootstrap")),
+        ("0.3.0", both(cloned(10), says(ERROR, {"value": 0.288675}))),
+        ("0.3.0", says("score_details/details", {"accuracy": "0.5", "num_train_trials": "3"})),
     ],
 )
 def test_its_honest_neighbour_passes(tmp_path: Path, version: str, change: Change) -> None:
@@ -425,8 +490,8 @@ def test_its_honest_neighbour_passes(tmp_path: Path, version: str, change: Chang
     assert [finding.message for finding in report if finding.severity > 1] == []
     assert (report.exit_code, report.passed) == (0, True)
     (run,) = report.runs
+    assert {claim.state for claim in run.claims} == {State.CONFIRMED}
     assert run.verified is not None
-    assert run.verified.claims_recomputed == run.verified.claims
     assert run.verified.hashes == run.rows
 
 
@@ -434,20 +499,35 @@ def test_a_rounded_claim_passes_with_a_word(tmp_path: Path) -> None:
     pair = Pair(scores=(1, 1, 0))
     pair.results[0]["score_details"]["score"] = 0.67
     report = pair.check(tmp_path)
-    (finding,) = [finding for finding in report if finding.code == "ES801"]
+    (finding,) = [finding for finding in report if finding.code == "ES806"]
     assert finding.severity.label == "info"
-    assert "only after rounding to" in finding.message
-    assert report.exit_code == 0
+    assert "too few digits" in finding.message
+    assert (report.exit_code, report.passed) == (0, True)
+    assert "claims: 1 rounded" in run_line(report.runs[0])
 
 
-def test_a_part_that_agrees_passes_with_a_word(tmp_path: Path) -> None:
+def test_a_part_that_agrees_is_unconfirmed(tmp_path: Path) -> None:
     pair = Pair()
     says("score_details/uncertainty/num_samples", 400)(pair)
-    report = pair.check(tmp_path, ignore=("ES507", "ES7", "ES802"))
-    (finding,) = [finding for finding in report if finding.code == "ES804"]
-    assert finding.severity.label == "info"
+    report = pair.check(tmp_path, ignore=("ES507", "ES7", "ES802", "ES804", "ES805"))
     assert report.exit_code == 0
-    assert "1 of 2 claims recomputed" in run_line(report.runs[0])
+    assert not report.passed
+    assert report.runs[0].verdict == "unconfirmed"
+    assert "claims: 2 open" in run_line(report.runs[0])
+
+
+def test_published_figures_without_rows_do_not_pass(tmp_path: Path) -> None:
+    pair = Pair()
+    pair.check(tmp_path)
+    (tmp_path / "run_samples.jsonl").unlink()
+    del pair.document[DETAILS]
+    pair.document["source_metadata"]["source_type"] = "documentation"
+    aggregate = tmp_path / "run.json"
+    aggregate.write_text(json.dumps(pair.document))
+    report = evalstream.check(aggregate, ignore=("ES7",))
+    assert (report.exit_code, report.passed) == (0, False)
+    assert report.runs[0].verdict == "unconfirmed"
+    assert evalstream.check(aggregate, ignore=("ES7",), strict=True).exit_code == 1
 
 
 def test_the_version_has_a_key_of_its_own(tmp_path: Path) -> None:

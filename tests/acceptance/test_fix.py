@@ -230,9 +230,9 @@ def test_unsafe_repairs_are_made_only_when_asked_for(tmp_path: Path) -> None:
     assert rows.read_bytes() == bytes_of(made)
     assert fixed(tmp_path, unsafe=True).outcomes[0].status is Status.WRITTEN
     wanted = document(aggregate)["evaluation_id"]
-    assert {json.loads(line)["evaluation_id"] for line in rows.read_bytes().splitlines()} == {
-        wanted
-    }
+    repaired = [json.loads(line) for line in rows.read_bytes().splitlines()]
+    assert {row["evaluation_id"] for row in repaired} == {wanted}
+    assert {row["metadata"]["migrated.evaluation_id"] for row in repaired} == {"another"}
 
 
 def test_rows_of_several_runs_do_not_get_one_id(tmp_path: Path) -> None:

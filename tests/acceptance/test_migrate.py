@@ -71,10 +71,49 @@ def test_a_pair_is_written_sealed_and_passes_as_a_datastore(tmp_path: Path) -> N
     assert origin["sha256"] == hashlib.sha256(old_aggregate.read_bytes()).hexdigest()
     assert origin["uuid"] == STEM
     assert origin["version"] == "0.2.0"
+    assert origin["sealed"] is True
     report = evalstream.check(tmp_path / "new", profile="datastore", strict=True, ignore=["ES402"])
     assert report.exit_code == 0, list(report)
     assert files_of(old) == before
     assert {path.name for path in (tmp_path / "new").iterdir()} == {"data"}
+
+
+@pytest.mark.parametrize("lacks", [("checksum",), ("total_rows",), ("checksum", "total_rows")])
+def test_a_result_says_that_its_source_was_not_sealed(
+    tmp_path: Path, lacks: tuple[str, ...]
+) -> None:
+    old = source(tmp_path / "old")
+    (path,) = old.rglob("*.json")
+    document = json.loads(path.read_bytes())
+    for name in lacks:
+        del document["detailed_evaluation_results"][name]
+    path.write_text(json.dumps(document))
+    outcome = only(migrated(old, tmp_path / "new"))
+    assert outcome.checked is not None
+    assert outcome.checked.counts["ES509"] == 1
+    (finding,) = (one for one in evalstream.check(tmp_path / "new") if one.code == "ES509")
+    assert (finding.severity.label, finding.message) == (
+        "info",
+        "sealed by migrate from an unsealed source",
+    )
+    # The next migration keeps the record within its own.
+    aggregate = Path(outcome.target or "")
+    text = aggregate.read_text().replace('"0.3.0"', '"0.2.3"')
+    rows = json.loads(text)["detailed_evaluation_results"]["file_path"]
+    aggregate.write_text(text)
+    data = (tmp_path / "new" / rows).read_bytes()
+    assert data.count(b'"0.3.0"') == 8
+    again = only(migrated(tmp_path / "new", tmp_path / "newer"))
+    assert again.checked is not None
+    assert again.checked.counts["ES509"] == 1
+
+
+def test_an_id_that_is_replaced_stays_in_each_row(tmp_path: Path) -> None:
+    old = source(tmp_path / "old", evaluation_id="another/run/1")
+    assert only(migrated(old, tmp_path / "new", decide=["all"])).status is Status.WRITTEN
+    (path,) = (tmp_path / "new").rglob("*.jsonl")
+    rows = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert {row["metadata"]["migrated.evaluation_id"] for row in rows} == {"another/run/1"}
 
 
 def test_a_second_call_finds_the_result_and_changes_nothing(tmp_path: Path) -> None:
@@ -306,10 +345,6 @@ def test_aggregates_alone_are_migrated_and_said_to_be_unconfirmed(tmp_path: Path
     outcome = only(migrated(old, tmp_path / "new"))
     assert outcome.status is Status.WRITTEN
     assert outcome.is_unconfirmed
-    assert outcome.exit_code == 3
-    document["source_metadata"]["source_type"] = "documentation"
-    path.write_text(json.dumps(document))
-    outcome = only(migrated(old, tmp_path / "new"))
     assert outcome.exit_code == 0
 
 

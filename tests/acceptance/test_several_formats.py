@@ -58,7 +58,9 @@ def test_all_formats_of_a_folder_are_checked_however_late_they_come() -> None:
     for name in ("infereval", "harpia", "evalguard"):
         shutil.copytree(EXAMPLES / name, f"all/z/{name}")
     report = check("all", ignore=("ES9",))
-    assert (report.exit_code, report.passed, report.counts) == (0, True, {"EVG402": 3})
+    # The report of the configuration of EvalGuard has no rows that could confirm its values.
+    assert (report.exit_code, report.counts) == (0, {"ES805": 1, "EVG402": 3})
+    assert [run.format for run in report.runs if run.verdict != "passed"] == ["evalguard"]
     assert {run.format: run.rows for run in report.runs} == {
         "eee": 8, "infereval": 2, "harpia": 6, "evalguard": 7,
     }  # fmt: skip
@@ -98,7 +100,7 @@ def test_json_of_others_is_not_a_document_of_evalguard() -> None:
     shutil.copytree(PAIR, "all/reports")
     Path("all/guard/config.json").write_text("{}")
     report = check("all")
-    assert (report.exit_code, report.counts) == (0, {"ES007": 1, "EVG402": 3})
+    assert (report.exit_code, report.counts) == (0, {"ES007": 1, "ES805": 1, "EVG402": 3})
     assert {run.format for run in report.runs} == {"eee", "infereval", "evalguard"}
 
 
@@ -193,16 +195,19 @@ def test_documents_of_harpia_go_together_from_other_folders() -> None:
     assert len(check(f"a/{LOG}", f"c/{INPUT}", f"b/{OUTPUT}").runs) == 1
     shutil.copytree("a", "d")
     report = check(f"a/{LOG}", f"d/{LOG}", f"b/{OUTPUT}")
-    assert {run.verdict for run in report.runs} == {"incomplete"}
+    assert {run.verdict for run in report.runs} == {"unconfirmed"}
     assert len(report.runs) == 3
 
 
 @pytest.mark.parametrize("name", [LOG, OUTPUT, INPUT])
-def test_a_document_of_harpia_by_itself_is_incomplete(name: str) -> None:
+def test_a_document_of_harpia_by_itself_confirms_nothing(name: str) -> None:
     copied("harpia", name)
+    # An input makes no claims.
+    verdict = "passed" if name == INPUT else "unconfirmed"
     for settings in ({}, {"input_format": "harpia"}):
         report = check(name, **settings)
-        assert (report.exit_code, report.passed, report.runs[0].verdict) == (0, False, "incomplete")
+        assert (report.exit_code, report.runs[0].verdict) == (0, verdict)
+        assert check(name, strict=True, **settings).exit_code == (verdict != "passed")
 
 
 @pytest.mark.parametrize("settings", [{}, {"input_format": "infereval"}])
@@ -237,7 +242,7 @@ def test_several_evaluations_find_their_own_benchmarks() -> None:
 def test_an_evaluation_by_itself_says_what_it_lacks() -> None:
     copied("infereval", EVALUATION)
     report = check(EVALUATION)
-    assert (report.exit_code, report.counts, report.runs[0].verdict) == (0, {"INF302": 1},
+    assert (report.exit_code, report.counts, report.runs[0].verdict) == (3, {"INF302": 1},
                                                                         "incomplete")  # fmt: skip
 
 
@@ -285,7 +290,7 @@ def test_published_figures_are_not_joined_with_rows(apart: tuple[str, str]) -> N
     document["evaluation_id"] = "another/evaluation/1"
     Path(claims).write_text(json.dumps(document))
     report = check(rows, claims)
-    assert [run.verdict for run in report.runs] == ["incomplete", "passed"]
+    assert [run.verdict for run in report.runs] == ["unconfirmed", "unconfirmed"]
 
 
 def test_what_is_complete_by_itself_is_not_joined(apart: tuple[str, str]) -> None:
@@ -294,7 +299,7 @@ def test_what_is_complete_by_itself_is_not_joined(apart: tuple[str, str]) -> Non
     shutil.copy(EXAMPLES / "run.jsonl", "run.jsonl")
     shutil.copy(EXAMPLES / "aggregate.json", "aggregate.json")
     report = check(rows, "pair", "run.jsonl", ignore=("ES9",))
-    assert [run.verdict for run in report.runs] == ["incomplete", "passed", "passed"]
+    assert [run.verdict for run in report.runs] == ["unconfirmed", "passed", "passed"]
 
 
 def test_an_aggregate_cannot_hide_itself_or_another() -> None:

@@ -33,6 +33,7 @@ from evalstream.formats.harpia.log import LogRecordChecker
 from evalstream.formats.harpia.log_tally import Known, Log, Pairs
 from evalstream.formats.harpia.values import identifier, is_supervised, parameters_key, shape_of
 from evalstream.model.block import Lines
+from evalstream.model.claim import Reason, State
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
@@ -46,16 +47,38 @@ def check(known: dict[str, Any], folder: Path, **settings: Any) -> evalstream.Re
     return written(known, folder).check(**settings)
 
 
+def is_of_open_scores(finding: evalstream.Finding) -> bool:
+    """Return whether a warning says only that scores are open, which has tests of its own."""
+    is_of_output = finding.code == "HAR303" and finding.line is None
+    return finding.code == "ES805" or (is_of_output and finding.severity is Severity.WARNING)
+
+
 def seen(report: evalstream.Report) -> Seen:
-    """Return what was found, and where."""
+    """Return what was found, and where, besides open scores."""
     return {
-        (finding.code, finding.severity.label, finding.line, finding.pointer) for finding in report
+        (finding.code, finding.severity.label, finding.line, finding.pointer)
+        for finding in report
+        if not is_of_open_scores(finding)
     }
 
 
 def codes(report: evalstream.Report) -> dict[str, int]:
-    """Return the counts of a report."""
-    return report.counts
+    """Return the counts of a report without the warnings about open scores."""
+    counts = dict(report.counts)
+    for finding in filter(is_of_open_scores, report):
+        counts[finding.code] -= finding.count or 1
+    return {code: count for code, count in counts.items() if count}
+
+
+def is_confirmed(report: evalstream.Report) -> bool:
+    """Return whether every claim is confirmed or rounded."""
+    return all(claim.state.holds for run in report.runs for claim in run.claims)
+
+
+def states(report: evalstream.Report) -> dict[str, tuple[str, str | None]]:
+    """Return the state of each claim, and why it is open."""
+    (run,) = report.runs
+    return {claim.label: (claim.state.value, claim.reason) for claim in run.claims}
 
 
 @pytest.fixture
@@ -87,12 +110,21 @@ def test_any_of_the_documents_are_checked_together(
     )
     (run,) = report.runs
     named = {Path(name).name for name in (run.file, run.aggregate, run.inputs) if name}
-    is_whole = named == {LOG, OUTPUT, INPUT}
-    assert (codes(report), report.exit_code, report.passed) == ({}, 0, is_whole)
-    verdict = "passed" if is_whole else "incomplete"
+    # An input makes no claims, and the other documents confirm none without each other.
+    passes = {LOG, OUTPUT} <= named or named == {INPUT}
+    assert (report.counts, report.exit_code) == ({} if passes else {"ES805": 1}, 0)
+    verdict = "passed" if passes else "unconfirmed"
     assert (run.format, run.rows, run.verdict) == ("harpia", rows, verdict)
+    assert len(run.claims) == (3 if OUTPUT in named else 0)
     for name, noun in ((LOG, "log"), (OUTPUT, "output"), (INPUT, "input")):
         assert (f"no {noun} was given" in (run.remark or "")) is (name not in named)
+    strict = evalstream.check(
+        EXAMPLE / path,
+        aggregate=None if aggregate is None else EXAMPLE / aggregate,
+        inputs_file=None if inputs is None else EXAMPLE / inputs,
+        strict=True,
+    )
+    assert strict.exit_code == (0 if passes else 1)
 
 
 def test_a_folder_holds_one_run() -> None:
@@ -104,10 +136,10 @@ def test_a_folder_holds_one_run() -> None:
         OUTPUT,
         INPUT,
     ]
-    assert [(result.name, result.rows) for result in run.results] == [
-        ("BLEU NLTK", 3),
-        ("Word overlap/precision", 3),
-        ("Word overlap/recall", 3),
+    assert [(claim.label, claim.kind, claim.rows, claim.state) for claim in run.claims] == [
+        ("BLEU NLTK", "unknown", 3, State.CONFIRMED),
+        ("Word overlap/precision", "unknown", 3, State.CONFIRMED),
+        ("Word overlap/recall", "unknown", 3, State.CONFIRMED),
     ]
 
 
@@ -264,7 +296,7 @@ def test_an_output_has_several_forms(form: str, known: dict[str, Any], tmp_path:
     }[form]
     report = check(known, tmp_path)
     assert (codes(report), report.passed) == ({}, True)
-    assert len(report.runs[0].results) == 3
+    assert set(states(report).values()) == {("confirmed", None)}
     assert kind_of(known[OUTPUT]) == "output"
 
 
@@ -450,7 +482,6 @@ def test_which_metrics_are_supervised(name: str, expected: bool) -> None:
         ({"elapsed time": -0.1}, ("HAR201", "error", None, "/0/elapsed time")),
         ({"elapsed time": "4 s"}, ("HAR201", "error", None, "/0/elapsed time")),
         ({"elapsed time": True}, ("HAR201", "error", None, "/0/elapsed time")),
-        ({"score": 0.9}, ("HAR303", "info", None, "/0/score")),
     ],
 )
 def test_what_an_output_must_be(
@@ -577,36 +608,47 @@ def test_shapes_of_scores_and_results(score: Any, result: Any, is_alike: bool) -
     assert (shape_of(score) == shape_of(result)) is is_alike
 
 
+def test_a_result_of_another_shape_is_a_warning(known: dict[str, Any], tmp_path: Path) -> None:
+    renamed(known, "Exact match")
+    known[OUTPUT][0]["score"] = 0.667
+    for record, result in zip(known[LOG], (True, False, True), strict=False):
+        record["result"] = result
+    report = check(known, tmp_path)
+    assert seen(report) == {("HAR303", "warning", line, "/result") for line in (1, 2, 3)}
+    assert states(report)["Exact match"] == ("confirmed", None)
+
+
 @pytest.mark.parametrize(
-    ("score", "is_mean"),
+    ("score", "state", "code"),
     [
-        ("0.65", True),
-        ("0.650", True),
-        ("0.7", True),
-        ("0.6", False),
-        ("0.651", False),
-        ("65.0", False),
+        ("0.65", "confirmed", None),
+        ("0.650", "confirmed", None),
+        ("0.7", "rounded", ("HAR303", "info")),
+        ("0.6", "open", ("HAR303", "warning")),
+        ("0.651", "open", ("HAR303", "warning")),
+        ("65.0", "open", ("HAR303", "warning")),
     ],
 )
 def test_means_are_compared_to_the_digits_of_the_claim(
-    score: str, is_mean: bool, known: dict[str, Any], tmp_path: Path
+    score: str, state: str, code: tuple[str, str] | None, known: dict[str, Any], tmp_path: Path
 ) -> None:
     case = written(known, tmp_path)
     text = (tmp_path / OUTPUT).read_text().replace("0.65,", f"{score},")
     (tmp_path / OUTPUT).write_text(text)
     report = case.check()
-    assert codes(report) == ({} if is_mean else {"HAR303": 1})
+    found = [(finding.code, finding.severity.label) for finding in report]
+    assert found == ([] if code is None else [code])
+    assert states(report)["BLEU NLTK"][0] == state
     assert report.passed
+    assert case.check(strict=True).exit_code == (state == "open")
 
 
-def test_a_repeated_record_gives_no_verdict_on_the_mean(
-    known: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_repeated_record_leaves_the_score_open(known: dict[str, Any], tmp_path: Path) -> None:
     known[LOG].append({**known[LOG][0], "result": 0.0})
     report = check(known, tmp_path)
     assert seen(report) == {("HAR302", "warning", 7, None)}
-    assert report.runs[0].results[0].recomputed is None
-    assert report.runs[0].checked == (("1 of 2 scores confirmed by the log", None),)
+    assert states(report)["BLEU NLTK"] == ("open", Reason.UNEVEN.value)
+    assert states(report)["Word overlap/recall"] == ("confirmed", None)
 
 
 def renamed(known: dict[str, Any], name: str) -> None:
@@ -617,31 +659,75 @@ def renamed(known: dict[str, Any], name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "score", "severity"),
+    ("name", "score", "state", "severity"),
     [
-        ("METEOR NLTK", 0.65, None),
-        ("METEOR NLTK", 0.75, "warning"),
-        ("METEOR NLTK", 0.654, "info"),
-        ("Exact match", 0.656, "warning"),
-        ("Balanced accuracy", 0.75, "info"),
-        ("BLEU NLTK", 0.75, "info"),
-        ("ROUGE", 0.75, "info"),
+        ("METEOR NLTK", 0.65, "confirmed", None),
+        ("METEOR NLTK", 0.75, "refuted", "error"),
+        ("METEOR NLTK", 0.654, "rounded", "info"),
+        ("METEOR NLTK", 65.0, "refuted", "error"),
+        ("Exact match", 0.656, "refuted", "error"),
+        ("Accuracy", 0.99, "refuted", "error"),
+        ("Median", 0.5, "confirmed", None),
+        ("Median", 0.65, "refuted", "error"),
+        ("Balanced accuracy", 0.75, "open", "warning"),
+        ("Balanced accuracy", 1.2, "refuted", "error"),
+        ("Word error rate", 0.6, "open", "warning"),
+        ("BLEU NLTK", 0.75, "open", "warning"),
+        ("BLEU NLTK", 0.99, "open", "warning"),
+        ("ROUGE", 0.75, "open", "warning"),
+        ("Perplexity", 2.5, "open", "warning"),
+        ("Success", 2, "open", "warning"),
     ],
 )
-def test_a_score_that_must_be_a_mean(
-    name: str, score: float, severity: str | None, known: dict[str, Any], tmp_path: Path
+def test_the_name_of_a_metric_decides_what_refutes_its_score(
+    name: str, score: float, state: str, severity: str | None, known: dict[str, Any], tmp_path: Path
 ) -> None:
     renamed(known, name)
     known[OUTPUT][0]["score"] = score
     report = check(known, tmp_path)
     assert [finding.severity.label for finding in report] == ([severity] if severity else [])
-    confirmed = 2 if severity is None else 1
-    text, is_ok = report.runs[0].checked[0]
-    assert text == f"{confirmed} of 2 scores confirmed by the log"
-    assert is_ok is (True if severity is None else None)
+    assert states(report)[name][0] == state
+    assert report.runs[0].verdict == ("failed" if state == "refuted" else "passed")
+    strict = check(known, tmp_path, strict=True)
+    assert strict.exit_code == (severity in ("error", "warning"))
 
 
-@pytest.mark.parametrize("score", [[0.5, 0.6], "0.65", {"bleu": 0.65, "parts": [1]}])
+def test_a_corpus_score_alone_is_never_passed(known: dict[str, Any], tmp_path: Path) -> None:
+    known[OUTPUT] = [{**known[OUTPUT][0], "score": 0.99}]
+    known[INPUT]["metrics"] = known[INPUT]["metrics"][:1]
+    known[LOG] = known[LOG][:3]
+    report = check(known, tmp_path)
+    assert (report.counts, report.runs[0].verdict) == ({"ES805": 1, "HAR303": 1}, "unconfirmed")
+    assert states(report) == {"BLEU NLTK": ("open", Reason.FORMULA.value)}
+    assert check(known, tmp_path, strict=True).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("results", "score", "state"),
+    [
+        ([1.0, 0.5, 0.67], 0.7222222222222222, "rounded"),
+        ([1.0, 0.5, 0.6667], 0.7222222222222222, "rounded"),
+        ([1.0, 0.5, 0.67], 0.7166666666666667, "refuted"),
+        ([0.33, 0.33, 0.33], 0.3333333333333333, "rounded"),
+        ([0.7, 0.7, 0.7], 0.6666666666666666, "open"),
+        ([56.3, 56.3, 56.4], 56.35, "rounded"),
+        ([1, 0, 1], 0.6666666666666666, "confirmed"),
+        ([1, 0, 1], 0.67, "rounded"),
+        ([1, 0, 1], 0.6679, "refuted"),
+        ([True, False, True], 0.6667, "confirmed"),
+    ],
+)
+def test_results_that_were_rounded_are_evidence_to_their_digits(
+    results: list[float], score: float, state: str, known: dict[str, Any], tmp_path: Path
+) -> None:
+    renamed(known, "METEOR")
+    known[OUTPUT][0]["score"] = score
+    for record, result in zip(known[LOG][:3], results, strict=True):
+        record["result"] = result
+    assert states(check(known, tmp_path))["METEOR"][0] == state
+
+
+@pytest.mark.parametrize("score", [[0.5, 0.6], "0.65", {"bleu": 0.65, "parts": [1]}, True])
 def test_a_score_with_other_values_than_numbers_is_not_confirmed(
     score: Any, known: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -649,7 +735,42 @@ def test_a_score_with_other_values_than_numbers_is_not_confirmed(
     for record in known[LOG][:3]:
         record["result"] = score
     report = check(known, tmp_path)
-    assert report.runs[0].checked == (("1 of 2 scores confirmed by the log", None),)
+    found = states(report)
+    label = "BLEU NLTK/parts" if isinstance(score, dict) else "BLEU NLTK"
+    assert found[label] == ("open", Reason.FORMULA.value)
+    assert check(known, tmp_path, strict=True).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("missing record", Reason.MISSING),
+        ("record of an unknown instance", Reason.UNASSIGNED),
+        ("result without a number", Reason.UNSCORED),
+        ("two outputs", Reason.AMBIGUOUS),
+        ("no records", Reason.UNJOINED),
+        ("unread record", Reason.UNREAD),
+    ],
+)
+def test_why_a_score_is_open(
+    change: str, reason: Reason, known: dict[str, Any], tmp_path: Path
+) -> None:
+    known[OUTPUT][0]["score"] = 0.8
+    if change == "missing record":
+        del known[LOG][1]
+    elif change == "record of an unknown instance":
+        known[LOG][1]["instance_id"] = "weather-9"
+    elif change == "result without a number":
+        known[LOG][1]["result"] = None
+    elif change == "two outputs":
+        known[OUTPUT].append(dict(known[OUTPUT][0]))
+    elif change == "no records":
+        del known[LOG][:3]
+    case = written(known, tmp_path)
+    if change == "unread record":
+        case.rows.write_bytes(case.rows.read_bytes() + b"{\n")
+    assert states(case.check())["BLEU NLTK"] == ("open", reason.value)
+    assert case.check(strict=True).exit_code == 1
 
 
 def test_a_log_without_records_of_a_metric(known: dict[str, Any], tmp_path: Path) -> None:
@@ -795,7 +916,10 @@ def test_changed_documents_end_in_a_verdict(
     folder = tmp_path_factory.mktemp("mutant")
     report = check(known, folder)
     assert report.exit_code in (0, 1, 3)
-    assert report.passed == (report.exit_code == 0)
+    verdicts = {run.verdict for run in report.runs}
+    assert (verdicts <= {"passed", "unconfirmed"}) == (report.exit_code == 0)
+    strict = check(known, folder, strict=True)
+    assert strict.exit_code != 0 or (strict.passed and is_confirmed(strict))
     for name in (INPUT, OUTPUT, LOG):
         assert evalstream.check(folder / name, input_format="harpia").exit_code in (0, 1, 3)
 
@@ -895,8 +1019,9 @@ def test_selection_severity_and_values(known: dict[str, Any], tmp_path: Path) ->
     for record in known[LOG]:
         record["result"] = "top secret"
     shown = check(known, tmp_path, show_values=False, max_findings=2)
-    assert shown.counts["HAR303"] == 6
-    assert sum(finding.code == "HAR303" for finding in shown) == 2
+    # Six results of another shape, and two scores that are open because of it.
+    assert shown.counts["HAR303"] == 8
+    assert [finding.line for finding in shown if finding.code == "HAR303"] == [1, 2, None]
     assert not any("top secret" in str(finding) for finding in shown)
 
 

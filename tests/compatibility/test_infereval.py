@@ -33,6 +33,7 @@ from evalstream.formats.infereval.benchmark_hash import (
 from evalstream.formats.infereval.dates import date_time, is_date
 from evalstream.formats.infereval.votes import vote, voting
 from evalstream.io.beginning import Beginning
+from evalstream.model.claim import Reason, State
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Severity
 
@@ -111,7 +112,7 @@ def test_the_example_passes() -> None:
 
 def test_an_evaluation_alone_is_not_said_to_have_passed(tmp_path: Path) -> None:
     report, (finding,) = check(shutil.copy(EVALUATION, tmp_path))
-    assert (report.runs[0].verdict, report.exit_code, report.passed) == ("incomplete", 0, False)
+    assert (report.runs[0].verdict, report.exit_code, report.passed) == ("incomplete", 3, False)
     assert (finding.code, finding.severity) == ("INF302", Severity.WARNING)
     assert "no benchmark was given" in finding.message
 
@@ -810,7 +811,8 @@ def test_packed_evaluations(aggregate: Path | None, tmp_path: Path) -> None:
     path = tmp_path / "e.json.gz"
     path.write_bytes(gzip.compress(EVALUATION.read_bytes()))
     report, _ = check(path, aggregate=aggregate, input_format="infereval")
-    assert (report.exit_code, report.runs[0].rows) == (0, 2)
+    # Without its benchmark an evaluation is incomplete.
+    assert (report.exit_code, report.runs[0].rows) == (3 if aggregate is None else 0, 2)
     packed = tmp_path / "b.json.gz"
     packed.write_bytes(gzip.compress(BENCHMARK.read_bytes()))
     assert check(EVALUATION, aggregate=packed)[0].passed
@@ -909,6 +911,14 @@ def test_mutations_crash_nothing(changes: Any, alone: bool, tmp_path: Path) -> N
     )
     assert report.exit_code in {0, 1, 3}
     assert report.exit_code != 1 or errors(found)
+    strict, _ = check(
+        tmp_path / "evaluation.json",
+        aggregate=None if alone else tmp_path / "benchmark.json",
+        input_format="infereval",
+        strict=True,
+    )
+    states = {claim.state for run in strict.runs for claim in run.claims}
+    assert strict.exit_code != 0 or (strict.passed and states <= {State.CONFIRMED})
 
 
 @settings(
@@ -967,3 +977,149 @@ def test_the_verdict_says_how_many_verdicts_were_compared(tmp_path: Path) -> Non
     document["items"] = []
     changed.write_text(json.dumps(document))
     assert said() == []
+
+
+def summary(folder: Path, edit: Callable[[Any], None], **settings: Any) -> evalstream.Report:
+    """Edit the example's evaluation, and return the report of the pair."""
+    document = documents()["evaluation"]
+    edit(document)
+    path = written_to(folder / "e.json", document)
+    return check(path, aggregate=BENCHMARK, **settings)[0]
+
+
+def states(report: evalstream.Report) -> dict[str, tuple[str, str | None]]:
+    """Return the state of each claim, and why it is open."""
+    (run,) = report.runs
+    return {claim.label: (claim.state.value, claim.reason) for claim in run.claims}
+
+
+def test_verdicts_that_follow_from_their_samples_are_confirmed() -> None:
+    report, _ = check(EVALUATION, aggregate=BENCHMARK, strict=True)
+    (run,) = report.runs
+    assert report.exit_code == 0
+    verdicts, votes = run.claims
+    assert (verdicts.label, verdicts.kind, verdicts.rows) == (
+        "model_verdict of 2 items",
+        "majority vote",
+        6,
+    )
+    assert verdicts.claimed == verdicts.recomputed == {"good": 1, "bad": 0, "abstain": 1}
+    assert (verdicts.is_score, votes.is_score) == (True, False)
+    assert {claim.state for claim in run.claims} == {State.CONFIRMED}
+
+
+def test_a_verdict_that_its_samples_refute_is_a_refuted_claim(tmp_path: Path) -> None:
+    def edit(evaluation: Any) -> None:
+        evaluation["items"][0]["model_verdict"] = "bad"
+        evaluation["items"][0]["majority_vote"]["bad"] = 3
+
+    report = summary(tmp_path, edit)
+    assert (report.exit_code, report.runs[0].verdict) == (1, "failed")
+    assert errors(list(report)) == {"INF304"}
+    found = [(claim.label, claim.state.value) for claim in report.runs[0].claims]
+    assert found == [
+        ("model_verdict of 1 item", "confirmed"),
+        ("model_verdict of 1 item", "refuted"),
+        ("majority_vote of 1 item", "confirmed"),
+        ("majority_vote of 1 item", "refuted"),
+    ]
+
+
+@pytest.mark.parametrize("value", [None, []], ids=["absent", "empty"])
+def test_an_evaluation_without_samples_is_unconfirmed(value: Any, tmp_path: Path) -> None:
+    def edit(evaluation: Any) -> None:
+        for item in evaluation["items"]:
+            del item["samples"]
+            if value is not None:
+                item["samples"] = value
+
+    report = summary(tmp_path, edit)
+    assert (report.exit_code, report.runs[0].verdict) == (0, "unconfirmed")
+    assert report.counts == {"ES805": 1, "INF304": 1}
+    assert set(states(report).values()) == {("open", Reason.NO_ROWS.value)}
+    assert summary(tmp_path, edit, strict=True).exit_code == 1
+
+
+def test_votes_without_samples_must_not_contradict_their_verdict(tmp_path: Path) -> None:
+    def edit(evaluation: Any) -> None:
+        for item in evaluation["items"]:
+            item["samples"] = []
+        evaluation["items"][0]["model_verdict"] = "bad"
+
+    report = summary(tmp_path, edit)
+    assert (report.exit_code, report.runs[0].verdict) == (1, "failed")
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_samples_that_a_single_item_lacks_were_lost(place: int, tmp_path: Path) -> None:
+    def edit(evaluation: Any) -> None:
+        evaluation["items"][place]["samples"] = []
+
+    report = summary(tmp_path, edit)
+    (finding,) = [one for one in report if one.severity is Severity.ERROR]
+    assert (finding.code, finding.pointer) == ("INF303", f"/items/{place}/samples")
+    assert finding.line is not None
+
+
+def test_a_tie_that_an_unknown_rule_breaks_is_open(tmp_path: Path) -> None:
+    def edit(evaluation: Any) -> None:
+        evaluation["endorsement_config"]["tie_break"] = "mine"
+        evaluation["endorsement_config"]["n_samples"] = 2
+        for item in evaluation["items"]:
+            del item["samples"][2:]
+            item["majority_vote"] = None
+            for sample, verdict in zip(item["samples"], ("good", "bad"), strict=True):
+                sample.update(parsed_verdict=verdict, raw_response=verdict)
+
+    report = summary(tmp_path, edit, ignore=("INF101",))
+    assert states(report) == {"model_verdict of 2 items": ("open", Reason.UNSURE.value)}
+    assert report.runs[0].verdict == "unconfirmed"
+
+
+def test_a_benchmark_makes_no_claims() -> None:
+    report, found = check(BENCHMARK, strict=True)
+    (run,) = report.runs
+    assert (run.verdict, run.claims, found, report.exit_code) == ("passed", [], [], 0)
+
+
+def test_claims_of_many_items_are_few(tmp_path: Path) -> None:
+    known = documents()
+    for name in ("benchmark", "evaluation"):
+        items = known[name]["items"]
+        items += [{**items[0], "id": f"item-{number}"} for number in range(498)]
+    known["evaluation"]["benchmark_hash"] = hashes_of(
+        known["benchmark"], known["evaluation"]["framework_version"]
+    )[0]
+    benchmark = written_to(tmp_path / "b.json", known["benchmark"])
+    evaluation = written_to(tmp_path / "e.json", known["evaluation"])
+    report, found = check(evaluation, aggregate=benchmark, strict=True)
+    assert (found, report.exit_code) == ([], 0)
+    assert states(report) == {
+        "model_verdict of 500 items": ("confirmed", None),
+        "majority_vote of 500 items": ("confirmed", None),
+    }
+
+
+@pytest.mark.parametrize(
+    ("document", "place", "value", "pointer"),
+    [
+        ("benchmark", "/schema_version", '"2.0"', "/schema_version"),
+        ("benchmark", "/id", "7", "/id"),
+        ("benchmark", "/bearers", "[]", "/bearers"),
+        ("benchmark", "/analysts", "[]", "/analysts"),
+        ("benchmark", "/items/0/premises", '"a"', "/items/0/premises"),
+        ("benchmark", "/items/0/analyst_verdicts/0", '"fine"', "/items/0/analyst_verdicts/0"),
+        ("benchmark", "/verification_prompt", '{"id": "own"}', "/verification_prompt"),
+        ("benchmark", "/references", '[{"doi": "x"}]', "/references/0"),
+        ("evaluation", "/model", "7", "/model"),
+        ("evaluation", "/items/0/model_verdict", '"fine"', "/items/0/model_verdict"),
+    ],
+)
+def test_members_of_documents_have_their_types(
+    document: str, place: str, value: str, pointer: str, tmp_path: Path
+) -> None:
+    def edit(benchmark: Any, evaluation: Any) -> None:
+        change(benchmark if document == "benchmark" else evaluation, place, value)
+
+    found = [one for one in pair(tmp_path, edit) if one.code == "INF101"]
+    assert pointer in {one.pointer for one in found}

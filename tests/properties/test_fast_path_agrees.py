@@ -536,4 +536,4 @@ def test_the_scanner_changes_no_report(path: Path) -> None:
     quickly, slow = (evalstream.check(path, engine=name) for name in ("auto", "rust"))
     assert list(quickly) == list(slow)
     assert quickly.counts == slow.counts
-    assert [run.results for run in quickly.runs] == [run.results for run in slow.runs]
+    assert [run.claims for run in quickly.runs] == [run.claims for run in slow.runs]

@@ -274,7 +274,8 @@ def test_decimals_are_rounded_alike(sign: str) -> None:
         ({}, [-5, 0, 0.5, 1, 5]),
         ({"min_score": 0, "max_score": 1}, [0, 0.5, 1]),
         ({"min_score": -5}, [-5, 0, 0.5, 1, 5]),
-        ({"max_score": 0.5}, [-5, 0, 0.5]),
+        ({"max_score": 0.5}, [-5, 0]),  # the best score, and not called correct
+        ({"score_type": "binary", "max_score": 5}, [0, 1]),
         ({"min_score": 0.25, "max_score": 0.75}, [0.5]),
         ({"min_score": 1, "max_score": 0}, []),
         ({"min_score": "-Infinity", "max_score": "Infinity"}, [-5, 0, 0.5, 1, 5]),

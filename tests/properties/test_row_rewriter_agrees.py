@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.changes.row_repairs import RowRepairer
+from evalstream.formats.eee.changes.row_repairs import RowRepairer, RowRepairs
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator
 from evalstream.model.changes import Applied, Change, ChangeClass, ChangeKind, ChangeTally
@@ -239,3 +239,57 @@ def test_a_usual_row_is_not_left() -> None:
         "null-dropped /metadata/*",
         "to-list /input/reference",
     }
+
+
+METADATA = [
+    None,
+    {},
+    {"epoch": "1"},
+    {"epoch": None},
+    {"epoch": 1, "x": None},
+    {"a": "é", "b": [1, {"c": None}], "c": "\\"},
+    {"migrated.evaluation_id": "y"},
+    "text",
+]
+
+
+def some_id_row(chance: random.Random) -> str:
+    """Return a row with an evaluation_id of any kind, and metadata of any kind at any place."""
+    own = chance.choice(
+        ["foreign", "foreign", "f\u00e9", "back\\slash", EVALUATION, None, 5, ["x"]]
+    )
+    pairs = [("evaluation_id", own), ("metadata", chance.choice(METADATA)), ("sample_id", "s")]
+    if chance.random() < 0.2:
+        chance.shuffle(pairs)
+    row = {"schema_version": "0.2.0", **dict(pairs[: chance.choice([1, 2, 3, 3, 3])])}
+    if chance.random() < 0.5:
+        return json.dumps(row, separators=chance.choice([(",", ":"), (", ", ": ")]))
+    return spelled(row, chance)
+
+
+def test_a_replaced_id_is_kept_alike() -> None:
+    compiled = 0
+    for seed in range(1000):
+        chance = random.Random(seed)
+        data = "".join(some_id_row(chance) + "\n" for _ in range(3)).encode()
+        asked: RowMigration | RowRepairs = RowMigration(
+            "0.3.0", EVALUATION, decisions=("evaluation-id",)
+        )
+        if seed % 2:
+            asked = RowRepairs("0.2.0", ("ES204", "ES208", "ES601"), EVALUATION)
+        exact = RowMigrator(asked) if isinstance(asked, RowMigration) else RowRepairer(asked)
+        expected, tally, left, changes = exactly(exact, data)
+        rewritten = RowRewriter(asked).rewrite(data)
+        assert rewritten.data == expected
+        assert [row.line for row in rewritten.left] == left
+        assert list(rewritten.tally.seen.items()) == list(tally.seen.items())
+        place = CompiledPlace.from_place(asked.place())
+        assert place is not None
+        alone = {line.number for line in place.rewrite(data).left()}
+        kept = {
+            number
+            for number, applied in changes.items()
+            if any(one.change.kind.name == "evaluation-id" for one in applied)
+        }
+        compiled += len(kept - alone)
+    assert compiled > 300

@@ -126,6 +126,13 @@ WRONG: dict[str, list[Row]] = {
     "ES314": [{**sound(), "error": "timed out"}],
     "ES315": [{**sound(MULTI), "interaction_type": "agentic"}],
     "ES319": [{**sound(MULTI), "messages": []}],
+    "ES808": [
+        changed(
+            changed(sound(), "answer_attribution/0/extraction_method", "exact_match"),
+            "answer_attribution/0/extracted_value",
+            "banana",
+        )
+    ],
 }
 """Rows of which only one rule says something, and a notice is no more than that."""
 

@@ -61,9 +61,13 @@ def migrate_row(row: Any, facts: Facts) -> Row:
     _decide_ids(migrated, facts)
     if migrated.get("evaluation_result_id", "") is None:
         del migrated["evaluation_result_id"]
-    _keep(migrated, moved)
     if facts.rehash and isinstance(migrated.get("sample_hash"), str):
         migrated["sample_hash"] = preferred_hash(migrated)
+    decided = ("evaluation_id", "sample_hash") if facts.rehash else ("evaluation_id",)
+    for name in decided:
+        if row.get(name) is not None and row[name] != migrated[name]:
+            moved[name] = row[name]
+    _keep(migrated, moved)
     return migrated
 
 

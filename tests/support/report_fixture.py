@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.claim import JudgedClaim, Reason, State
+from evalstream.model.exit_codes import code_of
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report, RunSummary, Totals, Verified
 from evalstream.model.rule_text import RuleText
@@ -149,7 +150,10 @@ def sound_run(file: str = LONG_ROWS, aggregate: str = LONG_AGGREGATE) -> RunSumm
         actual="ab",
         recipe="concat",
         bytes=8052,
-        claims=[claim("accuracy", 0.75, 0.75), claim("accuracy of arc", 0.8, 0.75, State.ROUNDED)],
+        claims=[
+            claim("accuracy", 0.75, 0.75),
+            claim("accuracy of arc", 0.8, 0.75, State.ROUNDED, number=1),
+        ],
         verified=Verified(True, True, 8, 8),
     )
 
@@ -182,7 +186,7 @@ def null_run() -> RunSummary:
 
 def several_formats() -> list[RunSummary]:
     """Return runs of every format, rows from standard input among them."""
-    streamed = RunSummary("-", None, "eee", version="0.2.0", rows=3)
+    streamed = RunSummary("-", None, "eee", version="0.2.0", rows=3, verdict="unconfirmed")
     streamed.verified, streamed.recipe = Verified(None, None, 3, 3), "concat"
     streamed.count("ES506", Severity.WARNING, 1)
     evaluation = RunSummary(
@@ -194,6 +198,29 @@ def several_formats() -> list[RunSummary]:
     log.verdict = "passed"
     report = RunSummary("reports/acorn-7b.yaml", None, "evalguard", rows=2, verdict="passed")
     return [sound_run(), streamed, evaluation, log, report]
+
+
+def every_verdict() -> list[RunSummary]:
+    """Return a run of each verdict; of the failed ones, one has refuted claims."""
+    unjoined, trial = Reason.UNJOINED.value, "by trial: no row names its result"
+    refuted = RunSummary("refuted.jsonl", "refuted.json", "eee", rows=8, verdict="failed")
+    refuted.count("ES801", Severity.ERROR, 2)
+    refuted.claims = [
+        claim("accuracy", 0.05, 0.75, State.REFUTED),
+        claim("interval", {"lower": 0.1, "upper": 0.2}, None, number=1, is_score=False),
+        claim("perplexity", 0.5, None, State.REFUTED, number=2),
+        claim("mean of `a`", 0.75, 0.75, State.CONFIRMED, trial, number=3),
+    ]
+    broken = RunSummary("broken.jsonl", None, "eee", rows=8, verdict="failed")
+    broken.count("ES103", Severity.ERROR, 1)
+    unconfirmed = RunSummary("open.jsonl", "open.json", "eee", rows=8, verdict="unconfirmed")
+    unconfirmed.count("ES805", Severity.WARNING, 1)
+    unconfirmed.claims = [
+        *(claim(f"task {n}", n / 16, None, State.OPEN, unjoined, number=n) for n in range(16)),
+        claim("task 16", 0.5, 0.25, State.OPEN, Reason.MISSING.value, number=16, rows=4),
+        claim("samples", 8, 8, number=16, kind="count", is_score=False),
+    ]
+    return [sound_run("sound.jsonl", "sound.json"), empty_run(), broken, unconfirmed, refuted]
 
 
 UNSEALED: Final = finding("ES506", "unsealed", Severity.WARNING, "no aggregate was given", file="-")
@@ -220,7 +247,8 @@ class Case(NamedTuple):
         for run in self.runs:
             totals.add(run)
         findings = list(self.findings)
-        return Report(self.runs, findings, len(findings), 1, totals, RULES)
+        code = int(code_of(totals))
+        return Report(self.runs, findings, len(findings), code, totals, RULES)
 
 
 def cases() -> dict[str, Case]:
@@ -231,6 +259,7 @@ def cases() -> dict[str, Case]:
         "passed": Case([], [sound_run()]),
         "failed": Case(FINDINGS, [failed_run(), empty_run()]),
         "many": Case(list(null_findings()), [null_run()]),
+        "verdicts": Case([], every_verdict()),
         "several-formats": Case([UNSEALED, DESIGN], several_formats()),
     }
 

@@ -11,7 +11,7 @@ from rows import DETAILS, Row, bytes_of, write_run
 def result_of(result: Row, **changed: Any) -> Row:
     """Return a result with what it claims of its rows, and nothing else that they could refute."""
     made: Row = json.loads(json.dumps(result))
-    made["score_details"] = {"score": made["score_details"]["score"]}
+    made["score_details"] = {"score": changed.get("score", made["score_details"]["score"])}
     if "num_samples" in changed:
         made["score_details"]["uncertainty"] = {"num_samples": changed["num_samples"]}
     for name in ("samples_number", "sample_ids", "dataset_name"):
@@ -22,14 +22,31 @@ def result_of(result: Row, **changed: Any) -> Row:
     return made
 
 
+def mean_of(rows: Iterable[Row], result_id: str | None = None) -> float:
+    """Return the mean score of the rows of a result, of all rows if it has no id; 0.5 of none."""
+    scores = [
+        float(row["evaluation"]["score"])
+        for row in rows
+        if result_id in (None, row.get("evaluation_result_id"))
+    ]
+    return sum(scores) / len(scores) if scores else 0.5
+
+
 def unsealed(
     folder: Path, rows: Iterable[Row], *claims: Row, version: str = "0.2.0", **details: Any
 ) -> tuple[Path, Path]:
-    """Write rows, and an aggregate that makes these claims and has no seal, or such a one."""
-    path, aggregate = write_run(folder, bytes_of(list(rows)), version)
+    """Write rows, and an aggregate that makes these claims and has no seal, or such a one.
+
+    Each result claims the mean of its rows as its score, unless a claim says another one.
+    """
+    listed = list(rows)
+    path, aggregate = write_run(folder, bytes_of(listed), version)
     document = json.loads(aggregate.read_text())
     (result,) = document["evaluation_results"]
-    document["evaluation_results"] = [result_of(result, **claim) for claim in claims or ({},)]
+    document["evaluation_results"] = [
+        result_of(result, **{"score": mean_of(listed, claim.get("id")), **claim})
+        for claim in claims or ({},)
+    ]
     document.pop(DETAILS)
     if details:
         document[DETAILS] = details

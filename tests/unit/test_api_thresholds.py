@@ -13,6 +13,7 @@ from paths import EXAMPLES
 
 import evalstream
 from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.finding import Severity
 
 CONFIG = EXAMPLES / "evalguard"
 
@@ -112,7 +113,9 @@ def test_the_answer_of_the_command_passes_its_check(tmp_path: Path) -> None:
     answer = tmp_path / "answer.json"
     assert run(*asked, "-o", str(answer)) == ""
     report = evalstream.check(answer, aggregate=CONFIG)
-    assert (report.exit_code, report.runs[0].verdict) == (0, "passed")
+    # The configuration has a report, whose values no rows confirm.
+    assert (report.exit_code, report.runs[0].verdict) == (0, "unconfirmed")
+    assert {one.code for one in report if one.severity >= Severity.WARNING} == {"ES805"}
     assert yaml.safe_load(run(*asked, "--format", "yaml")) == json.loads(answer.read_text())
 
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from evalstream.batch.baseline.baseline_file import (
     NEVER_KNOWN,
     read_baseline,
     refuse_replacing,
+    secret_of,
     write_baseline,
 )
-from evalstream.batch.baseline.identity import Places, folder_of, key_of, known_finding, upwards
+from evalstream.batch.baseline.identity import (
+    Key,
+    Places,
+    folder_of,
+    key_of,
+    key_of_known,
+    known_finding,
+    upwards,
+)
 from evalstream.formats.registry import CATALOGUE, folder_format, main_format
 from evalstream.io.spill_table import SpillTable, restored, stored
 from evalstream.model.data_class import replace
@@ -25,18 +34,19 @@ from evalstream.model.signals import STOPPING
 PAGE: Final = 1_000
 
 _TABLES: Final = """
-    CREATE TABLE entry (file BLOB, code BLOB, pointer BLOB, sample BLOB, known INTEGER,
-        found INTEGER, written INTEGER, PRIMARY KEY (file, code, pointer, sample)) WITHOUT ROWID;
+    CREATE TABLE entry (file BLOB, code BLOB, pointer BLOB, sample BLOB, value BLOB,
+        known INTEGER, found INTEGER, written INTEGER,
+        PRIMARY KEY (file, code, pointer, sample, value)) WITHOUT ROWID;
     CREATE TABLE checked (file BLOB PRIMARY KEY, alone INTEGER, whole INTEGER, rules INTEGER)
         WITHOUT ROWID;
     BEGIN;
 """
-_KEY: Final = "file = ? AND code = ? AND pointer = ? AND sample = ?"
+_KEY: Final = "file = ? AND code = ? AND pointer = ? AND sample = ? AND value = ?"
 _FIND: Final = f"SELECT known, found FROM entry WHERE {_KEY}"  # noqa: S608 - our own names
 _UPDATE: Final = f"UPDATE entry SET found = found + ?, written = written + ? WHERE {_KEY}"  # noqa: S608 - our own names
-_INSERT: Final = "INSERT INTO entry VALUES (?, ?, ?, ?, 0, ?, ?)"
+_INSERT: Final = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, 0, ?, ?)"
 _LOAD: Final = (
-    "INSERT INTO entry VALUES (?, ?, ?, ?, ?, 0, 0) "
+    "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, 0, 0) "
     "ON CONFLICT DO UPDATE SET known = max(known, excluded.known)"
 )
 _CHECK: Final = (
@@ -45,18 +55,19 @@ _CHECK: Final = (
 )
 _CHECKED: Final = "SELECT alone, whole, rules FROM checked WHERE file = ?"
 _NEXT: Final = (
-    "SELECT file, code, pointer, sample, known, found, written FROM entry "  # noqa: S608 - our own names
-    f"WHERE (file, code, pointer, sample) > (?, ?, ?, ?) ORDER BY 1, 2, 3, 4 LIMIT {PAGE}"
+    "SELECT file, code, pointer, sample, value, known, found, written FROM entry "  # noqa: S608 - our own names
+    "WHERE (file, code, pointer, sample, value) > (?, ?, ?, ?, ?) "
+    f"ORDER BY 1, 2, 3, 4, 5 LIMIT {PAGE}"
 )
 
 
 class Baseline:
     """What is known of the findings of one call, compared as multisets, in tables on disk.
 
-    Give it every finding in order, and after those of a run its summary. It passes on the findings
-    that are new, at most `max_findings` per code and file. The first occurrences of a finding are
-    the known ones. Raises UsageError where the baseline is damaged, or another file would be
-    replaced unless `overwrite` is set.
+    Give it every finding in order, with its values, and after those of a run its summary. It passes
+    on the findings that are new, at most `max_findings` per code and file, without their values if
+    the options hide them. The first occurrences of a finding are the known ones. Raises UsageError
+    where the baseline is damaged, or another file would be replaced unless `overwrite` is set.
     """
 
     def __init__(
@@ -67,6 +78,7 @@ class Baseline:
         if self._target is not None and not overwrite:
             refuse_replacing(self._target)
         self._places = Places(self._target or options.baseline or "")
+        self._secret = secret_of(options.baseline, self._target)
         # Infos are many, and fail a check only with --fail-on info.
         self._lowest = min(options.threshold, Severity.WARNING)
         self._ignored: list[tuple[str, ...]] = []
@@ -94,7 +106,8 @@ class Baseline:
         if known == times:
             return
         if self._has_room(finding):
-            self._show(finding._replace(count=times - known) if known else finding)
+            shown = finding._replace(count=times - known) if known else finding
+            self._show(shown if self._options.show_values else without_values(shown))
 
     def end_run(self, summary: RunSummary) -> None:
         """Let the findings that were known since the last call fail the run no longer."""
@@ -118,14 +131,14 @@ class Baseline:
         It is not written if a signal stopped the check. Raises OSError.
         """
         vanished = SpilledList(KnownFinding)
-        for file, code, pointer, sample, known, found, _ in self._entries():
-            if known > found and self._was_checked(file, code):
-                one = known_finding((file, code, pointer, sample), known - found)
+        for key, known, found, _ in self._entries():
+            if known > found and self._was_checked(key):
+                one = known_finding(key, known - found)
                 vanished.append(one)
                 totals.vanished += one.count
         is_whole = not totals.unreached and STOPPING.raised is None
         if self._target is not None and is_whole:
-            write_baseline(self._target, self._options, self._written())
+            write_baseline(self._target, self._options, self._secret, self._written())
         return vanished
 
     def _has_room(self, finding: Finding) -> bool:
@@ -146,12 +159,12 @@ class Baseline:
             return
         folder, rebased = folder_of(path), self._places.rebased
         known = read_baseline(path)
-        rows = ((*key_of(rebased(one.file, folder), one), one.count) for one in known)
+        rows = ((*key_of_known(rebased(one.file, folder), one), one.count) for one in known)
         self._table.change(_LOAD, rows)
 
     def _match(self, finding: Finding, times: int) -> int:
         """Count occurrences of a finding, and return how many of them are known."""
-        key = key_of(self._places.of(finding.file), finding)
+        key = key_of(self._places.of(finding.file), finding, self._secret)
         written = times if finding.severity >= self._lowest else 0
         entries = self._table.rows(_FIND, *key)
         if entries:
@@ -164,22 +177,23 @@ class Baseline:
 
     def _written(self) -> Iterator[KnownFinding]:
         """Iterate over the new baseline: what was found, and what was known and not checked."""
-        for file, code, pointer, sample, known, found, written in self._entries():
+        for key, known, found, written in self._entries():
             # A known info stays known.
             kept = max(written, min(known, found))
-            count = kept if self._was_checked(file, code) else max(kept, known)
+            count = kept if self._was_checked(key) else max(kept, known)
             if count:
-                yield known_finding((file, code, pointer, sample), count)
+                yield known_finding(key, count)
 
-    def _entries(self) -> Iterator[tuple[Any, ...]]:
-        latest: tuple[bytes, ...] = (b"", b"", b"", b"")
+    def _entries(self) -> Iterator[tuple[Key, int, int, int]]:
+        latest: Key = (b"", b"", b"", b"", b"")
         while rows := self._table.rows(_NEXT, *latest):
-            yield from rows
-            latest = rows[-1][:4]
+            for file, code, pointer, sample, values, *counts in rows:
+                latest = (file, code, pointer, sample, values)
+                yield (latest, *counts)
 
-    def _was_checked(self, file: bytes, code: bytes) -> bool:
+    def _was_checked(self, key: Key) -> bool:
         """Tell whether a finding would have been found again: its file and rule were checked."""
-        name = restored(code)
+        file, name = key[0], restored(key[1])
         if name not in CATALOGUE or name in _of_several_runs():
             return False
         for place in upwards(file):
@@ -200,6 +214,12 @@ class Baseline:
         """Return the rules of the runs that ignored the rules of a number."""
         ignored = self._ignored[number]
         return CATALOGUE.selection(replace(self._options, ignore=ignored)).enabled
+
+
+def without_values(finding: Finding) -> Finding:
+    """Return a finding without the values of the data."""
+    is_data = CATALOGUE[finding.code].expects_data
+    return finding._replace(found=None, expected=None if is_data else finding.expected)
 
 
 @lru_cache(maxsize=1)

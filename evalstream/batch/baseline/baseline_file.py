@@ -6,10 +6,13 @@ import hashlib
 import json
 import os
 import re
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from evalstream._version import __version__
+from evalstream.batch.baseline.identity import DIGEST_BYTES
 from evalstream.batch.fingerprint import verdict_options
 from evalstream.batch.serialize import decode_known
 from evalstream.formats.registry import CATALOGUE
@@ -25,8 +28,13 @@ from evalstream.model.report import NOT_CHECKED
 from evalstream.parsing.json import dumps, read_back
 from evalstream.rules.inputs import ES007
 
-LAYOUT: Final = 1
+LAYOUT: Final = 2
 """The version of the layout of baselines."""
+
+WITHOUT_VALUES: Final = 1
+"""The layout of baselines that know findings by their place alone, whatever their values are."""
+
+SECRET_BYTES: Final = 16
 
 NEVER_KNOWN: Final = NOT_CHECKED | {ES007.code}
 """Codes that say that something was not checked: a baseline cannot hold them."""
@@ -38,6 +46,8 @@ WITHOUT_FINDINGS: Final = frozenset(
 
 _BEGINNING: Final = re.compile(rb'\{"baseline":\d+,"tool":\{"name":"evalstream"')
 _HEAD_BYTES: Final = 100
+_SECRET: Final = re.compile(rf"[0-9a-f]{{{2 * SECRET_BYTES}}}")
+_VALUES: Final = re.compile(rf"[0-9a-f]{{{2 * DIGEST_BYTES}}}")
 _CODE: Final = re.compile(r"[A-Z]{2,3}[0-9]{3}")
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "code": (str,),
@@ -45,6 +55,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "pointer": (str,),
     "sample_id": (str, int),
     "count": (int,),
+    "values": (str,),
 }
 _REQUIRED: Final = frozenset({"code", "file", "count"})
 
@@ -64,12 +75,29 @@ def refuse_replacing(path: str) -> None:
         )
 
 
-def write_baseline(path: str, options: Options, known: Iterable[KnownFinding]) -> None:
+def secret_of(path: str | None, target: str | None) -> bytes:
+    """Return the key of a baseline, else that of the one to be replaced, else a new one.
+
+    A file that keeps its key has the same digests when it is written again. Raises UsageError where
+    the baseline is damaged.
+    """
+    if path is not None:
+        return _secret(path)
+    with suppress(UsageError):
+        if target is not None and os.path.isfile(target):
+            return _secret(target)
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+def write_baseline(
+    path: str, options: Options, secret: bytes, known: Iterable[KnownFinding]
+) -> None:
     """Write a baseline, complete or not at all; the findings come in order. Raises OSError."""
     head = {
         "baseline": LAYOUT,
         "tool": {"name": "evalstream", "version": __version__},
         "options": options_of_findings(options),
+        "key": secret.hex(),
     }
     with Output(path) as output:
         output.write(dumps(head) + b"\n")
@@ -112,6 +140,10 @@ def options_of_findings(options: Options) -> dict[str, Any]:
     return chosen
 
 
+def _secret(path: str) -> bytes:
+    return bytes.fromhex(next(_values(path))[1]["key"])
+
+
 def _shown(options: Mapping[str, Any], name: str) -> str:
     return json.dumps(options[name]) if name in options else "the default"
 
@@ -144,8 +176,16 @@ def _check_head(path: str, head: Any) -> None:
     if not isinstance(tool, dict) or tool.get("name") != "evalstream":
         raise _refused(path, 1, "it does not name evalstream as its tool")
     layout = head.get("baseline")
+    if layout == WITHOUT_VALUES and not isinstance(layout, bool):
+        raise UsageError(
+            f"{printable(path)} is a baseline of an earlier version, which does not tell the "
+            "values of findings apart: look at the report of a check without it, and write it "
+            "again with --write-baseline alone"
+        )
     if layout != LAYOUT or isinstance(layout, bool):
         raise _refused(path, 1, f"its layout is {json.dumps(layout)}, this version reads {LAYOUT}")
+    if not _SECRET.fullmatch(str(head.get("key"))):
+        raise _refused(path, 1, "its key is missing or damaged")
 
 
 def _finding(path: str, number: int, value: Any) -> KnownFinding:
@@ -153,8 +193,9 @@ def _finding(path: str, number: int, value: Any) -> KnownFinding:
     if not is_whole or not all(_fits(name, one) for name, one in value.items()):
         raise _refused(path, number, "it is not a known finding")
     known = decode_known(value)
-    if not _CODE.fullmatch(known.code) or known.count < 1:
-        raise _refused(path, number, "its code or its count is not valid")
+    is_digest = known.values is None or _VALUES.fullmatch(known.values)
+    if not _CODE.fullmatch(known.code) or known.count < 1 or not is_digest:
+        raise _refused(path, number, "its code, its count or its digest is not valid")
     if known.code in NEVER_KNOWN:
         reason = f"{known.code} says that something was not checked, which no baseline can hold"
         raise _refused(path, number, reason)

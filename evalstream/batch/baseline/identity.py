@@ -1,4 +1,4 @@
-"""The identity of a finding in a baseline: its code, its place in a file, and its sample."""
+"""The identity of a finding in a baseline: its code, its place in a file, its sample and values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Final
 
 from evalstream.io.remote import is_remote
@@ -14,8 +15,10 @@ from evalstream.model.finding import Finding, KnownFinding
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import dumps, read_back
 
-Key = tuple[bytes, bytes, bytes, bytes]
-"""File, code, pointer and sample id, as a table sorts them."""
+Key = tuple[bytes, bytes, bytes, bytes, bytes]
+"""File, code, pointer, sample id and digest of the values, as a table sorts them."""
+
+DIGEST_BYTES: Final = 16
 
 _ROW_OF_ARRAY: Final = re.compile(r"^/\d+(?=/|$)")
 """The number of a row in an array, with which a pointer begins."""
@@ -57,23 +60,48 @@ def upwards(place: bytes) -> Iterator[bytes]:
         yield os.curdir.encode()
 
 
-def key_of(place: str, one: Finding | KnownFinding) -> Key:
-    """Return what identifies a finding."""
+def key_of(place: str, one: Finding, secret: bytes) -> Key:
+    """Return what identifies a finding; `secret` is the key of the digest of its values."""
     pointer = one.pointer or ""
-    if isinstance(one, Finding) and one.offset is not None:
+    if one.offset is not None:
         # The number of a row is not part of it, in an array as on a line.
         pointer = _ROW_OF_ARRAY.sub("", pointer)
+    return _key(place, one, pointer, _digest_values(one, secret))
+
+
+def key_of_known(place: str, one: KnownFinding) -> Key:
+    """Return what identifies a finding of a baseline."""
+    return _key(place, one, one.pointer or "", (one.values or "").encode())
+
+
+def _key(place: str, one: Finding | KnownFinding, pointer: str, values: bytes) -> Key:
     sample = b"" if one.sample_id is None else dumps(one.sample_id)
-    return stored(place), stored(one.code), stored(pointer), sample
+    return stored(place), stored(one.code), stored(pointer), sample, values
+
+
+def _digest_values(finding: Finding, secret: bytes) -> bytes:
+    """Return the keyed digest of what was found and expected; empty where neither is there.
+
+    The name of the file itself, which depends on the current folder, is no such value.
+    """
+    values = {"expected": finding.expected, "found": finding.found}
+    there = {
+        name: value for name, value in values.items() if value is not None and value != finding.file
+    }
+    if not there:
+        return b""
+    text = dumps(there)
+    return blake2b(text, digest_size=DIGEST_BYTES, key=secret).hexdigest().encode()
 
 
 def known_finding(key: Key, count: int) -> KnownFinding:
     """Return the finding of a key, and how many occurrences there are."""
-    file, code, pointer, sample = key
+    file, code, pointer, sample, values = key
     return KnownFinding(
         restored(code),
         restored(file),
         restored(pointer) or None,
         read_back(sample) if sample else None,
         count,
+        values.decode() or None,
     )

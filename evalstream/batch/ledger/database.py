@@ -19,8 +19,8 @@ from evalstream.model.signals import STOPPING
 APPLICATION_ID: Final = int.from_bytes(b"EVLG")
 """The application_id of a ledger in the SQLite header (sqlite.org/fileformat2.html)."""
 
-FORMAT_VERSION: Final = 1
-"""The version of the tables below, stored as the user_version of the file."""
+FORMAT_VERSION: Final = 2
+"""The version of the tables below and of the results in them: the user_version of the file."""
 
 BUSY_SECONDS: Final = 60.0
 """Seconds to wait for another process."""

@@ -13,6 +13,7 @@ from evalstream.batch.ledger.records import COLUMNS, Damaged, LedgerRecord, deco
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
+from evalstream.model.claim import STATES
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.report import VERDICTS
@@ -33,9 +34,9 @@ class Entry(NamedTuple):
     """One run in a ledger, in the order of the columns of exports.
 
     `counts` holds occurrences by code; `errors`, `warnings` and `notices` are their sums by
-    severity. `checked` is the start of its check (ISO 8601, UTC), and `tool` the version that
-    checked it. A run that is not `settled` is always checked again. A damaged entry has only its
-    name.
+    severity, and `claims` counts claims by state. `checked` is the start of its check (ISO 8601,
+    UTC), and `tool` the version that checked it. A run that is not `settled` is always checked
+    again. A damaged entry has only its name.
     """
 
     file: str | None
@@ -49,6 +50,7 @@ class Entry(NamedTuple):
     warnings: int
     notices: int
     counts: dict[str, int]
+    claims: dict[str, int]
     checked: str | None
     tool: str | None
     seconds: float
@@ -121,6 +123,7 @@ def _entry(record: LedgerRecord) -> Entry:
             warnings=severities.get(Severity.WARNING.label, 0),
             notices=severities.get(Severity.INFO.label, 0),
             counts=summary["counts"],
+            claims={state.value: summary["claims"][state.value] for state in STATES},
             checked=record.checked,
             tool=record.tool,
             seconds=summary["seconds"],
@@ -132,7 +135,8 @@ def _entry(record: LedgerRecord) -> Entry:
 
 def _damaged(record: LedgerRecord) -> Entry:
     name = text_or_none(record.name)
-    return Entry(name, None, None, None, DAMAGED, 0, 0, 0, 0, 0, {}, None, None, 0.0, settled=False)
+    numbers = (0, 0, 0, 0, 0)
+    return Entry(name, None, None, None, DAMAGED, *numbers, {}, {}, None, None, 0.0, settled=False)
 
 
 def _place_of(under: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from evalstream.batch.ledger.entries import DAMAGED, Entry
 from evalstream.io.output import Output
+from evalstream.model.claim import describe_states
 from evalstream.model.errors import UsageError
 from evalstream.model.report import VERDICTS
 from evalstream.model.suggestions import unknown
@@ -17,7 +18,7 @@ from evalstream.model.text import counted, on_one_line
 from evalstream.parsing.json import dumps
 
 _HEADINGS: Final = (
-    f"{'verdict':10}  {'rows':>13}  {'errors':>10}  {'warnings':>10}  {'infos':>10}"
+    f"{'verdict':11}  {'rows':>13}  {'errors':>10}  {'warnings':>10}  {'infos':>10}"
     f"  {'checked':20}  {'tool':8}  run"
 )
 _BEGINNING: Final = re.compile(
@@ -65,11 +66,13 @@ def _line(entry: Entry) -> str:
     if entry.file and entry.aggregate:
         name = f"{entry.file} with {entry.aggregate}"
     verdict = entry.verdict.upper() if entry.verdict == "failed" else entry.verdict
+    claims = describe_states(entry.claims)
     codes = ", ".join(f"{code} {count:,}" for code, count in sorted(entry.counts.items()))
     return (
-        f"{verdict:10}  {entry.rows:13,}  {entry.errors:10,}  {entry.warnings:10,}"
+        f"{verdict:11}  {entry.rows:13,}  {entry.errors:10,}  {entry.warnings:10,}"
         f"  {entry.notices:10,}  {entry.checked or '':20}  {entry.tool or '':8}  {name}"
         f"{': ' if codes else ''}{codes}"
+        f"{'; claims: ' if claims else ''}{claims}"
     )
 
 
@@ -106,8 +109,9 @@ def _cell(value: Any) -> Any:
 
 
 def _flat(entry: Entry) -> dict[str, Any]:
-    """Return an entry whose counts are one text."""
-    return {**entry._asdict(), "counts": dumps(entry.counts).decode()}
+    """Return an entry whose counts are texts."""
+    texts = {name: dumps(getattr(entry, name)).decode() for name in ("counts", "claims")}
+    return {**entry._asdict(), **texts}
 
 
 FORMS: Final[Mapping[str, Callable[[Iterable[Entry], Output], None]]] = {

@@ -239,7 +239,7 @@ class Ledger:
             stored_links = _Repeatable(lambda: records.decode_all(stored, key, records.LINKS))
         try:
             summary = decode_run(records.decode(record.summary, key))
-        except (AttributeError, KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise records.Damaged from error
         if not self._wants_sketches:
             summary.sketch = None

@@ -99,8 +99,7 @@ class ChangeReport:
         if outcome.status is Status.WRITTEN:
             verb = self._verb()
             rows = f" ({counted(outcome.row_count, 'row')})" if outcome.rows else ""
-            open_ = "; its claims have no rows that could confirm them"
-            open_ = open_ if outcome.is_unconfirmed else ""
+            open_ = "; no score was confirmed" if outcome.is_unconfirmed else ""
             yield f"{name}: {verb}{self._where(outcome)}{rows}{open_}"
         elif outcome.status is Status.PARTLY:
             made = bool(outcome.row_changes or outcome.document_changes)

@@ -35,10 +35,9 @@ class Outcome(DataClass):
 
     `rows` and `aggregate` are the files as they were named, `target` the new aggregate, or the new
     rows of a run without an aggregate. `row_changes` count rows and `document_changes` count
-    aggregates. With `is_unconfirmed` it is an aggregate alone, whose claims no rows confirm; with
-    `is_remembered` a ledger says that nothing changed since the result passed its check.
-    `reasons` say in full sentences why a run was not written. `checked` is the summary
-    of the check of the result.
+    aggregates. With `is_unconfirmed` the rows confirm no score; with `is_remembered` a ledger says
+    that nothing changed since the result passed its check. `reasons` say in full sentences why a
+    run was not written. `checked` is the summary of the check of the result.
     """
 
     rows: str | None
@@ -66,8 +65,8 @@ class Outcome(DataClass):
 
     @property
     def exit_code(self) -> ExitCode:
-        """FAILED for what was refused, UNCHECKED for what was not read or confirmed, or PASSED."""
-        if self.status is Status.UNREAD or self.is_unconfirmed:
+        """FAILED for what was refused, UNCHECKED for what was not read, or PASSED."""
+        if self.status is Status.UNREAD:
             return ExitCode.UNCHECKED
         fails = self.status in {Status.REFUSED, Status.PARTLY}
         return ExitCode.FAILED if fails else ExitCode.PASSED

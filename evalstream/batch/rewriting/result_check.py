@@ -21,7 +21,7 @@ MOST_REASONS: Final = 20
 def check_result(
     run: Run, options: Options, staging: str | None, progress: Progress, outcome: Outcome
 ) -> None:
-    """Check a run, and refuse its outcome if it does not pass.
+    """Check a run, and refuse its outcome if it fails.
 
     Paths in the reasons are relative to the `staging` folder, where the run has no lasting place.
     """
@@ -33,16 +33,12 @@ def check_result(
 
     summary = check_any(run, replace(options, max_findings=MOST_REASONS), show, progress)
     outcome.checked = summary
-    if summary.verdict == "passed":
-        return
+    outcome.is_unconfirmed = summary.verdict == "unconfirmed"
     if summary.verdict == "failed":
         total = sum(summary.failing.values())
         outcome.refuse(f"the result does not pass its check: {counted(total, 'error')}")
         outcome.reasons += tuple(failing)
-    elif run.rows is None and summary.incomplete_reason is None and not failing:
-        # Figures alone have no rows that could confirm them; the source says no more.
-        outcome.is_unconfirmed = True
-    else:
+    elif summary.verdict == "incomplete":
         reason = summary.incomplete_reason or "the result was not checked completely"
         outcome.leave_unread(_local(reason, staging))
 

@@ -278,7 +278,10 @@ class RunCheck:
             violations = self._file_violations(rows, facts)
             failing = violations.failing(collector.context)
             fails = bool(failing) or collector.fails()
-            refusal = refusal_of(facts, sealed, state, self._incomplete_reason, fails=fails)
+            reason = self._incomplete_reason
+            refusal = refusal_of(facts, rows.digests, sealed, state, reason, fails=fails)
+            if refusal is not None and routing.force:
+                violations = refusal.kept_in(violations)
             if refusal is None or routing.force:
                 refusal = None if routing.dry_run else stopped_before()
             if refusal is None:

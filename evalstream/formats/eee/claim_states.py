@@ -129,8 +129,7 @@ def _decimal(value: Any) -> Decimal | None:
 
 def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCoverage) -> Evidence:
     """Return what the rows of a result hold; unknown levels are left out."""
-    listed = 0 if result.sample_ids is None else len(result.sample_ids)
-    covered = max(claims.num_samples or 0, listed)
+    covered = claims.num_samples or 0
     values = sums.values
     if result.score_type == LEVELS and result.has_unknown_level and values is not None:
         sums, cover = _without_unknown(sums), ResultCoverage(samples=cover.samples)
@@ -144,6 +143,7 @@ def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCove
         missing=max(0, covered - max(sums.joined, cover.samples)),
         is_percent=is_share and (result.unit in _PERCENT or result.maximum == 100),
         levels=result.levels or 0,
+        counts_errors=claims.num_samples not in {None, sums.sound_rows},
     )
 
 

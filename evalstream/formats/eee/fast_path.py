@@ -13,6 +13,8 @@ from evalstream.formats.eee.catalogue import bound_rules
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.fast_block import FastPath, lists_samples
 from evalstream.formats.eee.row_reader import RowReader
+from evalstream.formats.eee.rules.evidence import doubtful_scores
+from evalstream.formats.eee.rules.members import judges_binary_scores
 from evalstream.formats.eee.rules.row import ES311, common_bounds, timed_members
 from evalstream.formats.eee.rules.sample_hash import tried_recipes
 from evalstream.formats.eee.rules.version import ES216
@@ -89,6 +91,7 @@ def _constraints(context: RowContext, tables: Tables, found: Hasher | None) -> R
     return RowConstraints(
         lowest=lowest,
         highest=highest,
+        **doubtful_scores(context)._asdict(),
         wanted=tables.wanted,
         unwanted=tables.unwanted,
         seed=_SEED if _may_fit_others(context) else 0,
@@ -101,6 +104,7 @@ def _constraints(context: RowContext, tables: Tables, found: Hasher | None) -> R
         identity=IDENTITIES.index(context.options.samples.by if context.options.samples else ""),
         # A line that is not a valid row may be noise.
         deviating=context.options.noise is None,
+        judges_binary=judges_binary_scores(context),
         compares=len(context.results) > 1,
         checks=_bits(known_checks(), context.enabled),
         transcript=row_view.transcript_key(context.version).encode(),
@@ -109,7 +113,8 @@ def _constraints(context: RowContext, tables: Tables, found: Hasher | None) -> R
 
 def _is_known(context: RowContext) -> bool:
     """Tell whether the scanner supports everything that the rows of a context are checked by."""
-    options, bounds = context.options, common_bounds(context)
+    options = context.options
+    bounds = *common_bounds(context), *doubtful_scores(context)
     return (
         options.engine == "auto"
         and options.max_depth >= FAST_DEPTH

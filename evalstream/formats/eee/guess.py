@@ -20,7 +20,10 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.probe import PROBED_ROWS, guessed_context, probe_context
 from evalstream.io.file import FileSource
 from evalstream.model.block import Lines
+from evalstream.model.finding import Violation
 from evalstream.model.options import Options
+from evalstream.rules.base import Where
+from evalstream.stats.duplicates import DuplicateMatch
 from evalstream.stats.tally import Tally
 
 
@@ -67,6 +70,10 @@ class GuessedContext(RowContext, frozen=True, kw_only=True):
     def checker(self) -> BlockChecker:  # type: ignore[override]  # only the engine runs it
         """Return the checker of blocks."""
         return self.guess
+
+    def duplicate(self, match: DuplicateMatch, where: Where) -> Violation:
+        """Return the violation of a row with the score or input of an earlier one."""
+        return self.guess.context.duplicate(match, where)
 
 
 def context_of_rows(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import xxhash
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.row_groups import RowGroup
 from evalstream.io.digest import digest128
 from evalstream.model.block import Bytes
 from evalstream.model.row_record import ABSENT, pack
 from evalstream.parsing import json
+
+if TYPE_CHECKING:
+    from evalstream.formats.eee.row_groups import RowGroup
 
 _MODULUS: Final = 1 << 64
 
@@ -70,17 +72,21 @@ def record(
     ids = group.place, offset, group.name, score
     if key is None:
         return pack(number, digest128(line), ABSENT, content, 0, 0, 0, *ids)
-    mark = row_view.repeat_mark(shown.metadata)
     return pack(
         number,
         key,
         ABSENT if shown.input is None else digest128(shown.input, group.evaluation),
         content,
         shown.output,
-        xxhash.xxh64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0,
+        mark_digest(row_view.repeat_mark(shown.metadata)),
         group.result,
         *ids,
     )
+
+
+def mark_digest(mark: str) -> int:
+    """Return a number that is equal for rows with the same repeat mark, 0 for none."""
+    return xxhash.xxh64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0
 
 
 def double_of(score: Any) -> float:

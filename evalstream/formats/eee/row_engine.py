@@ -342,6 +342,9 @@ class _Pass:
             found = list(entry.group.violations)
             for check in checks:
                 for violation in check(entry.row):
+                    # What stands in place of NaN, or one of two values of a key, is no score.
+                    if not entry.scored and (violation.pointer or "").startswith("/evaluation/"):
+                        continue
                     if is_aggregated_notice(violation):
                         tally.notices.add(notice_key(violation), entry.number)
                     else:

@@ -20,7 +20,15 @@ from evalstream.formats.eee.expectations import unmet_expectations
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.file_violations import FileViolations, key_of
 from evalstream.formats.eee.rules.seal import LOOKED_AT
-from evalstream.formats.eee.seal_refusals import uncovered, unfit, without_advice, would_be
+from evalstream.formats.eee.seal_refusals import (
+    Digests,
+    contradicted,
+    replaced_seal,
+    uncovered,
+    unfit,
+    without_advice,
+    would_be,
+)
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
@@ -58,6 +66,11 @@ class Refusal:
     def beside(self, failing: Iterable[Violation]) -> Refusal:
         """Return the refusal with the violations that would fail in the sealed aggregate."""
         return replace(self, others=tuple(failing))
+
+    def kept_in(self, violations: FileViolations) -> FileViolations:
+        """Add the reasons to the violations of the files that are sealed all the same."""
+        keys = violations.keys()
+        return violations.with_those(one for one in self.violations if key_of(one) not in keys)
 
     def added_to(self, violations: FileViolations) -> FileViolations:
         """Add the violations of the refusal to those of the unsealed files."""
@@ -143,27 +156,36 @@ def seal_of(
 
 
 def refusal_of(
-    facts: RunFacts, sealed: Reading, state: Reading, incomplete_reason: str | None, *, fails: bool
+    facts: RunFacts,
+    digests: Digests,
+    sealed: Reading,
+    state: Reading,
+    incomplete_reason: str | None,
+    *,
+    fails: bool,
 ) -> Refusal | None:
     """Return why rows are not to be sealed, or None if they are.
 
     `sealed` holds the aggregate and the facts as they would be after sealing, `state` those before.
-    `incomplete_reason` says what kept something from being checked, and `fails` that there are
-    findings that fail the run.
+    `digests` are those of the rows, by what they cover and by algorithm. `incomplete_reason` says
+    what kept something from being checked, and `fails` that there are findings that fail the run.
     """
     if incomplete_reason is not None or facts.tally.unread:
         return Refusal()
     if facts.changed is not None:
         return Refusal(incomplete_reason=f"the rows changed while they were read: {facts.changed}")
-    violations = (
+    violations = [
         *unmet_expectations(facts),
+        *replaced_seal(digests, state.aggregate, sealed.aggregate),
         *uncovered(facts, state.aggregate),
         *unfit(sealed.violations, state.violations),
-    )
+    ]
+    known = {key_of(violation) for violation in violations}
+    violations += [one for one in contradicted(facts) if key_of(one) not in known]
     if violations:
         more = f"; {counted(len(violations) - 1, 'more reason')}" if len(violations) > 1 else ""
         return Refusal(
-            f"{violations[0].message}{more}{FORCED}", violations=violations, refutes=True
+            f"{violations[0].message}{more}{FORCED}", violations=tuple(violations), refutes=True
         )
     return Refusal(f"the check has findings that fail it{FORCED}", refutes=True) if fails else None
 

@@ -1,18 +1,19 @@
-"""Reasons against a seal besides a check's findings: claims that rows do not cover."""
+"""Reasons against a seal besides a check's findings: claims that the rows do not support."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate, Result
 from evalstream.formats.eee.datastore import PATTERN
 from evalstream.formats.eee.facts import RunFacts, is_even, samples_beside
 from evalstream.formats.eee.file_violations import key_of
-from evalstream.formats.eee.rules.coverage import ES609
-from evalstream.formats.eee.rules.recompute import ES802
-from evalstream.formats.eee.rules.seal import ES503
+from evalstream.formats.eee.rules.coverage import ES604, ES607, ES609, ES610
+from evalstream.formats.eee.rules.recompute import ES801, ES802, ES803
+from evalstream.formats.eee.rules.seal import ES503, ES509
 from evalstream.formats.eee.rules.version import ES216
+from evalstream.formats.eee.sample_hash import is_helm
 from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.text import counted
 from evalstream.rules.schema import ES213
@@ -27,6 +28,57 @@ EXAMPLE: Final = (
 
 MOST_DIGITS: Final = 20
 """The most digits of a plausible number of rows."""
+
+
+Digests = Mapping[str, Mapping[str, str]]
+"""Digests of rows, by what they cover and by algorithm."""
+
+CONTRADICTING: Final = (ES604, ES607, ES609, ES610, ES801, ES802, ES803)
+"""The rules that find torn runs and refuted claims, whatever a check selects."""
+
+
+def replaced_seal(
+    digests: Digests, state: Aggregate | None, sealed: Aggregate | None
+) -> Iterator[Violation]:
+    """Report a checksum that is that of other bytes, and that the seal replaces.
+
+    One that no file can have (ES502) seals nothing.
+    """
+    declared = state.checksum if state is not None else None
+    if declared is None or any(declared in known.values() for known in digests.values()):
+        return
+    yield ES509.violation(
+        "the aggregate seals other rows than these",
+        pointer=f"{DETAILS}/checksum",
+        expected=None if sealed is None else sealed.checksum,
+        found=declared,
+    )
+
+
+def contradicted(facts: RunFacts) -> Iterator[Violation]:
+    """Report what shows that rows are missing, and claims that the rows refute.
+
+    Rows beside an aggregate without results contradict nothing.
+    """
+    if facts.aggregate is None or not facts.context.results:
+        return
+    variants = set(_variants(facts))
+    for rule in CONTRADICTING:
+        for violation in rule.run(facts) if rule.run is not None else ():
+            if rule is not ES604 or violation.found not in variants:
+                yield violation
+
+
+def _variants(facts: RunFacts) -> Iterator[str]:
+    """Yield the ids of perturbed results of HELM, whose rows its converter does not write."""
+    if not is_helm(facts.context.library):
+        return
+    with_rows = {
+        result.id for result in facts.context.results if result.place in facts.tally.scores
+    }
+    for result in facts.context.results:
+        if result.id is not None and result.id.rpartition(":")[0] in with_rows:
+            yield result.id
 
 
 def uncovered(facts: RunFacts, state: Aggregate | None) -> Iterator[Violation]:

@@ -15,9 +15,9 @@ from evalstream.engine.row_lookup import every_row
 from evalstream.engine.row_pass import reason_of
 from evalstream.formats.base import source_of
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.rules.source import ES650, ES651, ES652, ES653
+from evalstream.formats.eee.rules.source import ES650, ES651, RULES
 from evalstream.formats.eee.source_results import ComparedResults, compare_results
-from evalstream.formats.eee.source_rows import compared
+from evalstream.formats.eee.source_rows import PARTS, compared, compared_parts
 from evalstream.formats.eee.source_store import Difference, Known, SourceStore, State
 from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck
@@ -26,12 +26,12 @@ from evalstream.model.options import Options
 from evalstream.model.report import Checked
 from evalstream.model.signals import STOPPING
 from evalstream.model.source_log import SourceLog, SourceSample, Wanted
-from evalstream.model.text import counted
+from evalstream.model.text import counted, join_words
 from evalstream.parsing import json
 from evalstream.parsing.limits import limit_findings
 from evalstream.rules.inputs import ES001
 
-_OF_TEXTS: Final = frozenset({ES652.code, ES653.code})
+_EXPECTING_DATA: Final = frozenset(rule.code for rule in RULES if rule.expects_data)
 
 _NO_RESULT: Final = 1
 """The bit of rows that name no result."""
@@ -60,6 +60,8 @@ class SourceCheck:
         self._scorers: dict[str, str] = {}
         self._left: Counter[str] = Counter()
         self._by_result = False
+        self._parts: Counter[str] = Counter()
+        self._compared = 0
         self._foreign = self._own = self._reduced = self._strange = 0
         self._results: ComparedResults | None = None
         self._counts = 0
@@ -84,8 +86,7 @@ class SourceCheck:
             return
         for one in self._store.differences(self._counts):
             violation = one.violation
-            if not self._options.show_values and violation.code in _OF_TEXTS:
-                # What the log says there is a value, too.
+            if not self._options.show_values and violation.code in _EXPECTING_DATA:
                 violation = violation._replace(expected=None)
             yield LaterViolation(one.line, one.offset, one.sample_id, violation)
 
@@ -115,23 +116,34 @@ class SourceCheck:
         return None
 
     def checked(self) -> Checked:
-        """Say how much of the log the run carries unchanged."""
+        """Say what was compared, and how much of it the run carries unchanged."""
         if self.unreadable is not None or self._log is None:
             return Checked("source not compared", None)
         agreeing, total = self._agreeing[0], self._store.count
-        parts = [f"{agreeing:,} of {counted(total, 'sample')}"] if self._rows is not None else []
+        parts = []
+        if self._rows is not None:
+            parts.append(f"{self._named_parts()} of {_share(agreeing, total, 'sample')}")
         is_ok = self._rows is None or (agreeing == total and not self._strange)
         if self._results is not None:
-            parts.append(f"{self._results.agreeing:,} of {counted(self._results.of, 'result')}")
+            same, of = self._results.agreeing, self._results.of
+            parts.append(f"{join_words(self._results.parts)} of {_share(same, of, 'result')}")
             is_ok = is_ok and not self._results.violations
         if not parts:
             return Checked("source not compared", None)
-        verb = "agrees" if len(parts) == 1 and "of 1 " in parts[0] else "agree"
-        text = f"{' and '.join(parts)} {verb} with {self._log.label}"
+        text = f"{' and '.join(parts)} agree with {self._log.label}"
         if self._strange:
             text += f", which lacks {counted(self._strange, 'row')}"
         differs = self.violations or (is_ok is False and self.reason is None)
         return Checked(text, True if is_ok and self.reason is None else False if differs else None)
+
+    def _named_parts(self) -> str:
+        """Name what was compared of rows; `some` of it where rows or samples lack it."""
+        named = [
+            name if self._parts[name] == self._compared else f"some {name}"
+            for name in PARTS
+            if self._parts[name]
+        ]
+        return join_words(named) or "nothing"
 
     def _compare(self) -> None:
         log = self._log = source_of(self._options.source or "", self._options, self._wanted())
@@ -206,6 +218,8 @@ class SourceCheck:
             return
         key = None if named is None else self._scorers.get(named, named)
         score = found.default if key is None else found.scores[key]
+        self._compared += 1
+        self._parts.update(compared_parts(row, found, score))
         outcome = compared(row, found, score, was_matched=log.was_matched)
         self._foreign += outcome.is_foreign
         self._own += bool(outcome.state & State.OWN_DIFFERS)
@@ -251,6 +265,11 @@ class SourceCheck:
                 if lacks & bit:
                     message = f"no row has the result {result} of {about} of the log"
                     yield ES650.violation(message, expected=identity)
+
+
+def _share(agreeing: int, total: int, noun: str) -> str:
+    """Return a number of samples or results, and of how many if those are more."""
+    return counted(total, noun) if agreeing == total else f"{agreeing:,} of {counted(total, noun)}"
 
 
 def _part(row: Mapping[str, Any], log: SourceLog) -> str | None:

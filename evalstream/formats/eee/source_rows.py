@@ -21,6 +21,12 @@ MATCHING_VERSIONS: Final = frozenset({"0.2.0", "0.2.1"})
 
 _NEAR: Final = 1e-9
 
+INPUTS: Final = "inputs"
+OUTPUTS: Final = "outputs"
+SCORES: Final = "scores"
+PARTS: Final = (INPUTS, OUTPUTS, SCORES)
+"""What is compared of rows, in the order of reports."""
+
 
 class Compared(NamedTuple):
     """What a row differs in: violations, each with its condition, and the state of its sample."""
@@ -46,6 +52,17 @@ def compared(
     scored = _scored(row, score, was_matched=was_matched)
     graded += scored.violations
     return Compared(graded, state | scored.state, scored.is_foreign)
+
+
+def compared_parts(row: Mapping[str, Any], sample: Known, score: SourceScore) -> Iterator[str]:
+    """Yield the names of the parts of a row that a log has, too."""
+    if sample.input.digests:
+        yield INPUTS
+    messages = row.get("messages") or row.get("interactions")
+    if messages or member(row.get("output"), "raw") is not None:
+        yield OUTPUTS
+    if score.own is not None or score.reduced is not None:
+        yield SCORES
 
 
 def _inputs(row: Mapping[str, Any], sample: Known) -> Iterator[Violation]:

@@ -83,6 +83,12 @@ def nearest_version(declared: str, *, instance: bool) -> str:
     return below[-1] if below else known[0]
 
 
+def is_below(declared: str, other: str) -> bool:
+    """Tell whether a version is surely below another one."""
+    one = _numbers(declared.removeprefix(ANNOTATION_PREFIX))
+    return bool(one) and one < _numbers(other)
+
+
 def is_known(declared: str, *, instance: bool) -> bool:
     """Tell whether a version, in plain or annotation form, is known."""
     return nearest_version(declared, instance=instance) == declared.removeprefix(ANNOTATION_PREFIX)

@@ -11,8 +11,10 @@ from typing import Any, Final, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.base import Detector, other_formats
 from evalstream.formats.evalguard.catalogue import CATALOGUE
+from evalstream.formats.evalguard.claims import claims_of, claims_of_response
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
+    PlacedFault,
     Reading,
     bytes_of,
     in_one,
@@ -25,6 +27,7 @@ from evalstream.formats.evalguard.document import (
 from evalstream.formats.evalguard.documents import (
     MANIFEST_FILE,
     METRIC,
+    METRICS,
     NAME,
     REPORT,
     RESPONSE,
@@ -41,8 +44,9 @@ from evalstream.formats.evalguard.named_folders import kind_of_part
 from evalstream.formats.evalguard.report import is_of_harness
 from evalstream.formats.evalguard.responses import Response, response_of
 from evalstream.formats.evalguard.rules import documents, manifests, scores
-from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
+from evalstream.formats.evalguard.rules.documents import EVG101, EVG502, without_unknown
 from evalstream.formats.evalguard.rules.layouts import misnamed
+from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema
 from evalstream.formats.evalguard.rules.scores import EVG401
 from evalstream.formats.evalguard.shapes import conformed, true_pointer
 from evalstream.formats.evalguard.views import (
@@ -57,6 +61,7 @@ from evalstream.formats.evalguard.views import (
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
+from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
@@ -78,9 +83,6 @@ _TASKS_ALONE: Final = (
     "the layout was not shown: tasks without metrics fit only the one with policies; name the "
     "folder of the policies, too"
 )
-_SCHEMA_SIGNS: Final = frozenset({"$schema", "openapi"})
-"""Members of which a schema has one; a description of an API contains schemas."""
-
 _FOLDERS: Final = 1024
 """How many folders are remembered with their true paths."""
 
@@ -105,6 +107,12 @@ class _Read(NamedTuple):
         if self.response is not None:
             return self.response.documents
         return () if self.document is None else (self.document,)
+
+    @property
+    def makes_claims(self) -> bool:
+        """Whether the file reports measured values."""
+        has_reports = any(document.kind == REPORT for document in self.documents)
+        return has_reports or (self.response is not None and self.response.endpoint == METRICS)
 
 
 def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
@@ -192,13 +200,30 @@ class _Check:
         self._note_beside()
         layout = LAYOUTS[self.folder.layouts]
         version = VERSION if layout is None else f"{VERSION} ({layout})"
-        summary = self._documents.closed(rows=len(documents), version=version)
+        claims = list(self._claims(read_files))
+        makes_claims = any(one.makes_claims for one in read_files)
+        summary = self._documents.closed(
+            rows=len(documents), version=version, claims=claims if makes_claims else None
+        )
         summary.checked = tuple(self._checked())
         if self._leaves_open(documents):
             summary.leave_open(self._unresolved())
         elif layout == POLICIES and POLICIES not in self.folder.shown:
             summary.leave_open(_TASKS_ALONE)
         return summary
+
+    def _claims(self, read_files: list[_Read]) -> Iterator[JudgedClaim]:
+        """Yield the claims of all reports; where there are several, each names its file."""
+        several = sum(one.makes_claims for one in read_files) > 1
+        for one in read_files:
+            claims: Iterable[JudgedClaim] = ()
+            if one.response is not None:
+                claims = claims_of_response(one.response, self.folder)
+            elif one.document is not None:
+                claims = claims_of(one.document, self.folder)
+            name = one.name.removeprefix(f"{printable(self._run.rows or '')}/")
+            for claim in claims:
+                yield claim._replace(label=f"{name}: {claim.label}") if several else claim
 
     def _without_manifests(self, files: Iterable[File]) -> list[File]:
         """Keep manifests apart, and return the other files."""
@@ -330,12 +355,18 @@ class _Check:
         except CannotCheck as error:
             return self._not_read(file, ES001.violation(f"cannot be read: {error}"), str(error))
         if reading.value is not None and _is_schema(file, reading.value):
-            message = "a schema, not a document; not checked"
-            violations = [EVG101.violation(message, severity=Severity.INFO)]
-            violations += misnamed(file.path, is_nested=bool(file.folders))
-            placed = [(one, None) for one in violations]
-            return _Read(name, reading._replace(violations=[*placed]), None)
+            return _Read(name, reading._replace(violations=[*self._of_schema(file, reading)]), None)
         return self._document(file, name, reading)
+
+    def _of_schema(self, file: File, reading: Reading) -> Iterator[PlacedFault]:
+        """Yield what is wrong with a schema, beside what is wrong with its text."""
+        yield from reading.violations
+        yield EVG101.violation("a schema, not a document", severity=Severity.INFO), None
+        for violation in misnamed(file.path, is_nested=bool(file.folders)):
+            yield violation, None
+        for violation in check_schema(reading.value or {}, self._options.engine):
+            if violation.pointer not in reading.replaced:
+                yield violation, reading.line(violation.pointer)
 
     def _document(self, file: File, name: str, reading: Reading) -> _Read:
         """Return the document of a file, or note why there is none."""
@@ -427,7 +458,7 @@ class _Check:
             place = true_pointer(kind, value, violation.pointer)
             is_measured = kind == REPORT and _MEASURED.fullmatch(place or "") is not None
             code = EVG401.code if is_measured else violation.code
-            yield violation._replace(pointer=place, code=code)
+            yield without_unknown(violation)._replace(pointer=place, code=code)
 
     def _without_repeats(self, violations: list[Violation]) -> Iterator[Violation]:
         """Report a path that leads out of the folder only as that, not also as an unknown id."""
@@ -441,9 +472,7 @@ class _Check:
 
 def _is_schema(file: File, value: dict[str, Any]) -> bool:
     """Tell whether a file holds a schema: by its name, and by its members among documents."""
-    return file.is_schema and bool(
-        _SCHEMA_SIGNS & value.keys() or kind_of_folder(file.folders) is None
-    )
+    return file.is_schema and bool(SIGNS & value.keys() or kind_of_folder(file.folders) is None)
 
 
 _REFERENCES: Final = frozenset(

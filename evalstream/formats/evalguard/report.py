@@ -33,16 +33,27 @@ _STANDARD_ERROR: Final = "_stderr"
 
 
 class ReportedTask(NamedTuple):
-    """A task of a report: the path to it, its id, if it has one, and its properties."""
+    """A task of a report: the path to it, its id, if it has one, and its properties.
+
+    `is_of_harness` tells whether the report is raw output of lm-evaluation-harness.
+    """
 
     path: tuple[Any, ...]
     id: str | None
     value: Mapping[str, Any]
+    is_of_harness: bool = False
 
     @property
     def pointer(self) -> str:
         """The pointer of the task."""
         return pointer(self.path)
+
+    @property
+    def samples(self) -> tuple[str, Mapping[str, Any]]:
+        """The pointer and the object with the numbers of samples; empty without one."""
+        counts = self.value.get("n_samples")
+        place = ("n-samples", self.id) if self.is_of_harness else (*self.path, "n_samples")
+        return pointer(place), counts if isinstance(counts, dict) else {}
 
 
 class Reported(NamedTuple):
@@ -67,6 +78,14 @@ class Reported(NamedTuple):
     def place(self) -> str:
         """The pointer of the number itself; raw output has no object around it."""
         return self.pointer if "," in self.name else f"{self.pointer}/value"
+
+    @property
+    def error_place(self) -> str:
+        """The pointer of the standard error."""
+        if "," not in self.name:
+            return f"{self.pointer}/stderr"
+        start, filter_ = self.pointer.rsplit(",", 1)
+        return f"{start}{_STANDARD_ERROR},{filter_}"
 
 
 def is_flat(item: Any) -> bool:
@@ -126,6 +145,15 @@ def values_of(document: Document) -> Iterator[Reported]:
             )
 
 
+def tasks_in(document: Document) -> Iterator[ReportedTask]:
+    """Yield all tasks of a report."""
+    if is_of_harness(document):
+        yield from harness_tasks(document)
+        return
+    for entry in tasks_of(document):
+        yield from entry
+
+
 def is_of_harness(document: Document) -> bool:
     """Return whether a report is the raw output of lm-evaluation-harness."""
     results = document.value.get("results")
@@ -137,7 +165,7 @@ def harness_tasks(document: Document) -> Iterator[ReportedTask]:
     results, samples = document.value["results"], document.value.get("n-samples")
     for name in results:
         counts = samples.get(name) if isinstance(samples, dict) else None
-        yield ReportedTask(("results", name), name, {"n_samples": counts})
+        yield ReportedTask(("results", name), name, {"n_samples": counts}, is_of_harness=True)
 
 
 def _tasks_in(item: Any, path: tuple[Any, ...]) -> Iterator[ReportedTask]:

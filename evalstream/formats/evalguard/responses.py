@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.evalguard.documents import LISTS, endpoint_of, schema_name
-from evalstream.formats.evalguard.rules.documents import EVG101
+from evalstream.formats.evalguard.rules.documents import EVG101, without_unknown
 from evalstream.formats.evalguard.rules.responses import paging
 from evalstream.formats.evalguard.views import Document, Folder, Subject, listed
 from evalstream.model.finding import Violation
@@ -33,7 +33,8 @@ class Response(NamedTuple):
         References lead to the documents of the folder, if that was named, too.
         """
         schema = schema_name(f"{self.endpoint}_response")
-        yield from documents.schema_violations(schema, dict(self.value), EVG101.code)
+        found = documents.schema_violations(schema, dict(self.value), EVG101.code)
+        yield from map(without_unknown, found)
         yield from paging(self.endpoint, self.value)
         among = self._among(folder)
         for index, document in self.entries:

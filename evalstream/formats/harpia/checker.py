@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.harpia.catalogue import CATALOGUE
+from evalstream.formats.harpia.claims import JudgedScores, judge_scores
 from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, kind_of
 from evalstream.formats.harpia.log import LogCheck, violations_from
 from evalstream.formats.harpia.log_tally import Log, known_of
 from evalstream.formats.harpia.rules import input as about_input
-from evalstream.formats.harpia.rules.results import HAR201, HAR202
+from evalstream.formats.harpia.rules.results import HAR201, HAR202, HAR303
 from evalstream.formats.harpia.values import claimed_digits
 from evalstream.formats.harpia.views import Claim, Input, claims_of, input_of, outcome_of
 from evalstream.io.names import printable
@@ -32,12 +33,12 @@ if TYPE_CHECKING:
 
 ABOUT_OUTPUT: Final = (HAR201, HAR202)
 
-NOT_CHECKED: Final = (
+MISSING: Final = (
     "no log was given, so no score was recomputed",
     "no output was given, so no score was checked",
     "no input was given, so what was requested is not known",
 )
-"""What stays open without a log, without an output, and without an input."""
+"""What is not known without a log, without an output, and without an input."""
 
 
 class Document(NamedTuple):
@@ -63,18 +64,36 @@ def check(
     documents = DocumentCheck(run, options, show, CATALOGUE)
     read = _input(documents, run.inputs)
     output = _document(documents, run.aggregate, OUTPUT)
-    claims = _claims(documents, output, read)
-    if run.rows is None:
-        return _mark_missing(run, documents.closed())
+    scores = _scores(documents, output, read)
     digits = claimed_digits(output.text) if output is not None else None
-    known = Log(known_of(read, claims, digits))
-    log = LogCheck(documents, known, progress, _samples(options, read))
+    if run.rows is None:
+        judged = judge_scores(scores or [], digits, None)
+        is_input = run.aggregate is None
+        return _mark_missing(run, _closed(documents, None if is_input else judged))
+    log = LogCheck(
+        documents, Log(known_of(read, scores, digits)), progress, _samples(options, read)
+    )
     log.run(run.rows, show)
-    summary = documents.closed(rows=log.records)
-    summary.results = list(log.results())
-    if output is not None and claims is not None and log.records:
-        summary.checked = (log.confirmed(claims),)
+    is_read = bool(log.records) and not log.unread and documents.incomplete_reason is None
+    judged = judge_scores(scores or [], digits, log.log, is_read=is_read)
+    summary = _closed(documents, judged, log.records, is_read=is_read)
     return _mark_missing(run, _mark_unchecked_log(summary, log))
+
+
+def _closed(
+    documents: DocumentCheck, judged: JudgedScores | None, rows: int = 0, *, is_read: bool = True
+) -> RunSummary:
+    """Close a check with the claims of its output; an input alone makes none."""
+    if judged is None:
+        return documents.closed()
+    aggregate = documents.run.aggregate
+    name = None if aggregate is None else printable(aggregate)
+    documents.note_all(violations_from(HAR303, judged), name)
+    # Of a log that was not read to its end nothing can be expected.
+    claims = judged.claims if is_read else None
+    summary = documents.closed(rows=rows, claims=claims, claims_file=name)
+    summary.claims = judged.claims
+    return summary
 
 
 def _samples(options: Options, read: Input | None) -> LogSamples | None:
@@ -87,20 +106,17 @@ def _samples(options: Options, read: Input | None) -> LogSamples | None:
 
 
 def _mark_missing(run: Run, summary: RunSummary) -> RunSummary:
-    """Leave the verdict open where a document was not named, and say what was not checked."""
+    """Say which documents were not named."""
     named = (run.rows, run.aggregate, run.inputs)
-    missing = [what for name, what in zip(named, NOT_CHECKED, strict=True) if name is None]
-    if missing:
-        summary.leave_open()
-        if summary.verdict == "incomplete" and summary.incomplete_reason is None:
-            summary.remark = "; ".join(missing)
+    missing = [what for name, what in zip(named, MISSING, strict=True) if name is None]
+    summary.remark = "; ".join(missing) or None
     return summary
 
 
 def _mark_unchecked_log(summary: RunSummary, log: LogCheck) -> RunSummary:
     """Change the verdict of a log that was not read, or not fully for want of a library."""
     if log.lacks and set(summary.counts) <= {ES002.code}:
-        summary.judge({}, "incomplete")
+        summary.judge({})
     if log.unread or not log.records:
         unread = f"{log.unread:,} records could not be read"
         summary.leave_open(unread if log.unread else "the log has no records")
@@ -121,10 +137,10 @@ def _input(documents: DocumentCheck, path: str | None) -> Input | None:
     return read
 
 
-def _claims(
+def _scores(
     documents: DocumentCheck, document: Document | None, read: Input | None
 ) -> list[Claim] | None:
-    """Check the output, if there is one, and return its claim for each metric."""
+    """Check the output, if there is one, and return its score for each metric."""
     path = documents.run.aggregate
     if document is None or path is None:
         return None

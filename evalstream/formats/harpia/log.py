@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,22 +14,17 @@ from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.harpia.documents import holds_records, member, spread_records
 from evalstream.formats.harpia.files import NOT_OURS
-from evalstream.formats.harpia.log_tally import Amount, Log, Path, claimed
+from evalstream.formats.harpia.log_tally import Log
 from evalstream.formats.harpia.rules.logs import HAR304, HAR305
 from evalstream.formats.harpia.rules.results import HAR301, HAR302, HAR303
-from evalstream.formats.harpia.values import is_all_numbers, numbers_in
-from evalstream.formats.harpia.views import Claim
-from evalstream.io.names import printable
+from evalstream.formats.harpia.values import numbers_in
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
-from evalstream.model.report import Checked, Figures, ResultSummary
-from evalstream.model.text import counted
 from evalstream.rules.base import FileFacts, Rule
 from evalstream.rules.inputs import ES005, ES006
 from evalstream.rules.syntax import ES112
-from evalstream.stats.claims.rounding import agrees, as_float
 
 if TYPE_CHECKING:
     from evalstream.formats.harpia.compared import LogSamples
@@ -126,51 +121,10 @@ class LogCheck:
         finally:
             rows.close()
 
-    def results(self) -> Iterator[ResultSummary]:
-        """Yield each number that the output claims with the mean of its results."""
-        for amount in self.log.amounts():
-            for path in amount.sums:
-                score = claimed(self.log, amount, path)
-                if score is not None:
-                    claim = Figures(as_float(score), None, None, None)
-                    name = "/".join((amount.name, *path))
-                    yield ResultSummary(name, None, amount.records, claim, self._mean(amount, path))
-
-    def confirmed(self, claims: Sequence[Claim]) -> Checked:
-        """Say of how many metrics in the output the log gives the whole score as a mean.
-
-        A score with a member that is not a number is not among them.
-        """
-        amounts = {id(one.claim): one for one in self.log.amounts() if one.claim is not None}
-        sound = 0
-        for claim in claims:
-            amount = amounts.get(id(claim))
-            is_whole = is_all_numbers(claim.shape)
-            sound += is_whole and amount is not None and self._is_confirmed(amount)
-        of = f"{sound:,} of {counted(len(claims), 'score')} confirmed by the log"
-        return Checked(of, True if claims and sound == len(claims) else None)
-
-    def _is_confirmed(self, amount: Amount) -> bool:
-        """Tell whether all numbers in the score of a metric are the means of its results."""
-        if self.unread or not self.log.is_complete(amount):
-            return False
-        for path, sums in amount.sums.items():
-            score, mean = claimed(self.log, amount, path), sums.mean()
-            if score is None or mean is None or sums.unscored or not agrees(score, mean):
-                return False
-        return bool(amount.sums)
-
     def _describe_samples(self) -> None:
         samples = self._documents.collector.samples
         if self._compared is not None and samples is not None:
             self._compared.finish(samples)
-
-    def _mean(self, amount: Amount, path: Path) -> Figures | None:
-        sums = amount.sums[path]
-        mean = as_float(sums.mean())
-        if self.unread or sums.unscored or mean is None or not self.log.is_complete(amount):
-            return None
-        return Figures(mean, None, None, amount.records)
 
     def _report_log(self, rows: RowPass) -> None:
         documents, tally = self._documents, self._documents.collector.tally
@@ -191,10 +145,6 @@ class LogCheck:
         if rows.incomplete_reason is None and not tally.unread:
             documents.note_all(violations_from(HAR302, self.log))
             documents.note_all(violations_from(HAR304, self.log))
-            about = documents.run.aggregate
-            documents.note_all(
-                violations_from(HAR303, self.log), None if about is None else printable(about)
-            )
 
 
 def violations_from(rule: Rule, seen: Any) -> Iterator[Violation]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.harpia.documents import Member, member
-from evalstream.formats.harpia.means import decimals_of
-from evalstream.formats.harpia.values import LONGEST_IDENTIFIER, claim_at, identifier, numbers_in
+from evalstream.formats.harpia.means import decimals_of, kind_of
+from evalstream.formats.harpia.values import LONGEST_IDENTIFIER, identifier, numbers_in, scores_in
 from evalstream.formats.harpia.views import Claim, Input, Metric, metric_in
 from evalstream.parsing.json import short_text
-from evalstream.stats.score_sums import ScoreSums
+from evalstream.stats.score_sums import MOST_VALUES, ScoreSums
 
 Path = tuple[str, ...]
 """The keys on the way to a number inside a score or result."""
@@ -150,7 +149,7 @@ class Log:
         is_new = self._pairs.add(amount.row, column)
         amount.records += 1
         amount.repeated += not is_new
-        numbers = dict(numbers_in(result.value)) if result is not None and certain else {}
+        numbers = dict(scores_in(result.value)) if result is not None and certain else {}
         for path, sums in amount.sums.items():
             number = numbers.get(path)
             sums.add(None, number, None, failed=False, times=1)
@@ -205,7 +204,7 @@ class Log:
             claim = record.claim
             amount = Amount(short_text(name), len(self._amounts), claim)
             score = None if claim is None or claim.score is None else claim.score.value
-            amount.sums = {path: ScoreSums(subtasks=None) for path, _ in numbers_in(score)}
+            amount.sums = {path: _sums_of(name, path) for path, _ in numbers_in(score)}
             self._amounts[digest] = amount
         return amount
 
@@ -217,12 +216,10 @@ def _digest(metric: Metric) -> bytes:
     return digest.digest()
 
 
-def claimed(log: Log, amount: Amount, path: Path) -> Decimal | None:
-    """Return a number that an output claims for a metric, with its digits."""
-    if amount.claim is None or amount.claim.score is None:
-        return None
-    place = amount.claim.metric.pointer
-    return claim_at(log.known.digits, place, (amount.claim.score.key, *path))
+def _sums_of(metric: str, path: Path) -> ScoreSums:
+    """Return sums that count different results only where the formula of the score needs them."""
+    needs_values = kind_of(metric, path).needs_values
+    return ScoreSums(subtasks=None, values={} if needs_values else None, most_values=MOST_VALUES)
 
 
 def known_of(read: Input | None, claims: Iterable[Claim] | None, digits: Any) -> Known:

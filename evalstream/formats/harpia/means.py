@@ -1,12 +1,13 @@
-"""Which scores of HarpIA Lab's metrics are means over the instances, and how exact they are."""
+"""The kinds of HarpIA Lab's scores, and the digits with which results are written."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from fractions import Fraction
 from typing import Final
 
 from evalstream.formats.harpia.values import ODD, words_of
+from evalstream.stats.claims import kinds
+from evalstream.stats.claims.kinds import Kind
 
 MEAN_PARTS: Final = ("bertscore", "comet", "exactmatch", "meteor")
 MEAN_WORDS: Final = frozenset({"accuracy", "acc"})
@@ -17,21 +18,50 @@ the instances, as the command-line tool of BERTScore does. BLEU, chrF, TER, and 
 over the whole corpus, and ROUGE there takes the median of resampled means, so they are not listed.
 """
 
-NO_MEAN_WORDS: Final = frozenset({"balanced", "weighted", "corpus"})
+NO_MEAN_WORDS: Final = frozenset({"balanced", "corpus", "weighted"})
 """Words in the names of their variants that are computed over all instances at once."""
+
+COUNTS: Final = frozenset({"correct", "success", "successes"})
+"""Names of figures that may be numbers of instances, and then are not between the results."""
 
 MEAN_MEMBERS: Final = frozenset(
     {"accuracy", "exactmatch", "f1", "mean", "meanscore", "meteor", "precision", "recall", "score"}
 )
 """The members of a score that hold the figure itself, and not a count or a duration."""
 
+_OF_RESULTS: Final = (
+    kinds.AVERAGE,
+    kinds.COUNT,
+    kinds.MEAN,
+    kinds.MEDIAN,
+    kinds.MODE,
+    kinds.LEAST,
+    kinds.GREATEST,
+)
+"""Kinds whose formula over the results of instances gives the score of a data set.
 
-def is_mean(metric: str, path: tuple[str, ...]) -> bool:
-    """Return whether a number in a metric's score is known to be the mean over the instances.
+Others need more than results: the deviation of a score is not that of the results beside it.
+"""
+
+
+def kind_of(metric: str, path: tuple[str, ...]) -> Kind:
+    """Return the kind of a number in a metric's score.
 
     The documents do not say how a score comes about, so the name of the metric decides, and the
     last key of a number inside an object.
     """
+    if is_mean(metric, path):
+        return kinds.MEAN
+    name = path[-1] if path else metric
+    kind = kinds.kind_named(name)
+    if kind is None or kind not in _OF_RESULTS or name.strip().lower() in COUNTS:
+        return kinds.UNKNOWN
+    is_variant = not words_of(metric).isdisjoint(NO_MEAN_WORDS)
+    return kinds.AVERAGE if kind is kinds.MEAN and is_variant else kind
+
+
+def is_mean(metric: str, path: tuple[str, ...]) -> bool:
+    """Return whether a number in a metric's score is known to be the mean over the instances."""
     joined, words = ODD.sub("", metric.lower()), words_of(metric)
     if not words.isdisjoint(NO_MEAN_WORDS):
         return False
@@ -43,14 +73,3 @@ def decimals_of(number: float) -> int:
     """Return the number of decimals of a number in its shortest form, 0 for one not finite."""
     exponent = Decimal(repr(number)).normalize().as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
-
-
-def is_beyond_rounding(claim: Decimal, mean: Fraction, decimals: int) -> bool:
-    """Return whether a claim differs from a mean by more than the rounding of both explains.
-
-    `decimals` are the most decimals of a result; the mean of results that were rounded to them has
-    an error of at most half a unit of the last one. Whole results, of right and wrong, are exact.
-    """
-    unit = Fraction(10) ** min(0, int(claim.as_tuple().exponent))
-    results = Fraction(1, 10**decimals) if decimals else Fraction(0)
-    return abs(Fraction(claim) - mean) > (unit + results) / 2

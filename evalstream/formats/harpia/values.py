@@ -123,13 +123,6 @@ def shape_of(value: Any) -> Any:
     return "number" if kind == "integer" else kind
 
 
-def is_all_numbers(shape: Any) -> bool:
-    """Return whether a shape is that of a number or of an object that holds only numbers."""
-    if isinstance(shape, dict):
-        return bool(shape) and all(map(is_all_numbers, shape.values()))
-    return bool(shape == "number")
-
-
 def shape_text(shape: Any) -> str:
     """Describe a shape in words."""
     if not isinstance(shape, dict):

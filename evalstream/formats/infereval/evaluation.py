@@ -21,7 +21,7 @@ from evalstream.formats.infereval.files import NOT_OURS, Document
 from evalstream.formats.infereval.items import ItemPass
 from evalstream.formats.infereval.rules.copies import missing_items
 from evalstream.formats.infereval.rules.evaluation import OF_EVALUATIONS
-from evalstream.formats.infereval.rules.samples import INF308
+from evalstream.formats.infereval.rules.samples import INF308, open_votes
 from evalstream.formats.infereval.rules.structure import INF101
 from evalstream.formats.infereval.schema import evaluation_validator, schema_violations
 from evalstream.formats.infereval.text import read_envelope
@@ -177,6 +177,8 @@ class EvaluationCheck:
             if rule.record is not None:
                 self._documents.note_all(rule.record(evaluation))
         benchmark, items = evaluation.benchmark, self._items
+        if items is not None:
+            self._documents.note_all(open_votes(items.tally.claims()))
         if benchmark is None or items is None:
             return
         missing = [name for name in benchmark.by_id if name not in items.found]
@@ -212,7 +214,9 @@ class EvaluationCheck:
         if self._instead is not None:
             return documents.closed(rows=self._instead.rows, version=self._instead.version)
         version = None if evaluation is None else version_of(evaluation.document)
-        summary = documents.closed(rows=self._rows, version=version)
+        items = self._items
+        claims = None if items is None else list(items.tally.claims())
+        summary = documents.closed(rows=self._rows, version=version, claims=claims)
         if evaluation is None:
             return summary
         summary.checked = tuple(self._compared(evaluation))
@@ -225,6 +229,5 @@ class EvaluationCheck:
                 summary.actual = summary.declared
         if evaluation.benchmark is None:
             summary.leave_open()
-            if summary.verdict == "incomplete" and summary.incomplete_reason is None:
-                summary.remark = UNCOMPARED
+            summary.remark = UNCOMPARED
         return summary

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import BREAKS
+from evalstream.formats.infereval.claims import VerdictTally
 from evalstream.formats.infereval.documents import ITEMS
 from evalstream.formats.infereval.rules.analysts import INF201, INF202
 from evalstream.formats.infereval.rules.evaluation import OF_ITEMS
 from evalstream.formats.infereval.rules.ids import INF208
-from evalstream.formats.infereval.rules.samples import answered
+from evalstream.formats.infereval.rules.samples import (
+    INF303,
+    INF304,
+    answered,
+    wrong_number_of_samples,
+)
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.text import Text, read_item
@@ -42,6 +49,7 @@ class ItemPass:
 
     `count` is the number of items so far, `found` the ids of the benchmark's items among them;
     `samples` is the number of samples, and of `answered` ones the verdict stands beside a response.
+    `tally` counts the claims of the items.
     """
 
     def __init__(self, documents: DocumentCheck, evaluation: Evaluation) -> None:
@@ -56,6 +64,9 @@ class ItemPass:
         self._finite, self._schema = finite_check(options.engine), item_validator(options.engine)
         self._seen: dict[bytes, int] = {}
         self._verdicts: int | None = None
+        self.tally = VerdictTally()
+        # The numbers and lines of items without samples: an evaluation may lack them all.
+        self._unsampled = array("Q")
         self._samples = self._sample_collector()
 
     def take(self, element: Element) -> None:
@@ -70,7 +81,7 @@ class ItemPass:
                 self._samples.add(text.value, element.line, element.offset)
             violations += [
                 (element.line, violation)
-                for violation in self._violations(text.value)
+                for violation in self._violations(text.value, element.line)
                 if violation.pointer not in text.replaced
             ]
         else:
@@ -124,6 +135,8 @@ class ItemPass:
         self.found.add(name)
         self.samples += len(value["samples"])
         self.answered += len(value["samples"])
+        self.tally.add_confirmed(value)
+        self._report_unsampled()
         return True
 
     def _fast(self, element: Element) -> Any:
@@ -142,7 +155,7 @@ class ItemPass:
             return Text(value, readable=True, violations=[])
         return read_item(element.text, element.offset, element.line, self._depth)
 
-    def _violations(self, value: Any) -> Iterator[Violation]:
+    def _violations(self, value: Any, line: int) -> Iterator[Violation]:
         is_valid = fits(self._schema, value)
         if not is_valid:
             yield from schema_violations(self._schema, value)
@@ -153,11 +166,36 @@ class ItemPass:
             self._verdicts = len(verdicts)
         self.samples += sum(1 for _ in objects(value.get("samples")))
         self.answered += sum(1 for _ in answered(value))
-        if not is_valid or not is_sound(value, self._evaluation):
-            item = Item(self.count, value, self._evaluation, self._verdicts)
-            for check in _CHECKS:
-                yield from check(item)
+        if self.samples:
+            self._report_unsampled()
+        if is_valid and is_sound(value, self._evaluation):
+            self.tally.add_confirmed(value)
+        else:
+            yield from self._unsound(value, line)
         yield from self._repeated(value)
+
+    def _unsound(self, value: dict[str, Any], line: int) -> Iterator[Violation]:
+        item = Item(self.count, value, self._evaluation, self._verdicts)
+        refuted = set()
+        for check in _CHECKS:
+            for violation in check(item):
+                if violation.code == INF303.code and not item.value.get("samples"):
+                    if not self.samples:
+                        self._unsampled.extend((self.count, line))
+                        continue
+                elif violation.code == INF304.code:
+                    refuted.add((violation.pointer or "").split("/")[1])
+                yield violation
+        self.tally.add(item, refuted)
+
+    def _report_unsampled(self) -> None:
+        """Report the earlier items without samples once another item has some."""
+        number = self._evaluation.samples
+        if self._unsampled and number is not None:
+            for place, line in zip(self._unsampled[::2], self._unsampled[1::2], strict=True):
+                violation = wrong_number_of_samples(0, number)
+                self._show(violation._replace(pointer=f"/{ITEMS}/{place}{violation.pointer}"), line)
+            self._unsampled = array("Q")
 
     def _repeated(self, value: dict[str, Any]) -> Iterator[Violation]:
         """Remember the id of an item, and yield a violation if an earlier item has it."""

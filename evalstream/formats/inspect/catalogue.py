@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from evalstream.formats.inspect.rules import archive, coverage, log, results, samples
+from evalstream.formats.inspect.rules import archive, coverage, log, outputs, results, samples
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 
-_UNSORTED: Final = (*archive.RULES, *log.RULES, *coverage.RULES, *samples.RULES, *results.RULES)
+_UNSORTED: Final = (
+    *archive.RULES,
+    *log.RULES,
+    *coverage.RULES,
+    *samples.RULES,
+    *outputs.RULES,
+    *results.RULES,
+)
 
 RULES: Final = tuple(sorted(_UNSORTED, key=lambda rule: rule.code))
 """The rules of this format alone."""

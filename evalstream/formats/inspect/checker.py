@@ -12,18 +12,18 @@ from evalstream.engine.row_pass import BREAKS, reason_of
 from evalstream.formats.base import other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
 from evalstream.formats.inspect.catalogue import CATALOGUE
+from evalstream.formats.inspect.claims import ClaimCheck
 from evalstream.formats.inspect.documents import ENDING, NAME, SAMPLES, ZIP
 from evalstream.formats.inspect.log_check import LogCheck, SampleText
 from evalstream.formats.inspect.reading import UNREADABLE, begun, kept, parsed, pieces, stream_of
-from evalstream.formats.inspect.recomputed import NAMED, Outcome, Recomputation
 from evalstream.formats.inspect.views import LogView, object_or_empty
-from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream
+from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import BrokenCompression, CannotCheck, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
-from evalstream.model.report import Checked, RunSummary
+from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import Stopped
 from evalstream.model.text import counted
@@ -157,6 +157,8 @@ class _Check:
             return
         if not log.count:
             log.header(header)
+        elif not log.is_declared:
+            self._documents.cannot("what the log declares comes after its samples")
         if header.get(SAMPLES) and isinstance(header[SAMPLES], list):
             self._documents.cannot("a second list of samples was not checked")
         view = LogView(header, "", log.store)
@@ -178,24 +180,13 @@ class _Check:
 
     def summary(self) -> RunSummary:
         """Return the verdict."""
-        outcome = None
+        claims: list[JudgedClaim] = []
         if self._view is not None:
-            outcome = Recomputation(self._view).outcome()
+            outcome = ClaimCheck(self._view).outcome()
             self._documents.note_all(outcome.violations)
+            claims = outcome.claims
         version = None if self._version is None else str(self._version)
-        summary = self._documents.closed(rows=self._log.count, version=version)
-        if outcome is not None:
-            summary.results = outcome.results
-            summary.checked = (*self._log.verified(), *_figures(outcome))
+        summary = self._documents.closed(rows=self._log.count, version=version, claims=claims)
+        if self._view is not None:
+            summary.checked = tuple(self._log.verified())
         return summary
-
-
-def _figures(outcome: Outcome) -> Iterator[Checked]:
-    """Say how many figures of the results were recomputed."""
-    if outcome.figures:
-        text = f"{outcome.recomputed:,} of {counted(outcome.figures, 'figure')} recomputed"
-        names = ", ".join(map(printable, outcome.left_out[:NAMED]))
-        if names:
-            more = ", …" if len(outcome.left_out) > NAMED else ""
-            text = f"{text} (not {names}{more})"
-        yield Checked(text, True if outcome.recomputed == outcome.figures else None)

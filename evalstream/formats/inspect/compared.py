@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
-from evalstream.formats.inspect.figures import is_unscored, to_float
 from evalstream.formats.inspect.reading import UNREADABLE, begun, parsed, pieces, stream_of
+from evalstream.formats.inspect.score_values import to_float
 from evalstream.formats.inspect.views import (
     LogView,
     SampleView,
@@ -29,6 +29,7 @@ from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRequest
 from evalstream.parsing.json import canonical, member, resolve_pointer, text_or_none
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import setting_text, settings_in
+from evalstream.stats.claims.reducers import is_missing
 from evalstream.stats.record_samples import has_identity, record_sample
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_batch import SampleBatch
@@ -60,7 +61,7 @@ class LogSamples:
             flags = failed
             if isinstance(scored, str):
                 flags |= _RIGHT.get(scored, SampleFlag(0))
-            score = nan if is_unscored(scored) else to_float(scored)
+            score = nan if is_missing(scored) else to_float(scored)
             label = GroupLabel(None, self._task, name)
             self._batch.add(label, row._replace(score=score, flags=int(flags)))
         if len(self._batch) >= BATCH_SAMPLES:

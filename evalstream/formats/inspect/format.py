@@ -32,6 +32,7 @@ class InspectFormat(PairedFormat):
     versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {LOG: "rows"}
     options = frozenset()
+    listing_names = frozenset({"eval-set.json", "logs.json"})
 
     def rules(self) -> Iterable[Rule]:
         from evalstream.formats.inspect.catalogue import RULES

@@ -30,7 +30,14 @@ from evalstream.io.names import printable
 from evalstream.io.spill_table import SpillTable, restored, stored
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
-from evalstream.model.source_log import SourceResult, SourceSample, SourceScore, Wanted
+from evalstream.model.source_log import (
+    SourceResult,
+    SourceSample,
+    SourceScore,
+    Stated,
+    Wanted,
+    stated_values,
+)
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.limits import MOST_JSON_BYTES
 from evalstream.parsing.object_splitter import ObjectSplitter
@@ -75,6 +82,8 @@ class InspectSource:
             raise
         shown = tuple(_results(self._log))
         self.results = shown if self._log.results else None
+        self.stated = _stated(self._log)
+        self.stated_of_model: Stated = {}
         self._scorer = self._log.results_scores[0].value if self._log.results_scores else {}
 
     def samples(self) -> Iterator[SourceSample]:
@@ -178,7 +187,7 @@ def _reductions(reduced: Any) -> Iterator[tuple[bytes, bytes, float]]:
 
 
 def _results(log: LogView) -> Iterator[SourceResult]:
-    task = text_or_none(log.eval.get("task_display_name")) or str(log.eval.get("task"))
+    tasks = tuple(_tasks(log))
     run = (log.results.get("completed_samples"), log.results.get("total_samples"))
     for place in log.results_scores:
         scorer = place.value
@@ -189,22 +198,55 @@ def _results(log: LogView) -> Iterator[SourceResult]:
             if (number := number_of(one.get("value"))) is not None
         ]
         known = dict(reversed(metrics))
-        error = next((known[one] for one in _ERRORS if one in known), None)
-        deviation = next((known[one] for one in _DEVIATIONS if one in known), None)
+        # Of several metrics of one name, such as clustered errors, converters write any.
+        errors = tuple(number for one in _ERRORS for named, number in metrics if named == one)
+        deviations = tuple(number for named, number in metrics if named in _DEVIATIONS)
         counts = (*run, scorer.get("scored_samples"))
         for metric, number in metrics:
             yield SourceResult(
                 f"{name}:{metric}",
-                frozenset({f"{metric} on {task} for scorer {name}", name, task}),
+                frozenset(
+                    {name, *tasks, *(f"{metric} on {one} for scorer {name}" for one in tasks)}
+                ),
                 frozenset({metric, f"{metric} from scorer {name}"}),
                 name,
                 None,
                 number,
-                error,
-                deviation,
+                errors,
+                deviations,
                 frozenset(one for one in counts if isinstance(one, int)),
                 metric not in _DISPERSION or all(one in _DISPERSION for one in known),
             )
+
+
+def _tasks(log: LogView) -> Iterator[str]:
+    """Yield the names of the task: the one to show, the one that was run, and its last part."""
+    given = (log.eval.get("task_display_name"), log.eval.get("task"))
+    for name in filter(None, map(text_or_none, given)):
+        yield name
+        yield name.rpartition("/")[2]
+
+
+def _stated(log: LogView) -> Stated:
+    """Return what the log says of its data and of the generation."""
+    dataset = log.eval.get("dataset")
+    name, location = (text_or_none(member(dataset, one)) for one in ("name", "location"))
+    names = [name, location, *_tasks(log)]
+    names += [one.rpartition("/")[2] for one in (name, location) if one]
+    # A step of the plan may set what the model's configuration leaves open.
+    given = (log.eval.get("model_generate_config"), member(log.header.get("plan"), "config"))
+    settings = {
+        f"generation_config/generation_args/{one}": stated_values(
+            *(member(some, one) for some in given)
+        )
+        for one in ("temperature", "top_p", "top_k", "max_tokens")
+    }
+    return {
+        "source_data/dataset_name": stated_values(*names),
+        "source_data/hf_repo": stated_values(location),
+        "source_data/samples_number": stated_values(member(dataset, "samples")),
+        **settings,
+    }
 
 
 def _objects(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:

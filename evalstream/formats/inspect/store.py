@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.io.spill_table import SpillTable, restored, stored
@@ -19,7 +21,7 @@ _TABLES: Final = """
         target BLOB, place BLOB, summaries INTEGER DEFAULT 0
     );
     CREATE INDEX by_id ON sample (id, epoch);
-    CREATE TABLE score (sample INTEGER, scorer BLOB, value TEXT);
+    CREATE TABLE score (sample INTEGER, scorer BLOB, value TEXT, answer TEXT);
     CREATE INDEX by_scorer ON score (scorer, sample);
     CREATE INDEX by_sample ON score (sample);
     CREATE TABLE meta (sample INTEGER, key BLOB, value TEXT);
@@ -27,6 +29,17 @@ _TABLES: Final = """
     CREATE TABLE expected (number INTEGER PRIMARY KEY, id BLOB);
     CREATE INDEX by_expected ON expected (id);
 """
+
+
+PERPLEXITY: Final = "perplexity of "
+"""What precedes a scorer's name in the key of the numbers that its perplexity is made of."""
+
+
+class KeptScore(NamedTuple):
+    """A score of a sample: its value, and its answer if it is a short text."""
+
+    value: Any
+    answer: str | None = None
 
 
 class SampleFacts(NamedTuple):
@@ -38,7 +51,7 @@ class SampleFacts(NamedTuple):
     uuid: str | None
     target: Any
     place: str
-    scores: Mapping[str, Any]
+    scores: Mapping[str, KeptScore]
     metadata: Mapping[str, Any]
 
 
@@ -89,7 +102,8 @@ class SampleStore:
             (number, stored(facts.id), facts.epoch, facts.failed, uuid, target, stored(facts.place))
         )
         self._scores += [
-            (number, stored(name), _text(value)) for name, value in facts.scores.items()
+            (number, stored(name), _text(one.value), one.answer and _text(one.answer))
+            for name, one in facts.scores.items()
         ]
         self._meta += [(number, stored(key), _text(value)) for key, value in facts.metadata.items()]
         if len(self._samples) >= _BATCH:
@@ -102,7 +116,7 @@ class SampleStore:
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             self._samples,
         )
-        self._table.change("INSERT INTO score VALUES (?, ?, ?)", self._scores)
+        self._table.change("INSERT INTO score VALUES (?, ?, ?, ?)", self._scores)
         self._table.change("INSERT INTO meta VALUES (?, ?, ?)", self._meta)
         self._samples, self._scores, self._meta = [], [], []
 
@@ -186,10 +200,13 @@ class SampleStore:
         ):
             yield restored(id_), epoch, restored(place)
 
-    def scores_of(self, sample: int) -> dict[str, Any]:
-        """Return the values of a sample's scores by scorer."""
-        found = self._table.rows("SELECT scorer, value FROM score WHERE sample = ?", sample)
-        return {restored(scorer): json.loads(value) for scorer, value in found}
+    def scores_of(self, sample: int) -> dict[str, KeptScore]:
+        """Return a sample's scores by scorer."""
+        found = self._table.rows("SELECT scorer, value, answer FROM score WHERE sample = ?", sample)
+        return {
+            restored(scorer): KeptScore(json.loads(value), answer and json.loads(answer))
+            for scorer, value, answer in found
+        }
 
     def scorers(self) -> Sequence[str]:
         """Return the names of all scorers, in the order of their first score."""
@@ -210,7 +227,7 @@ class SampleStore:
             number,
         ):
             for number, last, epoch, value in found:
-                yield Scored(number, restored(last), epoch, json.loads(value))
+                yield Scored(number, restored(last), epoch, _value(value))
 
     def meta(self, key: str, sample: int) -> Any:
         """Return the metadata of a sample under a key; KeyError where it has none."""
@@ -220,6 +237,30 @@ class SampleStore:
         if not found:
             raise KeyError(key)
         return json.loads(found[0][0])
+
+
+def _value(text: str) -> Any:
+    """Return the value of a JSON text; most scores have one of few values."""
+    return json.loads(text) if text[0] in "[{" else _scalar(text)
+
+
+@lru_cache(maxsize=1024)
+def _scalar(text: str) -> Any:
+    return json.loads(text)
+
+
+def perplexity_numbers(metadata: Any) -> tuple[int, float] | None:
+    """Return the number of tokens and the log-probability in the metadata of a score."""
+    found = metadata if isinstance(metadata, dict) else {}
+    tokens: Any = found.get("num_tokens")
+    probability: Any = found.get("sum_log_probs")
+    if not _is_number(tokens) or not _is_number(probability):
+        return None
+    return int(tokens), float(probability)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 def _text(value: Any) -> str:

@@ -20,6 +20,14 @@ MOST_COUNT: Final = 10**15
 
 _NEAR: Final = 1e-9
 
+_KNOWN_EVENTS: Final = frozenset({"model", "sample_init", "score", "state"})
+
+_PLAIN_SOLVERS: Final = frozenset(
+    {"assistant_message", "chain_of_thought", "generate", "prompt_template", "system_message"}
+    | {"use_tools", "user_message"}
+)
+"""Solvers of the harness that change neither outputs nor messages of the model."""
+
 
 class Numbered(NamedTuple):
     """An object in a list, with its index."""
@@ -60,17 +68,23 @@ def same(one: Any, other: Any) -> bool:
 
     NaN equals NaN, and null, which stands for it in some logs.
     """
+    if one.__class__ is str:
+        return bool(one == other)
     if one is None or other is None or isinstance(one, float) or isinstance(other, float):
-        if _is_nothing(one) or _is_nothing(other):
-            return _is_nothing(one) and _is_nothing(other)
-        if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-            return math.isclose(one, other, rel_tol=_NEAR, abs_tol=_NEAR)
-        return False
+        return _are_near(one, other)
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _are_near(one: Any, other: Any) -> bool:
+    if _is_nothing(one) or _is_nothing(other):
+        return _is_nothing(one) and _is_nothing(other)
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return math.isclose(one, other, rel_tol=_NEAR, abs_tol=_NEAR)
+    return False
 
 
 def _is_nothing(value: Any) -> bool:
@@ -87,6 +101,7 @@ class SampleView:
     """One sample: its value, its JSON Pointer, its member in an archive, and the digest of texts.
 
     `digest` returns the key of an attachment; None where the library that computes it is missing.
+    `log` is the part of the log that comes before its samples.
     """
 
     def __init__(
@@ -95,8 +110,10 @@ class SampleView:
         place: str,
         member: str | None = None,
         digest: Callable[[str], str] | None = None,
+        log: LogView | None = None,
     ) -> None:
         self.value, self.place, self.member, self.digest = value, place, member, digest
+        self.log = log
 
     def at(self, *path: Any) -> str:
         """Return the JSON Pointer of a part of the sample."""
@@ -116,13 +133,23 @@ class SampleView:
         return {name: score for name, score in found.items() if isinstance(score, dict)}
 
     @cached_property
+    def events_by_kind(self) -> dict[str, list[Numbered]]:
+        """The events that rules read by kind, with their indices."""
+        found: dict[str, list[Numbered]] = {}
+        for index, one in enumerate(list_or_empty(self.value.get("events"))):
+            kind = one.get("event") if isinstance(one, dict) else None
+            if isinstance(kind, str) and kind in _KNOWN_EVENTS:
+                found.setdefault(kind, []).append(Numbered(index, one))
+        return found
+
+    @cached_property
     def attachments(self) -> dict[str, Any]:
         """The texts that are stored once and referred to by their key."""
         return object_or_empty(self.value.get("attachments"))
 
-    def events(self, kind: str) -> Iterator[Numbered]:
-        """Iterate over the events of a kind, with their indices."""
-        return (one for one in objects(self.value.get("events")) if one.value.get("event") == kind)
+    def events(self, kind: str) -> Sequence[Numbered]:
+        """Return the events of a kind, with their indices."""
+        return self.events_by_kind.get(kind, ())
 
     def resolved(self, value: Any) -> Any:
         """Return a text in full if it is a reference to an attachment; other values as they are."""
@@ -181,6 +208,58 @@ class LogView:
         return int(number) if is_count(number) and number else 1
 
     @cached_property
+    def declared_reducers(self) -> list[str] | None:
+        """The names of the reducers of epochs, None where the log declares none."""
+        found = self.config.get("epochs_reducer")
+        if not isinstance(found, list):
+            return None
+        return [one for one in found if isinstance(one, str)]
+
+    @cached_property
+    def declared_scorers(self) -> dict[str, Mapping[str, Any]]:
+        """The declared scorers by the names under which samples have their scores.
+
+        The harness numbers scorers of one name; those that were added later have a hyphen.
+        """
+        found: dict[str, Mapping[str, Any]] = {}
+        times: dict[str, int] = {}
+        for _, one in objects(self.eval.get("scorers")):
+            name = text_or_none(one.get("name"))
+            if name is None:
+                continue
+            name = name.rpartition("/")[2]
+            number = times[name] = times.get(name, -1) + 1
+            names = (name,) if not number else (f"{name}{number}", f"{name}-{number}")
+            found.update((each, one) for each in names if each not in found)
+        return found
+
+    @cached_property
+    def includes_scorers(self) -> dict[str, bool]:
+        """The scorers that look for targets in completions, and whether they ignore case."""
+        found: dict[str, bool] = {}
+        for name, one in self.declared_scorers.items():
+            options = object_or_empty(one.get("options"))
+            if one.get("name") == "includes" and options.keys() <= {"ignore_case"}:
+                found[name] = options.get("ignore_case") is not False
+        return found
+
+    @cached_property
+    def is_unlogged(self) -> bool:
+        """Whether the log says that it was to be written without samples, and has none."""
+        return self.config.get("log_samples") is False and not self.store.count
+
+    @cached_property
+    def scorers_in_samples(self) -> list[str]:
+        """The names of all scorers, in the order of their first score."""
+        return list(self.store.scorers())
+
+    @cached_property
+    def has_plain_plan(self) -> bool:
+        """Whether all solvers leave outputs as the model gave them."""
+        steps = list_or_empty(member(self.header.get("plan"), "steps"))
+        return bool(steps) and all(member(one, "solver") in _PLAIN_SOLVERS for one in steps)
+
+    @cached_property
     def sample_ids(self) -> list[str] | None:
         """The ids of the samples that were to be run, or None where the log does not list them."""
         given = member(self.eval.get("dataset"), "sample_ids")
@@ -207,33 +286,12 @@ class LogView:
         return self.at("results", *first, *path)
 
     @cached_property
-    def declared_metrics(self) -> frozenset[str] | None:
-        """The full names of the metrics that the log declares, or None in older logs."""
-        names: set[str] = set()
-        scorers = list(objects(self.eval.get("scorers")))
-        for found in (*(one.value.get("metrics") for one in scorers), self.eval.get("metrics")):
-            names.update(_names_in(found))
-        return frozenset(names) if scorers or names else None
-
-    @cached_property
     def cluster_keys(self) -> frozenset[str]:
         """The keys of metadata by which metrics group or cluster samples."""
         keys: set[str] = set()
         for found in (self.eval.get("scorers"), self.eval.get("metrics"), self.results):
             keys.update(_keys_in(found, depth=8))
         return frozenset(keys)
-
-
-def _names_in(metrics: Any) -> Iterator[str]:
-    """Iterate over the names in a list of metrics, or in a map of lists of them."""
-    parts: Sequence[Any] = list(metrics.values()) if isinstance(metrics, dict) else [metrics]
-    for part in parts:
-        for one in list_or_empty(part):
-            name = text_or_none(member(one, "name"))
-            if name is not None:
-                yield name
-            elif isinstance(one, dict):
-                yield from _names_in(one)
 
 
 def _keys_in(value: Any, depth: int) -> Iterator[str]:

@@ -22,8 +22,15 @@ from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
-from evalstream.model.source_log import SourceResult, SourceSample, SourceScore, Wanted
-from evalstream.parsing.json import text_or_none
+from evalstream.model.source_log import (
+    SourceResult,
+    SourceSample,
+    SourceScore,
+    Stated,
+    Wanted,
+    stated_values,
+)
+from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.strict_json import parse_exactly
 
 NO_FILTER: Final = "none"
@@ -43,6 +50,8 @@ class LmEvalSource:
         self.label = f"lm_eval log {printable(samples)}"
         self.models = frozenset() if results is None else _models(results)
         self.results = None if results is None else tuple(_results(results, task))
+        self.stated = {} if results is None else _stated(results, task)
+        self.stated_of_model = {} if results is None else _stated_of_model(results)
 
     def samples(self) -> Iterator[SourceSample]:
         """Iterate over the rows of the samples file. Raises OSError and CannotCheck."""
@@ -168,12 +177,16 @@ def _results(results: Results, task: str) -> Iterator[SourceResult]:
     given = (results.samples(task).get("effective"), entry.get("samples"), entry.get("sample_len"))
     counts = frozenset(one for one in given if isinstance(one, int))
     claims = list(results.figures(task))
+    directions = member(results.document.get("higher_is_better"), task)
     errors = {(one.metric, one.filter): one.value for one in claims if one.is_stderr}
     for claim in claims:
         if claim.is_stderr or not isinstance(claim.value, (int, float)):
             continue
         metric, part = claim.metric, claim.filter or NO_FILTER
         suffix = "" if part == NO_FILTER else f"/{part}"
+        error = _number(errors.get((metric, claim.filter)))
+        better = directions.get(metric) if isinstance(directions, dict) else None
+        better = better if isinstance(better, bool) else None
         yield SourceResult(
             _result_id(metric, part),
             frozenset({f"{task}{suffix}"}),
@@ -181,11 +194,64 @@ def _results(results: Results, task: str) -> Iterator[SourceResult]:
             _result_id(metric, part),
             part,
             float(claim.value),
-            _number(errors.get((metric, claim.filter))),
-            None,
+            () if error is None else (error,),
+            (),
             counts,
             is_required=True,
+            lower_is_better=None if better is None else not better,
         )
+
+
+def _stated(results: Results, task: str) -> Stated:
+    """Return what the configuration of a task says of its data and of the generation."""
+    config, samples = results.config(task), results.samples(task)
+    path = text_or_none(config.get("dataset_path"))
+    names = (config.get("task"), task, path, config.get("dataset_name"))
+    last = None if path is None else path.rpartition("/")[2]
+    splits = (config.get(f"{name}_split") for name in ("test", "validation", "training", "fewshot"))
+    given = config.get("generation_kwargs")
+    settings = {
+        f"generation_config/generation_args/{name}": stated_values(member(given, its_own))
+        for name, its_own in _ARGUMENTS.items()
+    }
+    shots = config.get("num_fewshot")
+    return {
+        "generation_config/additional_details/num_fewshot": () if shots is None else (str(shots),),
+        "source_data/dataset_name": stated_values(*names, last),
+        "source_data/hf_repo": stated_values(path),
+        "source_data/hf_split": stated_values(*splits),
+        "source_data/samples_number": stated_values(
+            samples.get("original"), samples.get("effective")
+        ),
+        **settings,
+    }
+
+
+_ARGUMENTS: Final = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "max_tokens": "max_gen_toks",
+}
+"""The settings of the generation that converters write, by their names in the log."""
+
+_OF_MODEL: Final = {
+    "num_parameters": "model_num_parameters",
+    "dtype": "model_dtype",
+    "revision": "model_revision",
+    "sha": "model_sha",
+    "model_args": "model_args",
+}
+"""The settings of the model that converters write, by their names in the log."""
+
+
+def _stated_of_model(results: Results) -> Stated:
+    return {
+        f"model_info/additional_details/{name}": tuple(
+            str(one) for one in stated_values(results.setting(its_own) or None)
+        )
+        for name, its_own in _OF_MODEL.items()
+    }
 
 
 def _result_id(metric: str, part: str) -> str:

@@ -121,6 +121,10 @@ class RowConstraints(Structure):
     _fields_ = (
         ("lowest", c_double),
         ("highest", c_double),
+        ("right_up_to", c_double),
+        ("right_from", c_double),
+        ("wrong_from", c_double),
+        ("wrong_up_to", c_double),
         ("wanted", c_uint64 * _INTERACTIONS),
         ("unwanted", c_uint64 * _INTERACTIONS),
         ("seed", c_uint64),
@@ -131,6 +135,7 @@ class RowConstraints(Structure):
         ("keeps_texts", c_int32),
         ("links", c_int32),
         ("deviating", c_int32),
+        ("judges_binary", c_int32),
         ("compares", c_int32),
         ("identity", c_int32),
         ("checks", c_uint32),

@@ -14,7 +14,7 @@ MOST_CHANGES: Final = 64
 MOST_WATCHES: Final = 64
 _NO_PLACE: Final = 0xFFFFFFFF
 
-_PLACE: Final = struct.Struct(f"={len(JsonType)}B{len(JsonType)}BBB2x8I")
+_PLACE: Final = struct.Struct(f"={len(JsonType)}B{len(JsonType)}B4B8I")
 _MEMBER: Final = struct.Struct("=6I")
 _WATCH: Final = struct.Struct("=3I")
 _GROUP: Final = struct.Struct("=Q")
@@ -97,17 +97,21 @@ class _Compiler:
             span = self._watches_of(name) if watched else (0, 0)
             self._members.append(_MEMBER.pack(*self._text(name), inner, is_known, *span))
         actions = [place.actions.get(kind, Action.KEEP) for kind in JsonType]
+        if place.keeps is not None and (place.constant or not place.keeps.isascii()):
+            raise NotCompiled("a kept value beside a constant, or of a name beyond ASCII")
         self._places[number] = _PLACE.pack(
             *actions,
             *(self._change(place, *one) for one in zip(JsonType, actions, strict=True)),
             0 if place.name is None else self._bit(place.renaming),
             place.closed,
+            place.is_kept,
+            place.keeps is not None,
             others,
             items,
             first,
             len(members),
             *self._text("" if place.name is None else _ascii_name(place.name)),
-            *self._text(place.constant or ""),
+            *self._text(place.constant or place.keeps or ""),
         )
         return number
 

@@ -17,6 +17,18 @@ struct slot {
     uint32_t member;
 };
 
+/* Some bytes of the row; none if they are not known yet. */
+struct piece {
+    const byte *start;
+    size_t size;
+};
+
+/* What stands between the parts of an object, as long as it is the same everywhere. */
+struct style {
+    struct piece colon, separator;
+    bool is_uneven;
+};
+
 /* The hash table of the members of a place. */
 struct lookup {
     uint32_t first, mask;
@@ -36,6 +48,9 @@ struct rewriter {
     const byte *end;  /* of all bytes */
     const byte *done; /* what comes before it is written */
     uint64_t applied, watched;
+    struct piece kept; /* a text that was replaced */
+    struct style style;
+    bool kept_is_written, needs_even_style;
     unsigned names;
     uint64_t hashes[MOST_NAMES];
 };
@@ -441,6 +456,60 @@ static bool rename_member(
     return edit(r, start, stop, r->tables.texts + written.start, written.size);
 }
 
+static void note_piece(
+    struct style *style, struct piece *known, const byte *start, const byte *stop
+) {
+    const size_t size = (size_t)(stop - start);
+    if (!known->start)
+        *known = (struct piece){start, size};
+    else if (known->size != size || memcmp(known->start, start, size))
+        style->is_uneven = true;
+}
+
+/* Write the member that keeps what was replaced, with its name and what stands behind that. */
+static bool put_kept(struct rewriter *r, const struct place *place, const struct piece *colon) {
+    const struct table_text name = place->constant;
+    r->kept_is_written = true;
+    return put(r, r->tables.texts + name.start, name.size) &&
+           put(r, colon->start, colon->size) && put(r, r->kept.start, r->kept.size);
+}
+
+/* Keep what was replaced behind the last member of an object; return false where the exact path
+   might lay it out in another way. A single member shows no separator: that of the row counts. */
+static bool add_kept(
+    struct rewriter *r, const struct place *place, const struct style *style, const byte *opening,
+    const byte *first, const byte *last
+) {
+    struct piece separator = style->separator;
+    if (!separator.start) {
+        separator = r->style.separator;
+        r->needs_even_style = true;
+        if (!separator.start || memchr(opening, '\r', (size_t)(first - opening)) ||
+            memchr(separator.start, '\r', separator.size))
+            return false;
+    }
+    return !style->is_uneven && edit(r, last, last, separator.start, separator.size) &&
+           put_kept(r, place, &style->colon);
+}
+
+/* Replace null by an object that keeps what was replaced. */
+static bool replace_null(
+    struct rewriter *r, const struct place *place, const byte *at, const byte *stop
+) {
+    r->needs_even_style = true;
+    return edit(r, at, stop, (const byte *)"{", 1) && put_kept(r, place, &r->style.colon) &&
+           put(r, (const byte *)"}", 1);
+}
+
+/* Tell whether a member has the name under which something is to be kept. */
+static bool is_name_of_kept(
+    const struct rewriter *r, const struct place *place, const struct span *name
+) {
+    const struct table_text known = place->constant;
+    return known.size == name->length + 2 &&
+           !memcmp(r->tables.texts + known.start + 1, name->start, name->length);
+}
+
 /* Rewrite the value of a member that starts with its name, or drop the member. */
 static const byte *rewrite_member(
     struct rewriter *r, const byte *at, const struct place *inner, struct members *members,
@@ -467,7 +536,12 @@ static const byte *rewrite_object(
 ) {
     const unsigned first = r->names;
     struct members members = {0};
-    at = skip_spaces(at + 1);
+    const bool adds_kept = place->keeps && r->kept.start;
+    struct style own_style = {0};
+    struct style *const style = !depth ? &r->style : adds_kept ? &own_style : NULL;
+    const byte *const opening = at + 1;
+    at = skip_spaces(opening);
+    const byte *const first_member = at;
     bool is_last = *at == '}';
     if (is_last)
         return at + 1;
@@ -475,8 +549,13 @@ static const byte *rewrite_object(
         struct span name;
         uint64_t hash;
         const byte *const value = read_name(r, at, first, &name, &hash);
-        if (!value)
+        if (!value || (adds_kept && is_name_of_kept(r, place, &name)))
             return NULL;
+        if (style) {
+            note_piece(style, &style->colon, name.start + name.length + 1, value);
+            if (members.last)
+                note_piece(style, &style->separator, members.last, at);
+        }
         const struct place_member *const member = find_member(r, place, &name, hash);
         if (place->is_closed && !(member && member->is_known))
             return NULL;
@@ -493,6 +572,9 @@ static const byte *rewrite_object(
             return NULL;
     }
     r->names = first;
+    if (adds_kept && !(members.has_kept && add_kept(r, place, style, opening, first_member,
+                                                    members.last)))
+        return NULL;
     if (!members.has_kept && !edit(r, members.first_dropped, members.last, NULL, 0))
         return NULL;
     return at;
@@ -526,7 +608,10 @@ static const byte *rewrite_value(
             return rewrite_object(r, at, place, depth);
         if (type == JSON_LIST && place->items != NO_PLACE)
             return rewrite_list(r, at, &r->tables.places[place->items], depth);
-        return skip_value(r, at, depth);
+        const byte *const end = skip_value(r, at, depth);
+        if (end && type == JSON_NULL && place->keeps && r->kept.start)
+            return replace_null(r, place, at, end) ? end : NULL;
+        return end;
     }
     struct span text = {0};
     const byte *const stop =
@@ -536,6 +621,11 @@ static const byte *rewrite_value(
     const enum outcome outcome = act(r, place, action, at, stop, &text);
     if (outcome == CHANGED)
         r->applied |= UINT64_C(1) << place->change[type];
+    if (outcome == CHANGED && place->is_kept && type != JSON_NULL) {
+        if (type != JSON_TEXT)
+            return NULL;
+        r->kept = (struct piece){at, (size_t)(stop - at)};
+    }
     return outcome == UNSURE ? NULL : stop;
 }
 
@@ -548,8 +638,15 @@ static const byte *rewrite_row(struct rewriter *r, const byte *line) {
     r->applied = 0;
     r->watched = r->missing;
     r->names = 0;
+    r->kept = (struct piece){0};
+    r->style = (struct style){0};
+    r->kept_is_written = r->needs_even_style = false;
+    const byte *const opening = at + 1;
     at = rewrite_value(r, at, r->tables.places, 0);
-    if (!at)
+    if (!at || (r->kept.start && !r->kept_is_written))
+        return NULL;
+    /* The exact path looks at the whole row before it lays out what is added. */
+    if (r->needs_even_style && (r->style.is_uneven || *opening != '"'))
         return NULL;
     at = skip_spaces(at);
     if (*at != '\n')

@@ -24,12 +24,14 @@ struct table_text {
     uint32_t start, size;
 };
 
-/* What to do with values by their type, and which change that is; then what is within them. */
+/* What to do with values by their type, and which change that is; then what is within them. A text
+   that is replaced `is_kept` in the object or null of the row that `keeps` it: there it becomes a
+   member, whose name is the constant. */
 struct place {
     byte action[JSON_TYPES], change[JSON_TYPES];
     byte renaming;  /* the change that a new name is */
     byte is_closed; /* rows with other members are left */
-    byte unused[2];
+    byte is_kept, keeps;
     uint32_t others, items;          /* places, or NO_PLACE */
     uint32_t first_member, members;
     struct table_text name, constant; /* JSON texts; a size of 0 says that there is none */

@@ -25,7 +25,7 @@ void clear_facts(struct facts *facts) {
     facts->outputs.count = facts->said.count = 0;
     facts->says_more = false;
     facts->turns = facts->assistants = facts->calls = facts->calls_before = facts->answers = 0;
-    facts->odd_references = false;
+    facts->odd_references = facts->is_exact = false;
     facts->doubts = NO_CHECK;
     if (!++facts->generation) {
         /* After four billion rows: no bucket may seem to be this row's. */
@@ -156,6 +156,31 @@ static bool add_reference(struct facts *facts, const struct value *value) {
     return true;
 }
 
+static bool is_space(byte one) { return one == ' ' || (one >= '\t' && one <= '\r') || (one >= 0x1C && one <= 0x1F); }
+
+/* Return a text without the white space around it. */
+static struct span bare(const byte *start, size_t length) {
+    for (; length && is_space(*start); start++, length--) {
+    }
+    for (; length && is_space(start[length - 1]); length--) {
+    }
+    return (struct span){.start = start, .length = length, .ascii = true};
+}
+
+static byte folded(byte one) { return one >= 'A' && one <= 'Z' ? (byte)(one | 0x20) : one; }
+
+/* Tell whether the method of an answer may be exact_match, however it is written. */
+static bool may_be_exact(const struct span *method) {
+    static const char first[] = "exact";
+    const struct span text = bare(method->start, method->length);
+    if (method->escaped || !method->ascii)
+        return true;
+    for (size_t place = 0; place < strlen(first); place++)
+        if (place >= text.length || folded(text.start[place]) != (byte)first[place])
+            return false;
+    return true;
+}
+
 bool keep_fact(struct walk *walk, enum slot slot, const struct value *value) {
     struct facts *const facts = walk->facts;
     switch (slot) {
@@ -180,6 +205,7 @@ bool keep_fact(struct walk *walk, enum slot slot, const struct value *value) {
         return true;
     case AN_ANSWER:
         facts->answers++;
+        facts->is_exact |= may_be_exact(text_of(facts, ANSWER_METHOD));
         return true;
     case AN_OUTPUT_TEXT:
         add_text(facts, &facts->outputs, value);
@@ -246,6 +272,16 @@ double score_of(const struct facts *facts) {
                                               : number_of(facts, SCORE);
 }
 
+/* Tell whether a score is one that by the bounds of a metric no answer has that is right, or wrong. */
+static bool may_contradict(double score, bool is_right, const struct demands *demands) {
+    if (is_right)
+        return score <= demands->right_up_to || score >= demands->right_from;
+    return score >= demands->wrong_from || score <= demands->wrong_up_to;
+}
+
+/* Tell whether a score of 0 or 1 contradicts that an answer is right, or wrong. */
+static bool contradicts(double score, bool is_right) { return score == (is_right ? 0 : 1); }
+
 /* Return the rules that may object to a score: it is within all bounds, and it is right or wrong
    where it says so. */
 static uint32_t doubts_of_score(const struct facts *facts, const struct demands *demands) {
@@ -254,26 +290,16 @@ static uint32_t doubts_of_score(const struct facts *facts, const struct demands 
     uint32_t doubts = NO_CHECK;
     if (!isnan(score) && !(demands->lowest <= score && score <= demands->highest))
         doubts |= ES308;
-    if (facts->slot[CORRECT].kind == BOOLEAN && (score == 0 || score == 1) &&
-        is_correct != (score == 1))
+    if (demands->judges_binary && !isnan(score) && score != 0 && score != 1)
+        doubts |= ES710;
+    if (facts->slot[CORRECT].kind == BOOLEAN && may_contradict(score, is_correct, demands))
+        doubts |= ES307 | ES808;
+    if (facts->slot[CORRECT].kind == BOOLEAN && contradicts(score, is_correct))
         doubts |= ES307;
     if (is_correct && failed(facts))
         doubts |= ES314;
     return doubts;
 }
-
-static bool is_space(byte one) { return one == ' ' || (one >= '\t' && one <= '\r') || (one >= 0x1C && one <= 0x1F); }
-
-/* Return the first or the last of the characters of a text that are not white space. */
-static struct span bare(const byte *start, size_t length) {
-    for (; length && is_space(*start); start++, length--) {
-    }
-    for (; length && is_space(start[length - 1]); length--) {
-    }
-    return (struct span){.start = start, .length = length, .ascii = true};
-}
-
-static byte folded(byte one) { return one >= 'A' && one <= 'Z' ? (byte)(one | 0x20) : one; }
 
 static bool are_alike(const struct span *one, const struct span *other) {
     if (one->length != other->length)
@@ -426,6 +452,46 @@ static bool is_content(const struct span *source, const char *transcript, size_t
            !memcmp(at, end, strlen(end));
 }
 
+/* Tell whether a text is a letter that is none of the choices, and every reference more than one.
+   Then it names a choice in a way that is for no rule to judge. */
+static bool names_a_choice(const struct facts *facts, const struct span *value) {
+    const struct span text = bare(value->start, value->length);
+    if (!facts->choices.count || value->escaped || text.length != 1 ||
+        folded(*text.start) < 'a' || folded(*text.start) > 'z')
+        return false;
+    for (size_t one = 0; one < facts->choices.count; one++)
+        if (facts->choices.span[one].escaped || same(value, &facts->choices.span[one]))
+            return false;
+    for (size_t one = 0; one < facts->references.count; one++) {
+        const struct span *const reference = &facts->references.span[one];
+        if (reference->escaped || !reference->ascii ||
+            bare(reference->start, reference->length).length <= 3)
+            return false;
+    }
+    return facts->references.count > 0;
+}
+
+/* Tell whether an answer that is an exact match may give another score than the row has. */
+static bool may_be_underived(const struct facts *facts, const struct demands *demands) {
+    const struct span *const value = text_of(facts, ANSWER_VALUE);
+    const double score = score_of(facts);
+    bool is_right = false, is_wrong = true;
+    if (!facts->is_exact || facts->slot[ANSWERS].kind != ARRAY || !facts->answers)
+        return false;
+    if (facts->answers > 1)
+        return true;
+    for (size_t one = 0; one < facts->references.count; one++) {
+        const struct span *const reference = &facts->references.span[one];
+        const bool is_alike = same(value, reference);
+        is_right |= is_alike || value->escaped || reference->escaped;
+        is_wrong &= !is_alike;
+    }
+    if (is_wrong && !is_right && names_a_choice(facts, value))
+        return false;
+    return (is_right && (may_contradict(score, true, demands) || contradicts(score, true))) ||
+           (is_wrong && (may_contradict(score, false, demands) || contradicts(score, false)));
+}
+
 /* Return the rules that may object to where the answer of a row comes from; which of several
    answers counts is for others to judge. */
 static uint32_t doubts_of_answer(
@@ -457,6 +523,13 @@ static uint32_t doubts_of_answer(
                       : is_content(source, demands->transcript, facts->turns)))
         doubts |= ES303;
     return doubts;
+}
+
+enum { ONE_EXCHANGE = 3 };
+
+/* Tell whether a number is surely not above a limit, or is none. */
+static bool is_at_most(const struct facts *facts, enum slot slot, double limit) {
+    return !is_a_number(facts, slot) || number_of(facts, slot) <= limit;
 }
 
 /* Return the rules that may object to what is said of a transcript: its counts, and its kind. */
@@ -514,8 +587,11 @@ bool judge(
     *doubts |= facts->doubts | doubts_of_score(facts, demands);
     *doubts |= doubts_of_values(facts, demands, flags) | doubts_of_kind(facts, interaction);
     *doubts |= doubts_of_answer(facts, demands, single, flags);
+    *doubts |= may_be_underived(facts, demands) ? ES808 : NO_CHECK;
     if (!single)
         *doubts |= doubts_of_transcript(facts, interaction == AGENTIC);
+    else if (!is_at_most(facts, TURN_COUNT, ONE_EXCHANGE) || !is_at_most(facts, CALL_COUNT, 0))
+        *doubts |= ES315;
     *doubts &= demands->checks;
     /* A rule in doubt gives its own infos. */
     *flags &= ~(uint64_t)((*doubts & ES301 ? UNANSWERED : 0) | (*doubts & ES303 ? FOREIGN : 0) |

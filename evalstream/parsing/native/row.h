@@ -41,7 +41,7 @@ enum recipe { RECIPES(NAME_OF_RECIPE) RECIPE_COUNT };
 #define CHECKS(check)                                                                              \
     check(ES301) check(ES302) check(ES303) check(ES304) check(ES305) check(ES306) check(ES307)     \
     check(ES308) check(ES309) check(ES310) check(ES311) check(ES312) check(ES313) check(ES314)     \
-    check(ES315) check(ES316)
+    check(ES315) check(ES316) check(ES710) check(ES808)
 
 #define NAME_OF_CHECK(code) PLACE_OF_##code,
 enum check_place { CHECKS(NAME_OF_CHECK) };
@@ -61,6 +61,8 @@ enum answer { NO, YES, PERHAPS };
 /* What is demanded of rows beyond the shape of their values. */
 struct demands {
     double lowest, highest;          /* score */
+    double right_up_to, right_from;  /* scores that contradict a right answer */
+    double wrong_from, wrong_up_to;  /* scores that contradict a wrong one */
     uint64_t wanted[INTERACTIONS];   /* slots, as bits, that must be there and not be null */
     uint64_t unwanted[INTERACTIONS]; /* slots that must be null or absent */
     uint64_t seed;                   /* of the shapes of rows */
@@ -71,6 +73,7 @@ struct demands {
     int32_t keeps_texts;             /* whether the texts of rows are wanted */
     int32_t links;                   /* whether it is wanted what ties rows to those of other runs */
     int32_t deviating;               /* whether rows are taken that deviate from the schema */
+    int32_t judges_binary;           /* whether scores other than 0 and 1 may be wrong */
     int32_t compares;                /* whether rows of one sample are compared: their choices, too */
     int32_t identity;                /* how samples are identified, if they are wanted */
     uint32_t checks;                 /* the rules that are enabled, as bits */
@@ -127,6 +130,7 @@ struct facts {
     size_t answers;
     enum interaction interaction;
     bool odd_references;           /* one of them is not a string */
+    bool is_exact;                 /* an answer may be an exact match */
     uint32_t doubts;               /* rules that may have something to say, as bits */
     uint32_t generation;           /* of the entries in `bucket` that are this row's */
     struct span reference_room[MOST_REFERENCES], choice_room[MOST_CHOICES];

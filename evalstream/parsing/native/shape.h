@@ -39,6 +39,8 @@
     slot(ANSWER_TURN, "answer_attribution[].turn_idx")                                             \
     slot(ANSWER_SOURCE, "answer_attribution[].source")                                             \
     slot(ANSWER_IS_LAST, "answer_attribution[].is_terminal")                                       \
+    slot(ANSWER_VALUE, "answer_attribution[].extracted_value")                                     \
+    slot(ANSWER_METHOD, "answer_attribution[].extraction_method")                                  \
     slot(SCORE, "evaluation.score")                                                                \
     slot(CORRECT, "evaluation.is_correct")                                                         \
     slot(TURN_COUNT, "evaluation.num_turns")                                                       \

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from evalstream.model.comparison import ComparisonReport, Flip
+from evalstream.model.report import VERDICTS
 from evalstream.model.text import counted
 from evalstream.parsing.json import dumps
 from evalstream.reporters.comparison.figures import number, percent
@@ -138,7 +139,7 @@ def names_row(names: Iterable[str]) -> Markup:
 
 
 def _class(verdict: str) -> str | None:
-    return verdict if verdict in {"passed", "failed", "incomplete"} else None
+    return verdict if verdict in VERDICTS else None
 
 
 def _side(name: str) -> str | None:

@@ -12,7 +12,7 @@ from evalstream.reporters.claims import sort_claims
 from evalstream.reporters.html.wording import number, value
 from evalstream.reporters.markup import Markup, cut, joined, tag
 
-MOST_SHOWN: Final = 100
+MOST_SHOWN: Final = 50
 """How many claims of a run are shown."""
 
 LABEL: Final = 120

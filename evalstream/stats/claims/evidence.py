@@ -37,6 +37,8 @@ class Evidence(DataClass, frozen=True):
     (right answer, prediction), `weights` sums up the weights of the scores, and `clusters` has the
     number and the exact sum of the scores of each cluster. `is_percent` says that the documents
     give the metric in percent while the rows may have shares; `levels` is the number of levels.
+    `counts_errors` says that the documents count the rows with an error among the samples.
+    `unit` is one unit in the last decimal of scores that were written rounded, 0 for exact ones.
     """
 
     sums: ScoreSums
@@ -46,10 +48,12 @@ class Evidence(DataClass, frozen=True):
     missing: int = 0
     is_percent: bool = False
     levels: int = 0
+    counts_errors: bool = False
     ordered: Sequence[Any] | None = None
     pairs: Mapping[tuple[Hashable, Hashable], int] | None = None
     weights: ScoreSums | None = None
     clusters: Mapping[Hashable, tuple[int, Fraction]] | None = None
+    unit: Fraction = Fraction(0)
 
     @classmethod
     def of_numbers(cls, numbers: Iterable[float], **more: Any) -> Evidence:
@@ -135,7 +139,30 @@ class Evidence(DataClass, frozen=True):
         Where the repeats of each sample are equal, rows add no information, and an error over rows
         would be too small.
         """
-        return self.sample_spreads if self.has_equal_repeats else self.spreads
+        return self.cluster_spreads + (
+            self.sample_spreads if self.has_equal_repeats else self.spreads
+        )
+
+    @cached_property
+    def cluster_spreads(self) -> tuple[Spread, ...]:
+        """The spread that gives the clustered error of the mean, with the correction C/(C-1)."""
+        clusters, mean = self.clusters, self.mean
+        if clusters is None or mean is None or len(clusters) < 2:
+            return ()
+        count = len(clusters)
+        squares = Fraction(sum((total - number * mean) ** 2 for number, total in clusters.values()))
+        return tuple(_spreads([squares * count * count / ((count - 1) * self.rows**2)], count))
+
+
+def sum_clusters(
+    numbers: Iterable[float], clusters: Iterable[Hashable]
+) -> dict[Hashable, tuple[int, Fraction]]:
+    """Return how many numbers each cluster has, and their sum."""
+    found: dict[Hashable, tuple[int, Fraction]] = {}
+    for number, cluster in zip(numbers, clusters, strict=True):
+        count, total = found.get(cluster, (0, Fraction(0)))
+        found[cluster] = count + 1, total + Fraction(number)
+    return found
 
 
 def _spreads(variances: Iterable[Fraction | None], number: int) -> Iterable[Spread]:

@@ -13,8 +13,15 @@ from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.text import counted
 from evalstream.stats.claims import formulas, kinds
 from evalstream.stats.claims.evidence import Evidence, Spread
-from evalstream.stats.claims.kinds import Bounds, Figure, Kind
-from evalstream.stats.claims.rounding import NOTHING, Agreement, agreement, as_float
+from evalstream.stats.claims.kinds import Bounds, Figure, Kind, Number
+from evalstream.stats.claims.rounding import (
+    NOTHING,
+    Agreement,
+    agreement,
+    as_float,
+    is_small_whole,
+    unit_of,
+)
 
 PERCENT: Final = 100
 
@@ -23,6 +30,12 @@ FEWEST_DRAWS: Final = 100
 
 SLACK: Final = 0.1
 """The share by which an error from resampling may differ from the closed form, beside chance."""
+
+FEWEST_UNITS: Final = 10
+"""An average of fewer units of its rounded scores has a single digit, which confirms nothing."""
+
+SUM_STRAY: Final = Fraction(1, 1 << 50)
+"""The error of a mean of doubles, relative to the largest of them: four units of its last place."""
 
 THIRD: Final = 3
 HALF: Final = 0.5
@@ -116,29 +129,48 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
     rows, figures = evidence.sums.joined, list(_scaled(claim.kind.figures(evidence), evidence))
     if claim.kind.name == kinds.ERROR.name and method_named(claim.method) is Method.RESAMPLED:
         return _judge_resampled_error(claim, value, figures, evidence)
+    expected = _plain(figures[0].value) if figures else None
+    near = _near(value, figures, evidence) if claim.kind.is_exact else None
+    if not evidence.missing or claim.kind is kinds.COUNT:
+        found, best = _agreeing(claim, value, figures, evidence)
+        if best is not None:
+            return confirm(claim, _plain(best.value), rows, found)
+        shows_digits = near and abs(Fraction(near.value)) >= FEWEST_UNITS * evidence.unit
+        if shows_digits or _best(value, claim.kind.rounded(evidence))[1] is not None:
+            return confirm(claim, expected, rows, Agreement.ROUGH)
+    if not is_outside(value, _reach(claim, evidence)):
+        reason = _open_reason(claim, value, figures, evidence)
+        if reason is not None or near is not None:
+            return leave_open(claim, reason or Reason.COARSE, rows, expected)
+    return refute(claim, expected, _refutation(claim, value, figures, evidence), rows)
+
+
+def _agreeing(
+    claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence
+) -> tuple[Agreement, Figure | None]:
+    """Return the figure that gives a claim, and how well; None if none does."""
     found, best = _best(value, figures)
-    if found is not Agreement.FULL and figures and _is_rounding(value, figures[0], evidence):
-        found, best = Agreement.FULL, figures[0]
-    if found is Agreement.ROUGH and claim.has_all_digits:
-        found = Agreement.NONE
-    if best is not None and found is not Agreement.NONE:
-        return confirm(claim, as_float(best.value), rows, found)
-    if _best(value, claim.kind.rounded(evidence))[0] is not Agreement.NONE:
-        return confirm(claim, as_float(figures[0].value), rows, Agreement.ROUGH)
-    expected = as_float(figures[0].value) if figures else None
-    what = f"{figures[0].words if figures else f'the {claim.kind.name}'} of {counted(rows, 'row')}"
-    bounds = _reach(claim, evidence)
-    is_impossible = is_outside(value, bounds)
-    if is_impossible and not (figures and claim.kind.is_exact and not evidence.missing):
-        message = f"the claim is outside {_describe(bounds)}, the range of every {claim.kind.name}"
-        return refute(claim, expected, f"{message} of {counted(rows, 'row')}", rows)
-    reason = None if is_impossible else _open_reason(claim, value, figures, evidence)
-    if reason is not None:
-        return leave_open(claim, reason, rows, expected)
+    if found is Agreement.FULL:
+        return found, best
+    if figures and _is_rounding(value, figures[0], evidence):
+        return Agreement.FULL, figures[0]
+    return (Agreement.NONE, None) if claim.has_all_digits else (found, best)
+
+
+def _refutation(claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence) -> str:
+    """Return in words why a claim cannot be true."""
+    rows = counted(evidence.sums.joined, "row")
+    if claim.kind is kinds.COUNT:
+        samples = evidence.cover.samples
+        return f"there are {rows}" + (
+            "" if samples in {0, evidence.rows} else f" of {samples:,} samples"
+        )
+    if evidence.missing or not figures or not claim.kind.is_exact:
+        bounds = _describe(_reach(claim, evidence))
+        return f"the claim is outside {bounds}, the range of every {claim.kind.name} of {rows}"
     hints = claim.kind.hints(evidence)
     hint = next((one.words for one in hints if _best(value, [one])[0] is Agreement.FULL), None)
-    message = f"{what} is not the claim" + (f", which is {hint}" if hint else "")
-    return refute(claim, expected, message, rows)
+    return f"{figures[0].words} of {rows} is not the claim" + (f", which is {hint}" if hint else "")
 
 
 def _is_rounding(value: Decimal, figure: Figure, evidence: Evidence) -> bool:
@@ -149,7 +181,7 @@ def _is_rounding(value: Decimal, figure: Figure, evidence: Evidence) -> bool:
     if evidence.extremes is None:
         return False
     largest = max(map(abs, evidence.extremes))
-    return abs(Fraction(value) - Fraction(figure.value)) <= Fraction(NOTHING) * Fraction(largest)
+    return abs(Fraction(value) - Fraction(figure.value)) <= SUM_STRAY * Fraction(largest)
 
 
 def _open_reason(
@@ -191,6 +223,8 @@ def _reach(claim: Claim, evidence: Evidence) -> Bounds:
     """Return the bounds of a claim, also where samples that it covers have no rows."""
     if not evidence.missing:
         least, most = claim.kind.bounds(evidence)
+        if evidence.unit:
+            least, most = _widen((least, most), evidence.unit / 2)
         return least, most * PERCENT if most is not None and evidence.is_percent else most
     if claim.kind is not kinds.MEAN or evidence.mean is None:
         return None, None
@@ -202,6 +236,26 @@ def _reach(claim: Claim, evidence: Evidence) -> Bounds:
         for limit in evidence.limits
     ]
     return ends[0], ends[1]
+
+
+def _widen(bounds: Bounds, by: Fraction) -> Bounds:
+    least, most = bounds
+    return (
+        None if least is None else Fraction(least) - by,
+        None if most is None else Fraction(most) + by,
+    )
+
+
+def _near(value: Decimal, figures: Iterable[Figure], evidence: Evidence) -> Figure | None:
+    """Return a figure from which the rounding of scores explains the distance of a claim.
+
+    An average of scores that were rounded is off by at most half a unit of their last decimal.
+    """
+    if not evidence.unit:
+        return None
+    room = (evidence.unit + (0 if is_small_whole(value) else Fraction(unit_of(value)))) / 2
+    distances = ((abs(Fraction(value) - Fraction(one.value)), one) for one in figures)
+    return next((one for distance, one in distances if distance <= room), None)
 
 
 def _scaled(figures: Iterable[Figure], evidence: Evidence) -> Iterator[Figure]:
@@ -221,6 +275,11 @@ def _best(value: Decimal, figures: Iterable[Figure]) -> tuple[Agreement, Figure 
         if found is Agreement.FULL:
             break
     return best
+
+
+def _plain(value: Number) -> float | int | None:
+    """Return a figure as a JSON number; None for one that is out of range."""
+    return value if isinstance(value, int) else as_float(value)
 
 
 def _judge_resampled_error(
@@ -260,7 +319,7 @@ Interval = tuple[float, float]
 
 def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evidence) -> Judgement:
     """Judge the two ends of a confidence interval of the mean."""
-    rows, intervals = evidence.sums.joined, list(_intervals(evidence, claim.level))
+    rows, intervals = evidence.sums.joined, list(compute_intervals(evidence, claim.level))
     expected = _as_ends(intervals[0]) if intervals else None
     if evidence.missing or not intervals:
         reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
@@ -284,7 +343,7 @@ def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evide
 
 def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) -> Judgement:
     """Compare an interval by resampling with closed forms: its ends within a third of a width."""
-    rows, intervals = evidence.sums.joined, list(_intervals(evidence, claim.level))
+    rows, intervals = evidence.sums.joined, list(compute_intervals(evidence, claim.level))
     expected, width = _as_ends(intervals[0]), ends[1] - ends[0]
     if claim.draws is not None and claim.draws < FEWEST_DRAWS:
         return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
@@ -298,20 +357,18 @@ def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) 
     return refute(claim, expected, message, rows)
 
 
-def _intervals(evidence: Evidence, level: float) -> Iterator[Interval]:
+def compute_intervals(evidence: Evidence, level: float) -> Iterator[Interval]:
     """Yield the normal, the Wilson and the t interval of the mean at a confidence level."""
     mean = as_float(evidence.mean)
     if mean is None or not 0 < level < 1:
         return
     spreads = evidence.error_spreads
     factors = (1, PERCENT) if evidence.is_percent else (1,)
-    for low, high in _intervals_of_shares(mean, spreads, level):
+    for low, high in _intervals_of_mean(mean, spreads, level):
         yield from ((low * factor, high * factor) for factor in factors)
 
 
-def _intervals_of_shares(
-    mean: float, spreads: Iterable[Spread], level: float
-) -> Iterator[Interval]:
+def _intervals_of_mean(mean: float, spreads: Iterable[Spread], level: float) -> Iterator[Interval]:
     known = list(spreads)
     for quantile in formulas.quantiles(level):
         for spread in known:

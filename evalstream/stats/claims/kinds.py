@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple
 
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import formulas
 from evalstream.stats.claims.evidence import Evidence
 
-Number = Fraction | float
+Number = Fraction | float | int
 
 MANY_LEVELS: Final = 5
 """With fewer levels, half a level is too wide for a claim that is rounded to one."""
@@ -66,17 +67,17 @@ def _figures(words: str, value: Number | None) -> Iterator[Figure]:
 
 
 def _means(evidence: Evidence) -> Iterator[Figure]:
-    yield from _figures("the mean", evidence.mean)
+    yield from _figures("the mean of the scores", evidence.mean)
     sums = evidence.sums
-    if sums.sound_rows != sums.rows:
-        yield from _figures("the mean without rows that have an error", sums.mean_without_errors())
+    if sums.sound_rows != sums.rows and not evidence.counts_errors:
+        yield from _figures("the mean of the scores without errors", sums.mean_without_errors())
 
 
 def _near_means(evidence: Evidence) -> Iterator[Figure]:
     """Yield definitions that explain a claim that is not the mean."""
     sums = evidence.sums
     means = (
-        ("the mean", evidence.mean),
+        ("the mean of the scores", evidence.mean),
         ("the mean without the rows that have an error", sums.mean_without_errors()),
         ("the share of rows with is_correct", sums.share_correct()),
         ("the mean over subtasks", sums.mean_over_subtasks()),
@@ -108,7 +109,7 @@ def _not_negative(_evidence: Evidence) -> Bounds:
 
 def _deviations(evidence: Evidence) -> Iterator[Figure]:
     for spread in evidence.spreads:
-        yield Figure("the standard deviation", spread.deviation)
+        yield Figure("the standard deviation of the scores", spread.deviation)
 
 
 def _most_deviation(evidence: Evidence) -> Bounds:
@@ -116,17 +117,19 @@ def _most_deviation(evidence: Evidence) -> Bounds:
     if evidence.extremes is None or evidence.rows < 2:
         return 0, None
     least, most = evidence.extremes
-    return 0, (most - least) / 2 * (evidence.rows / (evidence.rows - 1)) ** 0.5
+    # Exact, as an integer may be too large for a float.
+    spread = Fraction(most) - Fraction(least)
+    return 0, spread / 2 * Fraction((evidence.rows / (evidence.rows - 1)) ** 0.5)
 
 
 def _errors(evidence: Evidence) -> Iterator[Figure]:
     for spread in evidence.error_spreads:
-        yield Figure("the standard error", spread.error)
+        yield Figure("the standard error of the scores", spread.error)
 
 
 def _variances(evidence: Evidence) -> Iterator[Figure]:
     for spread in evidence.spreads:
-        yield Figure("the variance", spread.deviation**2)
+        yield Figure("the variance of the scores", spread.deviation**2)
 
 
 def _most_variance(evidence: Evidence) -> Bounds:
@@ -137,9 +140,9 @@ def _most_variance(evidence: Evidence) -> Bounds:
 def _medians(evidence: Evidence) -> Iterator[Figure]:
     if evidence.values:
         low, high = formulas.middle_values(evidence.values)
-        yield Figure("the median", (Fraction(low) + Fraction(high)) / 2)
-        yield Figure("the upper median", high)
-        yield Figure("the lower median", low)
+        yield Figure("the median of the scores", (Fraction(low) + Fraction(high)) / 2)
+        yield Figure("the upper median of the scores", high)
+        yield Figure("the lower median of the scores", low)
 
 
 def _modes(evidence: Evidence) -> Iterator[Figure]:
@@ -153,8 +156,9 @@ def _modes(evidence: Evidence) -> Iterator[Figure]:
 def _level_figures(evidence: Evidence) -> Iterator[Figure]:
     """Yield the exact mean, the median and the mode of levels."""
     yield from _means(evidence)
-    yield from _medians(evidence)
-    yield from _modes(evidence)
+    yield from islice(_medians(evidence), 1)
+    modes = list(_modes(evidence))
+    yield from modes if len(modes) == 1 else ()
 
 
 def _nearest_levels(evidence: Evidence) -> Iterator[Figure]:

@@ -16,6 +16,8 @@ REFERENCES: Final = (
     "Z\n",
 )  # fmt: skip
 
+ANSWERS: Final = ("source", "extracted_value", "extraction_method")
+
 
 def hashes(chance: random.Random, version: str) -> Edit:
     """Spoil the hash, or compute it in another way."""
@@ -98,7 +100,7 @@ def answers(chance: random.Random, version: str) -> Edit:
     seed = chance.getrandbits(32)
     name, value = chance.choice(("turn_idx", "source", "is_terminal")), values.value(chance)
     if chance.random() < 0.5:
-        name, value = "source", values.string(chance)
+        name, value = chance.choice(ANSWERS), values.string(chance)
 
     def edit(row: Row, _: random.Random) -> None:
         known = row.get("answer_attribution")
@@ -113,6 +115,35 @@ def answers(chance: random.Random, version: str) -> Edit:
             {**first, "is_terminal": draw.random() < 0.5, "turn_idx": draw.choice((0, 3, 9))}
             for _ in range(count)
         ]
+
+    return edit
+
+
+def exact_answers(chance: random.Random, version: str) -> Edit:
+    """Say that the answer is an exact match, or nearly so, of a text that may be the reference."""
+    method = chance.choice(("exact_match", "exact_match", "Exact match", " exact-match", "exact"))
+    texts = (
+        *REFERENCES,
+        *CHOICES,
+        "banana",
+        "the answer is 5",
+        "5.0",
+        "\u0665",
+        "\u00e9",
+        "e\u0301",
+    )
+
+    def edit(row: Row, draw: random.Random) -> None:
+        known = row.get("answer_attribution")
+        if known.__class__ is not list or not known or known[0].__class__ is not dict:
+            return
+        known[0] |= {"extraction_method": method, "extracted_value": draw.choice(texts)}
+        sample = row.get("input")
+        if sample.__class__ is dict and draw.random() < 0.5:
+            text = draw.choice(texts)
+            sample["reference"] = text if version == "0.2.0" else [text]
+        if sample.__class__ is dict and draw.random() < 0.5:
+            sample.pop("choices", None)
 
     return edit
 
@@ -228,7 +259,8 @@ def inputs(chance: random.Random, version: str) -> Edit:
 
 
 MEANINGFUL: Final[tuple[tuple[Maker, int], ...]] = (
-    (hashes, 4), (references, 4), (turns, 4), (answers, 4), (scores, 4), (usage, 4), (marks, 2),
+    (hashes, 4), (references, 4), (turns, 4), (answers, 4), (exact_answers, 4),
+    (scores, 4), (usage, 4), (marks, 2),
     (samples, 3), (kinds, 2), (inputs, 2),
 )  # fmt: skip
 """Changes of members by what they mean, and how often each is drawn."""

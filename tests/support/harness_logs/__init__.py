@@ -45,6 +45,13 @@ def inspect_logs(folder: Path) -> Path:
 
 
 @cache
+def inspect_figure_logs(folder: Path) -> Path:
+    """Write an Inspect log for each metric and reducer below a folder, once: `NAME/*.json`."""
+    _run("inspect_figures_driver.py", str(folder))
+    return folder
+
+
+@cache
 def lm_eval_logs(folder: Path) -> Path:
     """Write all runs of lm-eval below a folder, once: `RUN/acme__acorn-1b/*`."""
     _run("lm_eval_driver.py", str(folder))

@@ -116,7 +116,7 @@ def verdicts(report: Iterable[evalstream.RunSummary]) -> list[tuple[str | None, 
 
 
 CODES = "ES405"
-BOTH = [("new/run.jsonl", "failed", []), ("old/run.jsonl", "incomplete", [CODES])]
+BOTH = [("new/run.jsonl", "failed", []), ("old/run.jsonl", "unconfirmed", [CODES])]
 
 
 @pytest.mark.usefixtures("folder")
@@ -160,7 +160,7 @@ def test_a_ledger_tells_working_directories_apart(
     ledger, rows = folder / "runs.ledger", str(folder / "old" / "run.jsonl")
     for _ in range(2):
         given = evalstream.check(rows, ledger=ledger, per_file_ignores=[f"old/:{CODES}"])
-        assert given.runs[0].verdict == "incomplete"
+        assert given.runs[0].verdict == "unconfirmed"
     assert given.runs[0].unchanged
     monkeypatch.chdir(folder / "new")
     given = evalstream.check(rows, ledger=ledger, per_file_ignores=[f"old/:{CODES}"])

@@ -13,7 +13,7 @@ from rows import bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.api import merge
-from evalstream.batch.parts import PartReporter
+from evalstream.batch.parts import FORMAT_VERSION, PartReporter
 from evalstream.batch.plan import COST_OF_A_RUN, RunPlan
 from evalstream.batch.results import ResultStore
 from evalstream.batch.shards import Shard, shard_of
@@ -241,6 +241,15 @@ def test_a_part_that_was_edited_is_named(folder: Path) -> None:
         two.write_bytes(edited)
         with pytest.raises(CannotCheck, match=r"part-2-2\.jsonl"):
             merge([one, two])
+
+
+@pytest.mark.parametrize("layout", [FORMAT_VERSION - 1, FORMAT_VERSION + 1])
+def test_a_part_of_another_layout_is_refused(folder: Path, layout: int) -> None:
+    one, two = part(folder, "1/2"), part(folder, "2/2")
+    old = b'{"part":{"layout":%d' % FORMAT_VERSION
+    two.write_bytes(two.read_bytes().replace(old, b'{"part":{"layout":%d' % layout))
+    with pytest.raises(CannotCheck, match="written by another version"):
+        merge([one, two])
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,35 @@ def test_rules_of_another_format_pass_nothing(name: str, other: str) -> None:
         assert f"leave no rule for the format {name}" in (run.incomplete_reason or "")
 
 
+PAIR = (EXAMPLES / "run.jsonl", EXAMPLES / "aggregate.json")
+
+
+@pytest.mark.parametrize("select", ["ES65", "ES654", "source-score-differs"])
+def test_rules_about_a_log_need_its_name(select: str) -> None:
+    with pytest.raises(UsageError, match="require --source"):
+        evalstream.check(PAIR[0], aggregate=PAIR[1], select=[select])
+    assert evalstream.check(PAIR[0], aggregate=PAIR[1], select=[select, "ES5"]).passed
+
+
+def test_rules_that_an_ignored_file_leaves_cannot_pass_without_a_log(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"select": ["ES5", "ES65"], "per_file_ignores": ["*.jsonl:ES5"]}
+    (run,) = evalstream.check(PAIR[0], aggregate=PAIR[1], **options).runs
+    assert run.verdict == "incomplete"
+
+
+def test_one_run_does_not_pass_by_rules_over_several(tmp_path: Path) -> None:
+    report = evalstream.check(PAIR[0], aggregate=PAIR[1], select=["ES903", "ES906"])
+    assert (report.exit_code, report.runs[0].verdict) == (3, "incomplete")
+    assert "that can run here" in (report.runs[0].incomplete_reason or "")
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        for path in PAIR:
+            shutil.copy(path, tmp_path / name)
+    report = evalstream.check(tmp_path, select=["ES903"])
+    assert report.counts == {"ES903": 1}
+    assert {run.verdict for run in report.runs} == {"passed"}
+
+
 @pytest.mark.parametrize("options", [{"ignore": ["ES"]}, {"per_file_ignores": ["*.jsonl:ES"]}])
 def test_without_its_rules_a_tampered_pair_does_not_pass(
     tmp_path: Path, options: dict[str, Any]

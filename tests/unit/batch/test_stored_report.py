@@ -16,6 +16,7 @@ from commands import SECONDS, command, environment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES, REPOSITORY
+from report_fixture import every_verdict
 
 import evalstream
 from evalstream import Report
@@ -190,6 +191,12 @@ def edited(change: Callable[[list[dict[str, Any]]], None]) -> Callable[[bytes], 
     return edit
 
 
+def first_claims(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the claims of the first run that has some."""
+    claims = [line["run"]["claims"]["list"] for line in lines if "run" in line]
+    return next(filter(None, claims))
+
+
 DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "no summary": (edited(lambda lines: lines.pop() and None), "ends here without a summary"),
     "cut": (lambda report: report[:-20], "not valid JSON"),
@@ -204,7 +211,15 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         edited(lambda lines: lines[-1]["summary"].update(exit_code=0)),
         "the exit code 0 does not follow",
     ),
-    "another schema": (edited(lambda lines: lines[-1]["summary"].update(schema=2)), "schema is 2"),
+    "another schema": (edited(lambda lines: lines[-1]["summary"].update(schema=1)), "schema is 1"),
+    "another number of claims": (
+        edited(lambda lines: lines[-1]["summary"]["totals"]["claims"].update(refuted=0)),
+        "0 refuted claims",
+    ),
+    "another state of a claim": (
+        edited(lambda lines: first_claims(lines)[0].update(state="recomputed")),
+        "/run/claims/list/0/state",
+    ),
     "another tool": (
         edited(lambda lines: lines[-1]["summary"]["tool"].update(name="ruff")),
         "does not name evalstream",
@@ -356,7 +371,7 @@ def test_findings_survive_a_report(
 
 
 def test_runs_survive_a_ledger_and_a_part() -> None:
-    for summary in evalstream.check(EXAMPLES).runs:
+    for summary in (*evalstream.check(EXAMPLES).runs, *every_verdict()):
         read = decode_run(read_back(dumps(encode_run(summary))))
         read.seconds = summary.seconds
         assert read == summary

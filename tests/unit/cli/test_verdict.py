@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from paths import EXAMPLES, REPOSITORY
+from report_fixture import claim
 
 from evalstream.cli.verdict import verdict_line
+from evalstream.model.claim import State
 from evalstream.model.finding import Severity
 from evalstream.model.report import Report, RunSummary, Totals
 
@@ -31,6 +33,8 @@ PASSED, FAILED = run_of("passed"), run_of("failed", severities={Severity.ERROR: 
 def test_the_worst_verdict_counts() -> None:
     assert line_of(PASSED) == "passed: 1 run, no findings"
     assert line_of(PASSED, FAILED) == "FAILED: 2 runs, 2 errors"
+    assert line_of(PASSED, run_of("unconfirmed")) == "unconfirmed: 2 runs, no findings"
+    assert line_of(run_of("unconfirmed"), run_of("incomplete")).startswith("incomplete: 2 runs")
     assert line_of(PASSED, run_of("incomplete")) == "incomplete: 2 runs, no findings"
     assert line_of() == "not checked: 0 runs, no findings"
 
@@ -44,6 +48,11 @@ def test_rules_that_were_left_out_are_named() -> None:
     only = run_of("passed", selected=("ES4",))
     assert line_of(only, only).startswith("passed (only ES4): 2 runs")
     assert line_of(only, PASSED).startswith("passed (some rules left out): 2 runs")
+
+
+def test_refuted_claims_are_counted() -> None:
+    refuted = run_of("failed", claims=[claim("f1", 0.9, 0.5, State.REFUTED), claim("f1", 1, 1)])
+    assert line_of(PASSED, refuted, refuted) == "FAILED: 3 runs, 2 refuted claims, no findings"
 
 
 def check(folder: Path, *options: str, name: str = "run.jsonl") -> tuple[int, str]:
@@ -68,7 +77,7 @@ def test_a_report_in_a_file_is_announced(tmp_path: Path) -> None:
 
 def test_a_part_is_called_a_part(tmp_path: Path) -> None:
     _, said = check(tmp_path, "--output", "p", "--shard", "1/1", name="tampered")
-    assert said == "evalstream: FAILED: 1 run, 4 errors, 1 warning; part in p\n"
+    assert said == "evalstream: FAILED: 1 run, 3 refuted claims, 7 errors; part in p\n"
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\x1b[31mb"])

@@ -36,7 +36,11 @@ def totals_of(*verdicts: str, reason: str | None = None, unreached: int = 0) -> 
     ("totals", "code"),
     [
         (totals_of("passed", "passed"), ExitCode.PASSED),
-        (totals_of("incomplete"), ExitCode.PASSED),
+        (totals_of("incomplete"), ExitCode.UNCHECKED),
+        (totals_of("unconfirmed"), ExitCode.PASSED),
+        (totals_of("passed", "unconfirmed"), ExitCode.PASSED),
+        (totals_of("unconfirmed", reason="no access"), ExitCode.UNCHECKED),
+        (totals_of("unconfirmed", "failed"), ExitCode.FAILED),
         (totals_of("passed", "failed"), ExitCode.FAILED),
         (totals_of("failed", reason="no access"), ExitCode.FAILED),
         (totals_of("incomplete", reason="no access"), ExitCode.UNCHECKED),

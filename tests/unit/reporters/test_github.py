@@ -3,6 +3,7 @@
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Final
 
 import markdown
 import pytest
@@ -18,6 +19,7 @@ from report_fixture import (
     UNSEALED,
     Case,
     cases,
+    claim,
     empty_run,
     failed_run,
     render,
@@ -25,6 +27,7 @@ from report_fixture import (
     sound_run,
 )
 
+from evalstream.model.claim import State
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report, RunSummary
 from evalstream.reporters import job_summary
@@ -142,20 +145,27 @@ def test_files_are_relative_to_the_checkout(
     assert files == ["data/a.jsonl", "b.jsonl", "/elsewhere/c.jsonl", "s3://d/e", "<stdin>"]
 
 
+PAIR: Final = "zwölf/run.jsonl with zwölf/aggregate.json"
+
+
 def test_the_summary_tells_verdicts_rules_and_first_findings(summary: Path) -> None:
     render(GithubReporter, Case(FINDINGS, [failed_run(), empty_run()]))
     assert summary.read_text().startswith("## evalstream: FAILED\n")
     assert cells(summary).rows == [
         ["run", "verdict"],
         [
-            "zwölf/run.jsonl with zwölf/aggregate.json",
+            PAIR,
             (
                 "FAILED (without ES7,ES801): 2,345 rows, 6 errors, 1,234 warnings, 1 info; "
                 "checksum not ok, row count ok, sample_hash ok in 1,111 of 2,345 rows (concat), "
-                "2 of 3 claims recomputed"
+                "claims: 1 confirmed, 1 refuted, 2 open"
             ),
         ],
         ["nichts", "incomplete: 0 rows, no findings; nothing to check: no rows"],
+        ["file", "claim", "claimed", "recomputed", "state"],
+        ["zwölf/aggregate.json", "größe", "0.75", "0.8125", "refuted"],
+        ["zwölf/aggregate.json", "recall", "0.3", "", "open (no row belongs to the result)"],
+        ["zwölf/aggregate.json", "precision", "0.5", "", "open (no row belongs to the result)"],
         ["rule", "findings", "what it finds", "how to fix"],
         ["ES103 invalid-json", "1", "a line that is not valid JSON", ""],
         ["ES202 wrong-type", "4", "a value of another type", "Write “6” as a number."],
@@ -185,6 +195,31 @@ def test_the_summary_tells_verdicts_rules_and_first_findings(summary: Path) -> N
         ["info ES508", "zwölf/aggregate.json", 'md5 finds accidents; found "md5"'],
     ]
     assert "First of 1,241 findings" in summary.read_text()
+    assert "\nClaims: 1 confirmed, 1 refuted, 2 open\n" in summary.read_text()
+
+
+def test_unconfirmed_runs_are_listed_after_what_failed(summary: Path) -> None:
+    render(GithubReporter, cases()["verdicts"])
+    rows = cells(summary).rows
+    assert [row[0] for row in rows[1:6]] == [
+        "refuted.jsonl with refuted.json",
+        "broken.jsonl",
+        "nichts",
+        "open.jsonl with open.json",
+        "sound.jsonl with sound.json",
+    ]
+    assert rows[4][1].startswith("unconfirmed: 8 rows, 1 warning; claims: 1 confirmed, 17 open")
+    assert [row[4] for row in rows[7:9]] == ["refuted", "refuted"]
+    assert rows[7][1:] == ["accuracy", "0.05", "0.75", "refuted"]
+    assert "5 runs&#58; 2 FAILED &#40;1 with refuted claims&#41;" in summary.read_text()
+
+
+def test_claims_beyond_the_limit_are_counted(
+    summary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_summary, "MOST_CLAIMS", 1)
+    render(GithubReporter, cases()["verdicts"])
+    assert "… and 18 more refuted or open claims\n" in summary.read_text()
 
 
 def stopped() -> Case:
@@ -204,7 +239,7 @@ def stopped() -> Case:
     [
         (Case([], [sound_run()]), "passed"),
         (Case(FINDINGS, [failed_run()]), "FAILED"),
-        (Case([UNSEALED], several_formats()[:2]), "incomplete"),
+        (Case([UNSEALED], several_formats()[:2]), "unconfirmed"),
         (Case([], [sound_run(), empty_run()]), "not everything was checked"),
         (Case([], []), "nothing was checked"),
         (stopped(), "not everything was checked"),
@@ -234,6 +269,8 @@ def test_a_summary_stays_below_the_limit(summary: Path) -> None:
     worst = "|" * 5_000
     some = [TYPE._replace(file=worst, message=worst, line=line) for line in range(1, 100)]
     runs = [RunSummary(worst, worst, "eee", incomplete_reason=worst) for _ in range(200)]
+    for run in runs:
+        run.claims = [claim(worst, worst, worst, State.REFUTED, worst)]
     render(GithubReporter, Case(some, runs))
     assert 200_000 < summary.stat().st_size < MOST_BYTES
 

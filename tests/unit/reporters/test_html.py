@@ -6,6 +6,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import EXAMPLES
+from report_fixture import claim
 
 import evalstream
 from evalstream.formats.registry import CATALOGUE
+from evalstream.model.claim import Reason, State
 from evalstream.model.finding import Excerpt, Finding, Severity
-from evalstream.model.report import Figures, Report, ResultSummary, RunSummary, Totals, Verified
+from evalstream.model.report import Report, RunSummary, Totals, Verified
 from evalstream.model.sketch import Histogram, Sketch, Strip
 from evalstream.reporters.charts import round_logs, round_steps
 from evalstream.reporters.frame import POLICY
 from evalstream.reporters.html import HtmlReporter
 from evalstream.reporters.html.commands import check_of, quoted, repeat, shell
 from evalstream.reporters.html.histogram import histogram
-from evalstream.reporters.html.page import overall_verdict
 from evalstream.reporters.markup import Markup, cut, joined, tag, visible
+from evalstream.reporters.summary import overall_verdict
 
 ELEMENTS = frozenset(
     [
@@ -174,21 +177,20 @@ def made(code: str = "ES401", **details: Any) -> Finding:
 
 def run(**details: Any) -> RunSummary:
     """Make a run that failed."""
-    results = [
-        ResultSummary(
-            "accuracy", None, 8, Figures(0.75, 0.46, 0.16, 8), Figures(0.5, 0.463, 0.16, 8), 4, 4
-        )
+    claims = [
+        claim("accuracy", 0.75, 0.5, State.REFUTED),
+        claim("recall", 0.46, 0.463, State.ROUNDED, number=1),
     ]
     fields: dict[str, Any] = {
         "rows": 8,
         "verdict": "failed",
         "counts": {"ES401": 1},
         "severities": {Severity.ERROR: 1},
-        "verified": Verified(False, None, 3, 8, 4, 4),
+        "verified": Verified(False, None, 3, 8),
         "declared": "00",
         "actual": "11",
         "algorithm": "sha256",
-        "results": results,
+        "claims": claims,
         "sketch": SKETCH,
         "bytes": 2048,
     }
@@ -237,7 +239,7 @@ def test_the_page_loads_nothing_and_runs_nothing() -> None:
 
 def test_every_picture_is_well_formed_and_described() -> None:
     pictures = re.findall(r"<svg.*?</svg>", page_of(outcome(run())), re.DOTALL)
-    assert len(pictures) == 6
+    assert len(pictures) == 5
     for picture in pictures:
         root = ET.fromstring(picture)
         space = {"s": "http://www.w3.org/2000/svg"}
@@ -253,14 +255,56 @@ def test_what_was_verified_and_what_was_not_is_said() -> None:
     assert "Checksumnot ok (sha256)" in text
     assert "Row countnot verified (8 rows read)" in text
     assert "ok in 3 of 8 rows" in text
-    assert "4 of 4 claims recomputed" in text
+    assert "Claims1 rounded, 1 refuted" in text
     assert "2,048 bytes (2.0 KiB)" in text
 
 
-def test_a_claim_beside_what_was_recomputed_shows_how_they_differ() -> None:
-    text = checked(page_of(outcome(run()))).text
-    assert "≠ -0.25" in text
-    assert "rounded" in text
+def test_claims_are_a_table_by_state_beside_what_was_recomputed() -> None:
+    unjoined = Reason.UNJOINED.value
+    claims = [
+        claim("accuracy", 0.75, 0.75),
+        claim("recall", 0.5, 0.46, State.ROUNDED, number=1),
+        claim("bleu", 99.9, None, State.OPEN, unjoined, number=2, rows=0),
+        claim("mcc", 0.25, 0.5, State.REFUTED, number=3, kind="matthews", is_score=False),
+        claim("interval", {"lower": 0.5}, None, number=4),
+    ]
+    page = page_of(outcome(run(claims=claims)))
+    text = checked(page).text
+    places = [text.index(f"{state} ") for state in ("Refuted", "Open", "Rounded", "Confirmed")]
+    assert places == sorted(places)
+    assert "mcc/evaluation_results/3/matthewsmatthews0.250.5+0.258" in text
+    assert "bleu/evaluation_results/2/score_details/scoremean99.9——0" + unjoined in text
+    assert 'mean{"lower":0.5}——8' in text
+    assert "Claims 2 confirmed, 1 rounded, 1 refuted, 1 open" in text
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), inf, nan, True, "0.5", []])
+def test_a_claim_of_any_value_is_shown(value: Any) -> None:
+    one = run(claims=[claim("accuracy", value, 0.5, State.REFUTED), claim("recall", 0.5, value)])
+    assert "accuracy" in checked(page_of(outcome(one))).text
+
+
+def test_claims_beyond_the_limit_are_counted() -> None:
+    claims = [claim(f"c{n}", 0.5, None, State.OPEN, "x", number=n) for n in range(1_000)]
+    claims.append(claim("last", 0.5, 0.75, State.REFUTED))
+    text = checked(page_of(outcome(run(claims=claims)))).text
+    assert "last/eval" in text
+    assert "Open 1,000" in text
+    assert "951 more claims not shown" in text
+
+
+def test_a_run_without_claims_has_no_table_of_claims() -> None:
+    text = checked(page_of(outcome(run(claims=[])))).text
+    assert "Claimsthere are none" in text
+    assert "difference" not in text
+
+
+def test_an_unconfirmed_run_says_so_in_its_own_words() -> None:
+    one = run(verdict="unconfirmed", counts={}, severities={}, claims=[], remark="no samples")
+    text = checked(page_of(outcome(one, exit_code=0))).text
+    assert "◌ Unconfirmed" in text
+    assert "No finding fails the check, but no score was confirmed." in text
+    assert "no samples" in text
 
 
 def test_a_run_without_a_sketch_says_why_there_is_no_picture() -> None:
@@ -276,6 +320,9 @@ def test_a_run_without_a_sketch_says_why_there_is_no_picture() -> None:
         ((run(),), 1, "failed"),
         ((run(verdict="passed", counts={}),), 0, "passed"),
         ((run(verdict="passed", counts={}),), 3, "incomplete"),
+        ((run(verdict="unconfirmed", counts={}),), 0, "unconfirmed"),
+        ((run(verdict="passed", counts={}), run(verdict="unconfirmed")), 0, "unconfirmed"),
+        ((run(verdict="unconfirmed", counts={}), run(verdict="incomplete")), 3, "incomplete"),
         ((run(verdict="passed", counts={"ES001": 1}),), 0, "incomplete"),
         ((run(verdict="passed", counts={}), run(verdict="incomplete")), 3, "incomplete"),
         ((run(verdict="incomplete", counts={}), run()), 1, "failed"),
@@ -308,10 +355,13 @@ def test_failed_runs_come_first() -> None:
         RunSummary("a", None, "eee", verdict="passed"),
         RunSummary("b", None, "eee", verdict="incomplete", incomplete_reason="cut off"),
         RunSummary("c", None, "eee", verdict="failed"),
+        RunSummary("d", None, "eee", verdict="unconfirmed", remark="no aggregate"),
+        run(),
     )
     page = page_of(outcome(*runs))
     order = re.findall(r'href="#run-(\d)"', page)
-    assert order == ["3", "2", "1"]
+    assert order == ["5", "3", "2", "4", "1"]
+    assert "no aggregate" in page
     assert "cut off" in checked(page).text
 
 
@@ -357,7 +407,7 @@ HOSTILE = st.text(min_size=1, max_size=60) | st.sampled_from(
 @given(HOSTILE)
 def test_no_text_breaks_out(text: str) -> None:
     one = run(
-        results=[ResultSummary(text, None, 1, Figures(1.0, None, None, 1), None)],
+        claims=[claim(text, text, [text], State.OPEN, text, kind=text)._replace(pointer=text)],
         incomplete_reason=text,
         recipe=text,
         version=text,

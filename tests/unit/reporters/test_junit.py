@@ -20,6 +20,7 @@ from report_fixture import (
     TYPE,
     UNSEALED,
     Case,
+    claim,
     empty_run,
     failed_run,
     finding,
@@ -30,12 +31,14 @@ from report_fixture import (
 
 import evalstream
 from evalstream.io.output import Output
+from evalstream.model.claim import State
 from evalstream.model.data_class import replace
 from evalstream.model.finding import MORE, Finding, Severity
 from evalstream.model.report import Report, RunSummary, Totals, Verified
 from evalstream.reporters.describe import name_of, visible
 from evalstream.reporters.jsonl import JsonLinesReporter
 from evalstream.reporters.junit import JunitReporter
+from evalstream.reporters.junit_tests import MOST_CLAIMS
 
 STRUCTURE: Final[dict[str, tuple[set[str], set[str], list[str]]]] = {
     "testsuites": ({"name"}, set(), ["testsuite"]),
@@ -128,7 +131,8 @@ def test_everything_verified_is_passed() -> None:
         "checksum": "passed",
         "row count": "passed",
         "sample hashes": "passed",
-        "claims": "passed",
+        "claim accuracy: /evaluation_results/0/score_details/score": "passed",
+        "claim accuracy of arc: /evaluation_results/1/score_details/score": "passed",
     }
     assert "checksum ok (sha256), row count ok" in text_of(cases()["passed"], "verdict")
 
@@ -139,7 +143,10 @@ def test_a_failed_run_shows_what_failed_and_what_was_not_verified() -> None:
         "checksum": "failure",
         "row count": "passed",
         "sample hashes": "skipped",
-        "claims": "skipped",
+        "claim größe: /evaluation_results/0/score_details/score": "failure",
+        "claim recall: /evaluation_results/1/score_details/score": "skipped",
+        "claim precision: /evaluation_results/2/score_details/score": "skipped",
+        "claim samples of größe: /evaluation_results/0/count": "passed",
         "ES103 invalid-json": "failure",
         "ES202 wrong-type": "failure",
         "ES406 hash-absent": "passed",
@@ -229,7 +236,7 @@ def test_an_aggregate_alone_verifies_nothing_of_rows() -> None:
     seen = outcomes(Case([], [alone]))
     assert seen.pop("verdict") == "passed"
     assert set(seen.values()) == {"skipped"}
-    assert text_of(Case([], [alone]), "claims") == "no rows were checked"
+    assert text_of(Case([], [alone]), "claims") == "there are no claims"
 
 
 def test_other_formats_have_a_verdict_and_the_checksum_that_they_declare() -> None:
@@ -239,29 +246,71 @@ def test_other_formats_have_a_verdict_and_the_checksum_that_they_declare() -> No
     assert outcomes(Case([], [log])) == {"verdict": "passed", "checksum": "passed"}
 
 
+def claims_of(run: RunSummary) -> dict[str, str]:
+    """Return the outcome of each test about claims."""
+    return {name: out for name, out in outcomes(Case([], [run])).items() if "claim" in name}
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("state", "outcome", "text"),
     [
-        {"verdict": "failed", "severities": {Severity.ERROR: 1}},
-        {"severities": {Severity.WARNING: 1}},
-        {"ignored": ("ES6",)},
-        {"selected": ("ES1",)},
-        {"verified": Verified(True, True, 8, 8, 4, 3)},
-        {"verified": Verified(True, True, 8, 8, 0, 0)},
+        (State.CONFIRMED, "passed", "claims 0.7, recomputed 0.7 from 8 rows: confirmed"),
+        (State.ROUNDED, "passed", "claims 0.7, recomputed 0.7 from 8 rows: rounded"),
+        (State.REFUTED, "failure", "claims 0.7, recomputed 0.7 from 8 rows: refuted"),
+        (State.OPEN, "skipped", "claims 0.7, recomputed 0.7 from 8 rows: open (why)"),
     ],
 )
-def test_recomputed_claims_are_not_confirmed_ones(change: dict[str, object]) -> None:
-    run = replace(sound_run(), **change)
-    assert outcomes(Case([], [run]))["claims"] == "skipped"
+def test_a_claim_is_a_test_whose_outcome_is_its_state(
+    state: State, outcome: str, text: str
+) -> None:
+    reason = "why" if state is State.OPEN else None
+    run = replace(sound_run(), verdict="failed", claims=[claim("f1", 0.7, 0.7, state, reason)])
+    name = "claim f1: /evaluation_results/0/score_details/score"
+    assert claims_of(run) == {name: outcome}
+    assert text_of(Case([], [run]), name) == text
+
+
+def test_a_refuted_claim_that_fails_no_check_is_not_passed() -> None:
+    run = replace(sound_run(), ignored=("ES801",), claims=[claim("f1", 0.7, 0.5, State.REFUTED)])
+    assert list(claims_of(run).values()) == ["skipped"]
+
+
+def test_claims_beyond_the_limit_share_a_test() -> None:
+    claims = [claim(f"c{n}", 0.5, 0.5, number=n) for n in range(MOST_CLAIMS + 3)]
+    claims.append(claim("last", 0.5, 0.1, State.REFUTED))
+    run = replace(sound_run(), verdict="failed", claims=claims)
+    found = claims_of(run)
+    assert len(found) == MOST_CLAIMS + 1
+    assert "failure" in found.values()
+    assert found["4 more claims"] == "passed"
+    assert text_of(Case([], [run]), "4 more claims") == "not listed: 4 confirmed"
+    refuted = replace(run, claims=[one._replace(state=State.REFUTED) for one in claims])
+    assert set(claims_of(refuted).values()) == {"failure"}
+
+
+def test_claims_of_one_name_have_tests_of_different_names() -> None:
+    same = [claim("f1", value, value) for value in (0.1, 0.2, 0.3)]
+    names = list(claims_of(replace(sound_run(), claims=same)))
+    assert [name.partition("score_details/score")[2] for name in names] == ["", " (2)", " (3)"]
+
+
+def test_a_run_without_claims_has_a_skipped_test_of_them() -> None:
+    assert claims_of(replace(sound_run(), claims=[])) == {"claims": "skipped"}
+
+
+def test_an_unconfirmed_run_is_skipped_and_says_why() -> None:
+    case = Case([], [replace(sound_run(), verdict="unconfirmed", claims=[])])
+    assert outcomes(case)["verdict"] == "skipped"
+    assert text_of(case, "verdict").startswith("no score was confirmed: data/made_up")
 
 
 @pytest.mark.parametrize(
     ("verified", "name"),
     [
-        (Verified(None, True, 8, 8, 4, 4), "checksum"),
-        (Verified(True, None, 8, 8, 4, 4), "row count"),
-        (Verified(True, True, 7, 8, 4, 4), "sample hashes"),
-        (Verified(True, True, 0, 8, 4, 4), "sample hashes"),
+        (Verified(None, True, 8, 8), "checksum"),
+        (Verified(True, None, 8, 8), "row count"),
+        (Verified(True, True, 7, 8), "sample hashes"),
+        (Verified(True, True, 0, 8), "sample hashes"),
     ],
 )
 def test_what_was_not_verified_is_skipped(verified: Verified, name: str) -> None:
@@ -269,7 +318,7 @@ def test_what_was_not_verified_is_skipped(verified: Verified, name: str) -> None
 
 
 def test_a_wrong_checksum_whose_rule_was_left_out_is_not_passed() -> None:
-    run = replace(sound_run(), verified=Verified(False, True, 8, 8, 4, 4), ignored=("ES501",))
+    run = replace(sound_run(), verified=Verified(False, True, 8, 8), ignored=("ES501",))
     case = Case([], [run])
     assert outcomes(case)["checksum"] == "skipped"
     assert text_of(case, "checksum") == "checksum not ok; it does not fail this check"
@@ -361,7 +410,7 @@ def test_a_stored_report_fails_what_the_check_failed(tmp_path: Path) -> None:
                 evalstream.check(rows, reporter=reporter, strict=True)
         (suite,) = ET.parse(tmp_path / "report.xml").getroot()
         failed = [one.attrib["name"] for one in suite if one.find("failure") is not None]
-        assert failed == ["verdict", "ES506 unsealed"]
+        assert failed == ["verdict", "ES506 unsealed", "ES805 nothing-confirmed"]
 
 
 @settings(max_examples=100, deadline=None)

@@ -54,9 +54,10 @@ expecting value at column 9 (byte 9)%0Afound "{\\"é\\": 1,x}"
 ::notice file=zwölf/aggregate.json,title=ES508 weak-algorithm::md5 finds accidents%0Afound "md5"
 evalstream: zwölf/run.jsonl with zwölf/aggregate.json: FAILED (without ES7,ES801): \
 2,345 rows, 6 errors, 1,234 warnings, 1 info; checksum not ok, row count ok, \
-sample_hash ok in 1,111 of 2,345 rows (concat), 2 of 3 claims recomputed
+sample_hash ok in 1,111 of 2,345 rows (concat), claims: 1 confirmed, 1 refuted, 2 open
 evalstream: nichts: incomplete: 0 rows, no findings; nothing to check: no rows
-evalstream: 2 runs: 1 FAILED, 1 incomplete, 2,345 rows, 6 errors, 1,234 warnings, 1 info
+evalstream: 2 runs: 1 FAILED (1 with refuted claims), 1 incomplete, 2,345 rows, 6 errors, \
+1,234 warnings, 1 info
 """
 
 LINES = [
@@ -87,33 +88,39 @@ LINES = [
     ),
 ]
 
-TOOL = f'"schema":1,"tool":{{"name":"evalstream","version":"{evalstream.__version__}"}}'
+TOOL = f'"schema":2,"tool":{{"name":"evalstream","version":"{evalstream.__version__}"}}'
 
 RUNS = (
     '"runs":[{"file":"zwölf/run.jsonl","aggregate":"zwölf/aggregate.json","format":"eee",'
     '"version":"0.2.0","rows":2345,"verdict":"failed",'
     '"verified":{"checksum":false,"row_count":true,'
-    '"sample_hashes":{"verified":1111,"of":2345},"claims":{"recomputed":2,"of":3}},'
+    '"sample_hashes":{"verified":1111,"of":2345}},'
     '"ignored":["ES7","ES801"],'
     '"checksum":{"algorithm":"sha256","declared":"00ff","actual":"11ee"},"recipe":"concat",'
-    '"results":[{"evaluation_name":"größe","evaluation_result_id":"acc","rows":10,'
-    '"claimed":{"score":0.75,"standard_deviation":0.43,"standard_error":null,"num_samples":5},'
-    '"recomputed":{"score":0.8125,"standard_deviation":0.4,"standard_error":0.1,"num_samples":5},'
-    '"claims":{"recomputed":2,"of":3}},'
-    '{"evaluation_name":"größe","evaluation_result_id":null,"rows":0,'
-    '"claimed":{"score":null,"standard_deviation":null,"standard_error":null,"num_samples":null},'
-    '"recomputed":null,"claims":{"recomputed":0,"of":0}}],'
+    '"claims":{"confirmed":1,"rounded":0,"refuted":1,"open":2,"list":['
+    '{"pointer":"/evaluation_results/0/score_details/score","label":"größe","kind":"mean",'
+    '"claimed":0.75,"recomputed":0.8125,"state":"refuted","rows":10,"score":true},'
+    '{"pointer":"/evaluation_results/0/count","label":"samples of größe","kind":"count",'
+    '"claimed":5,"recomputed":5,"state":"confirmed","rows":10,"score":false},'
+    '{"pointer":"/evaluation_results/1/score_details/score","label":"recall","kind":"mean",'
+    '"claimed":0.3,"recomputed":null,"state":"open","reason":"no row belongs to the result",'
+    '"rows":0,"score":true},'
+    '{"pointer":"/evaluation_results/2/score_details/score","label":"precision","kind":"mean",'
+    '"claimed":0.5,"recomputed":null,"state":"open","reason":"no row belongs to the result",'
+    '"rows":0,"score":true}]},'
     '"counts":{"ES103":1,"ES202":4,"ES406":1234,"ES501":1,"ES508":1},'
     '"severities":{"error":6,"warning":1234,"info":1},"seconds":1.235,'
     '"bytes":9876},'
     '{"file":"nichts","aggregate":null,"format":"eee","version":null,"rows":0,'
     '"verdict":"incomplete","checksum":{"algorithm":null,"declared":null,"actual":null},'
-    '"recipe":null,"results":[],"counts":{},"severities":{},"seconds":0.0,"bytes":0,'
+    '"recipe":null,"claims":{"confirmed":0,"rounded":0,"refuted":0,"open":0,"list":[]},'
+    '"counts":{},"severities":{},"seconds":0.0,"bytes":0,'
     '"incomplete_reason":"nothing to check: no rows"}]'
 )
 
 TOTALS = (
-    '"shown":5,"total":1241,"totals":{"runs":2,"passed":0,"failed":1,"incomplete":1,"rows":2345,'
+    '"shown":5,"total":1241,"totals":{"runs":2,"passed":0,"unconfirmed":0,"failed":1,"incomplete":1,'
+    '"refuted_runs":1,"claims":{"confirmed":1,"rounded":0,"refuted":1,"open":2},"rows":2345,'
     '"bytes":9876,"counts":{"ES103":1,"ES202":4,"ES406":1234,"ES501":1,"ES508":1},'
     '"severities":{"error":6,"warning":1234,"info":1},"unchecked":1},"exit_code":1'
 )

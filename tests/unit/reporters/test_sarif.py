@@ -24,6 +24,7 @@ from report_fixture import (
     Case,
     cases,
     empty_run,
+    every_verdict,
     failed_run,
     finding,
     render,
@@ -249,6 +250,15 @@ def test_what_was_not_checked_is_said() -> None:
     )
     assert said[2][0] == "note"
     assert "passed: 8 rows" in said[2][1]
+
+
+def test_an_unconfirmed_run_is_a_warning_before_the_others() -> None:
+    case = Case([], [sound_run(), *every_verdict()])
+    said = notifications(case)[2:]
+    assert [level for level, _ in said] == ["error", "warning", *["note"] * 4]
+    assert said[1][1].startswith("open.jsonl with open.json: unconfirmed: 8 rows, 1 warning")
+    (invocation,) = document(Case([], [every_verdict()[3]]))["runs"][0]["invocations"]
+    assert invocation["executionSuccessful"] is True
 
 
 def test_a_check_of_everything_is_successful() -> None:

@@ -16,15 +16,20 @@ from report_fixture import (
     TYPE,
     Case,
     cases,
+    claim,
+    every_verdict,
     failed_run,
     finding,
     render,
     sound_run,
 )
 
+from evalstream.model.claim import State
+from evalstream.model.data_class import replace
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import RunSummary
 from evalstream.reporters.base import PLAIN, Style
+from evalstream.reporters.claims import LINES_SHOWN
 from evalstream.reporters.lines import Span, columns
 from evalstream.reporters.text import LiveTextReporter, TextReporter
 
@@ -195,7 +200,40 @@ def test_two_paths_are_never_shortened_to_one_text() -> None:
 def test_standard_input_has_a_name() -> None:
     seen = render(TextReporter, cases()["several-formats"])
     assert "  <stdin>\n" in seen
-    assert "incomplete: <stdin>: 3 rows" in seen
+    assert "unconfirmed: <stdin>: 3 rows" in seen
+
+
+def test_results_that_say_the_same_share_a_line() -> None:
+    (run,) = [one for one in every_verdict() if one.verdict == "unconfirmed"]
+    seen = render(TextReporter, Case([], [run]))
+    assert seen.count("no row belongs to the result") == 1
+    many = [claim(f"c{n}", n / 50, n / 50, number=n) for n in range(50)]
+    seen = render(TextReporter, Case([], [replace(run, claims=[*many, *run.claims])]))
+    lines = seen.splitlines()[1:]
+    assert len(lines) == LINES_SHOWN + 1
+    assert lines[0].startswith("  16 claims: open (no row belongs to the result): task 0, task 1,")
+    assert lines[-1] == "  … and 32 more claims (--format json lists all)"
+
+
+def test_a_refuted_claim_has_as_many_digits_as_show_a_difference() -> None:
+    run = RunSummary("a", "b", "eee", rows=8, verdict="failed")
+    run.claims = [claim("f1", 0.123456789, 0.123456781, State.REFUTED)]
+    seen = render(TextReporter, Case([], [run])).splitlines()[1]
+    assert seen == "  f1: claims 0.123456789, recomputed 0.123456781 from 8 rows: refuted"
+
+
+def test_many_runs_show_their_refuted_claims_alone() -> None:
+    runs = [*every_verdict(), *(sound_run(f"{n}.jsonl", f"{n}.json") for n in range(30))]
+    seen = render(TextReporter, Case([], runs))
+    assert "  accuracy: claims 0.05, recomputed 0.75 from 8 rows: refuted\n" in seen
+    assert ": confirmed\n" not in seen
+    assert "\n35 runs: 2 FAILED (1 with refuted claims), 1 incomplete, 1 unconfirmed, " in seen
+
+
+def test_sums_name_claims_where_no_run_has_a_place_for_a_seal() -> None:
+    runs = [RunSummary(name, None, "lm_eval", rows=1, verdict="passed") for name in "ab"]
+    runs[0].claims = [claim("acc", 0.5, 0.5)]
+    assert render(TextReporter, Case([], runs)).endswith("\n  claims: 1 confirmed\n")
 
 
 @pytest.mark.parametrize("runs", [20, 21, 5_000])

@@ -82,7 +82,7 @@ def test_a_profile_adds_its_rules_and_select_and_ignore_have_the_last_word() -> 
         CATALOGUE.selection(Options()).enabled,
         CATALOGUE.selection(Options(profile=DATASTORE)).enabled,
     )
-    assert stricter - usual == {"ES901", "ES902"}
+    assert stricter - usual == {"ES901", "ES902", "ES911"}
     assert usual < stricter
     assert _codes(Options(profile=DATASTORE, ignore=("ES902",))) == stricter - {"ES902"}
     for profile in PROFILES:
@@ -102,7 +102,7 @@ def test_a_profiles_severity_gives_way_to_the_findings_own() -> None:
         is Severity.INFO
     )
     changed = {code for code in CATALOGUE if CATALOGUE[code].severity is not _severity(code)}
-    assert changed == {"ES007", "ES507", "ES903", "ES910"}
+    assert changed == {"ES007", "ES507", "ES706", "ES903", "ES910"}
 
 
 def _codes(options: Options) -> frozenset[str]:

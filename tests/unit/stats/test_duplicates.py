@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import math
 import tracemalloc
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -20,7 +20,7 @@ from evalstream.engine import block_tasks
 from evalstream.model.row_record import ABSENT, RowRecords, pack
 from evalstream.stats import first_seen
 from evalstream.stats.duplicate_index import BYTES_PER_ROW, DuplicateIndex
-from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch, ResultCoverage
+from evalstream.stats.duplicates import MOST_MARKS, DuplicateKind, DuplicateMatch, ResultCoverage
 
 
 class Entry(NamedTuple):
@@ -165,6 +165,7 @@ def naive_cover(entries: Sequence[Entry]) -> dict[int, ResultCoverage]:
             sum(repeats[place, sample] for sample in samples),
             sum(repeats[place, sample] ** 2 for sample in samples),
             products(list(samples.values())),
+            dict(Counter(entry.mark for rows in samples.values() for entry in rows)),
         )
         for place, samples in grouped.items()
     }
@@ -389,3 +390,19 @@ def test_blank_lines_never_repeat(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b"\n\n \n \n" + line_of(sound_rows(count=1)[0]))
     assert list(evalstream.check(path, select=("ES408", "ES409"))) == []
+
+
+def test_many_different_marks_are_not_counted() -> None:
+    cover = ResultCoverage()
+    for mark in range(MOST_MARKS):
+        cover.count_marks({mark: 2})
+    assert cover.marks == dict.fromkeys(range(MOST_MARKS), 2)
+    cover.count_marks({0: 1})
+    assert cover.marks is not None
+    cover.count_marks({MOST_MARKS: 1})
+    assert cover.marks is None
+    cover.count_marks({0: 1})
+    assert cover.marks is None
+    other = ResultCoverage()
+    other.merge(cover)
+    assert other.marks is None

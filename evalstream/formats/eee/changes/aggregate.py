@@ -61,11 +61,15 @@ class NewSeal(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where a migrated aggregate came from: its name, and the SHA-256 of its files."""
+    """Where a migrated aggregate came from: its name, and the SHA-256 of its files.
+
+    `sealed` tells whether it had a seal that is that of its rows; None where it has no rows.
+    """
 
     name: str
     sha256: str
     rows_sha256: str | None = None
+    sealed: bool | None = None
 
 
 class AggregateMigration:
@@ -218,6 +222,7 @@ class AggregateMigration:
             "file_path": self._string(SEALED, "file_path"),
             "name": source.name,
             "rows_sha256": source.rows_sha256,
+            "sealed": source.sealed,
             "sha256": source.sha256,
             "tool": f"evalstream {__version__}",
             "uuid": _uuid_in(source.name),

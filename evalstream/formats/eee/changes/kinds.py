@@ -15,7 +15,9 @@ VERSION: Final = _kind("version", ChangeClass.MECHANICAL, "set to the new versio
 KEPT: Final = _kind("kept", ChangeClass.MECHANICAL, "value kept as migrated.*")
 
 EVALUATION_ID: Final = _kind(
-    "evaluation-id", ChangeClass.DECIDED, "evaluation_id of the row to that of its aggregate"
+    "evaluation-id",
+    ChangeClass.DECIDED,
+    "evaluation_id of the row to that of its aggregate, its own kept in metadata",
 )
 RESULT_ID: Final = _kind(
     "result-id", ChangeClass.DECIDED, "evaluation_result_id from the only result of that name"

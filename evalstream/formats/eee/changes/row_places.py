@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.changes.kinds import EVALUATION_ID, VERSION
+from evalstream.formats.eee.changes.kept_values import with_evaluation_id
+from evalstream.formats.eee.changes.kinds import VERSION
 from evalstream.formats.eee.changes.schema_places import SchemaPlaces
 from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_TYPES
 from evalstream.model.changes import ChangeKind
@@ -40,7 +41,7 @@ def migration_place(
     place = _schema_place(target)
     members, exact = dict(place.members), _MISPLACED
     if evaluation_id is not None and sets_id:
-        members["evaluation_id"] = _constant(place, "evaluation_id", evaluation_id, EVALUATION_ID)
+        members = with_evaluation_id(members, evaluation_id)
     elif evaluation_id is not None:
         exact += ((Watch("evaluation_id", Test.DIFFERS, evaluation_id),),)
     if keeps_hash:
@@ -104,7 +105,7 @@ def repair_place(
     if "ES405" in codes:
         members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
     if evaluation_id is not None:
-        members["evaluation_id"] = _constant(place, "evaluation_id", evaluation_id, EVALUATION_ID)
+        members = with_evaluation_id(members, evaluation_id)
     exact = ((Watch("schema_version", Test.DIFFERS, number),),)
     return RowPlace(replace(place, members=members, closed=False), exact)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from evalstream.formats.eee.changes.kept_values import keep_in_metadata, replaced_id
 from evalstream.formats.eee.changes.row_places import other_ids, repair_place
 from evalstream.formats.eee.changes.rows import refuse_another_id
 from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, nearest_version
@@ -53,6 +54,7 @@ class RowRepairer:
         self._refuse_another_id(text, tree)
         splices = Splices(text, tree)
         applied = reshape(splices, self._place(*self._version(text, tree)))
+        keep_in_metadata(splices, replaced_id(splices, applied))
         return splices.apply(), applied
 
     def _refuse_another_id(self, text: str, tree: Node) -> None:

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from evalstream.engine.block_rewriting import RewrittenBlock
 from evalstream.engine.line_repairs import LeftRow
+from evalstream.formats.eee.changes.kept_values import RowRefused
 from evalstream.formats.eee.changes.row_repairs import RowRepairer, RowRepairs
-from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator, RowRefused
+from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator
 from evalstream.model.changes import MOST_PLACES, Applied, Change, ChangeTally, Example, Occurrences
 from evalstream.parsing.json import FAST_DEPTH
 from evalstream.parsing.native.rewrite import CompiledPlace, LineChange

@@ -6,6 +6,12 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from evalstream.formats.eee.changes.kept_values import (
+    RowRefused,
+    keep_in_metadata,
+    replaced_id,
+    text_of,
+)
 from evalstream.formats.eee.changes.kinds import (
     EVALUATION_ID,
     KEPT,
@@ -32,19 +38,12 @@ from evalstream.parsing.json_tree import (
     Member,
     Node,
     Splices,
-    compact,
     decoded,
     encoded,
     parse_tree,
     quoted,
 )
 from evalstream.parsing.reshape import RowPlace, Test, Watch, reshape
-
-METADATA: Final = "metadata"
-
-
-class RowRefused(ValueError):
-    """A row that cannot be changed as asked: the message says why, and what would allow it."""
 
 
 class RowMigration(DataClass, frozen=True):
@@ -98,6 +97,7 @@ class RowMigrator:
         row = _Row(text, self._migration)
         row.keep_what_has_no_place(self._place.members)
         row.applied += reshape(row.splices, self._place)
+        row.keep_id()
         row.add_result_id()
         row.hash_again()
         row.write_kept()
@@ -128,6 +128,10 @@ class _Row:
             elif self._is_misplaced(member, kind):
                 self._keep(member, OUTPUT if member.name == "output" else TRANSCRIPT)
 
+    def keep_id(self) -> None:
+        """Let `write_kept` write an evaluation_id that was replaced."""
+        self._kept |= replaced_id(self.splices, self.applied)
+
     def add_result_id(self) -> None:
         """Add the id of the result that the row's evaluation_name names, if that is decided."""
         known = self.tree.value("evaluation_result_id")
@@ -151,26 +155,14 @@ class _Row:
             raise RowRefused("sample_hash cannot be computed: the input is not text")
         digest = new_hash(self._decoded(raw), texts)
         if self._decoded(known) != digest:
+            self._kept[f"{MIGRATED}sample_hash"] = self.splices.of(known)
             self.splices.replace(known, quoted(digest))
             before = self.splices.of(known)
             self._apply(REHASH, "/sample_hash", "/sample_hash", before, quoted(digest))
 
     def write_kept(self) -> None:
         """Add to the metadata what was dropped."""
-        if not self._kept:
-            return
-        metadata = self.tree.value(METADATA)
-        if metadata is None or self.splices.is_dropped(self.tree, METADATA):
-            self.splices.add_object(self.tree, METADATA, self._kept)
-        elif metadata.type is JsonType.NULL:
-            self.splices.replace(metadata, self.splices.object_text(self.tree, self._kept))
-        elif metadata.type is JsonType.OBJECT:
-            for name, value in self._kept.items():
-                if metadata.member(name) is not None:
-                    raise RowRefused(f"metadata already has a member {name}")
-                self.splices.add(metadata, name, value)
-        else:
-            raise RowRefused("metadata is not an object, so that it cannot keep other members")
+        keep_in_metadata(self.splices, self._kept)
 
     def _refuse_unknown_version(self) -> None:
         """Refuse to read a row by the rules of another version than it declares."""
@@ -226,8 +218,7 @@ class _Row:
             what = _MISPLACED[kind]
             raise RowRefused(f"{what}; {_decide(kind)} keeps it in metadata")
         before = self.splices.of(member.value)
-        is_text = member.value.type is JsonType.TEXT
-        after = before if is_text else quoted(compact(self.splices.text, member.value))
+        after = text_of(self.splices, member.value)
         self._kept[MIGRATED + member.name] = after
         self.splices.drop(self.tree, member.name)
         place = "/*" if kind is KEPT else f"/{member.name}"

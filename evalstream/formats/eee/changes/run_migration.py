@@ -148,8 +148,15 @@ class RunMigration:
         `source` is the name of the old file; `seal` has the path of the new rows, their SHA-256 and
         their number. Raises ValueError.
         """
-        origin = Source(source, sha256, rows_sha256)
-        return self._aggregate.migrate(origin, None if seal is None else NewSeal(*seal))
+        if seal is None:
+            return self._aggregate.migrate(Source(source, sha256, rows_sha256), None)
+        origin = Source(source, sha256, rows_sha256, self._is_sealed)
+        return self._aggregate.migrate(origin, NewSeal(*seal))
+
+    @property
+    def _is_sealed(self) -> bool:
+        """Whether the source has a seal, which is right: `wrong_seal` has compared it."""
+        return None not in (self._document.checksum, self._document.claim("total_rows"))
 
     @cached_property
     def _document(self) -> Aggregate:

@@ -20,10 +20,12 @@ from evalstream.formats.eee.aggregate import (
     object_in,
 )
 from evalstream.formats.eee.claims import Claims
+from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import counted
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import Rule
+from evalstream.rules.profiles import PROFILES
 
 PLACEHOLDER: Final = -1
 """The value that some leaderboards write for a missing score."""
@@ -205,16 +207,20 @@ def _methods(uncertainty: Mapping[str, Any]) -> Iterator[Any]:
         yield object_in(uncertainty, member).get("method")
 
 
-def _deployment(aggregate: Aggregate) -> Iterator[Violation]:
+def _deployment(facts: RunFacts) -> Iterator[Violation]:
     """Require below 0.2.3 what the schema requires from 0.2.3 on."""
+    aggregate = facts.aggregate
+    if aggregate is None or _demands_deployment(aggregate.version or versions.DEFAULT_VERSION):
+        return
     details = object_in(object_in(aggregate.document, "model_info"), "additional_details")
     missing = [name for name in DEPLOYMENT if not details.get(name)]
-    if not missing or _demands_deployment(aggregate.version or versions.DEFAULT_VERSION):
+    if not missing:
         return
     are = "is" if len(missing) == 1 else "are"
     message = f"{' and '.join(missing)} {are} missing from model_info.additional_details"
     # One of them was forgotten; if both are missing, the writer is too old to know them.
-    severity = Severity.WARNING if len(missing) == 1 else Severity.INFO
+    is_required = ES706.code in PROFILES[facts.context.options.profile].severities
+    severity = None if is_required or len(missing) == 1 else Severity.INFO
     message += "; required from 0.2.3 on"
     yield ES706.violation(message, pointer="/model_info", severity=severity)
 
@@ -462,14 +468,15 @@ ES706: Final = Rule(
     "deployment_type or model_availability is missing; an info where both are",
     """
     What it finds: an aggregate before 0.2.3 that names one of deployment_type and
-    model_availability without the other, and, as an info, one that names neither. From 0.2.3 on
-    the schema requires both.
+    model_availability without the other, and, as an info, one that names neither. With `--profile
+    datastore` both are errors. From 0.2.3 on the schema requires both.
 
     Why it matters: a hosted model may change under the same name, and the schema requires both
-    from 0.2.3 on.
+    from 0.2.3 on. A store of that version refuses the record.
 
-    How to fix: Write deployment_type and model_availability into model_info.additional_details.
-    Take them from how the model was run, and use the values that the schema lists from 0.2.3 on.
+    How to fix: Run `evalstream migrate`, which asks for both and writes them into
+    model_info.additional_details. Or write them there from how the model was run, in the values
+    that the schema lists from 0.2.3 on.
 
     Bad:
         aggregate:
@@ -495,8 +502,9 @@ ES706: Final = Rule(
             }
           }
     """,
-    aggregate=_deployment,
+    run=_deployment,
     about_aggregate=True,
+    about_paths=True,
     former_names=("deployment",),
 )
 

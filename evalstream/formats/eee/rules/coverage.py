@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Result
 from evalstream.formats.eee.facts import RunFacts, samples_beside
+from evalstream.formats.eee.row_digests import mark_digest
+from evalstream.formats.eee.row_view import repeat_mark
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.rules.base import Rule, Where
-from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
+from evalstream.stats.duplicates import MOST_MARKS, DuplicateKind, DuplicateMatch, ResultCoverage
 
 
 def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
@@ -78,6 +81,55 @@ def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
                 "not all equally many; a sample with more repeats counts more"
             )
             yield ES610.violation(message, pointer=f"{RESULTS}/{result.place}")
+        elif result.place in facts.tally.scores and _are_judged(cover):
+            chosen = _chosen_repeats(cover.samples, cover.marks or {})
+            if chosen:
+                yield ES610.violation(chosen, pointer=f"{RESULTS}/{result.place}")
+
+
+def _are_judged(cover: ResultCoverage) -> bool:
+    """Tell whether all rows are marked as repeats, and no repeat of a sample comes twice."""
+    marks = cover.marks or {0: 0}
+    return 0 not in marks and sum(marks.values()) == cover.repeats
+
+
+def _chosen_repeats(samples: int, marks: Mapping[int, int]) -> str | None:
+    """Say how repeats are missing that equally many other repeats stand for; None if none is.
+
+    Only numbered repeats are judged: seeds may differ from sample to sample.
+    """
+    known = numbered_repeats()
+    if any(mark not in known for mark in marks):
+        return None
+    numbers = sorted(known[mark] for mark in marks)
+    for mark, rows in marks.items():
+        if rows != samples:
+            name, number = known[mark]
+            return (
+                f"{rows:,} of {counted(samples, 'sample')} of this result have the {name} {number},"
+                " and the others have other repeats; perhaps the best ones were chosen"
+            )
+    name, first = numbers[0]
+    if first > 1 or numbers != [(name, first + place) for place in range(len(numbers))]:
+        listed = ", ".join(f"{number}" for _, number in numbers[:5])
+        return (
+            f"the samples of this result have {name} {listed} alone; the repeats before or between"
+            " are missing"
+        )
+    return None
+
+
+@cache
+def numbered_repeats() -> Mapping[int, tuple[str, int]]:
+    """Return name and number of repeats by the digest of their mark."""
+    return {
+        mark_digest(repeat_mark({name: number})): (name, number)
+        for name in _NUMBERED
+        for number in range(MOST_MARKS)
+    }
+
+
+_NUMBERED: Final = ("epoch", "repeat", "trial")
 
 
 def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Result]]:
@@ -225,7 +277,9 @@ ES608: Final = Rule(
     "the same sample has different choices or output under different results",
     """
     What it finds: rows that score the same repeat of a sample under different results, and show
-    other choices, another output or another transcript. (Another input is ES407.)
+    other choices, another output or another transcript. (Another input is ES407.) It is an info in a
+    log of Inspect with several scorers: its converter writes the answer or the explanation of each
+    scorer into output.raw.
 
     Why it matters: the metrics were measured on different answers, or a copy was edited.
 
@@ -314,14 +368,15 @@ ES610: Final = Rule(
     "ES610",
     "uneven-repeats",
     Severity.WARNING,
-    "samples of one result have different numbers of repeats",
+    "samples of one result have different repeats, or not the first ones",
     """
     What it finds: a result whose rows repeat some samples more often than others, by the repeat
-    marks (metadata.epoch, repeat, trial or seed) of its rows. Rows that are the same repeat twice
-    are ES408 and ES409.
+    marks (metadata.epoch, repeat, trial or seed) of its rows; and one whose samples have equally
+    many repeats, but by metadata.epoch, repeat or trial not the same ones, or not the first ones
+    without a gap, from 0 or 1. Rows that are the same repeat twice are ES408 and ES409.
 
-    Why it matters: the mean over the rows weighs samples by their repeats. Rows were lost, or
-    samples with a good score were added again.
+    Why it matters: the mean over the rows weighs samples by their repeats. Rows were lost, samples
+    with a good score were added again, or the best of several repeats was kept.
 
     How to fix: Restore the missing repeats from the source log, or run them again, so that all
     samples have as many. Then recompute the aggregate's figures from the rows, and run `evalstream

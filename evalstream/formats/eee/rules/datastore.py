@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstream.formats.eee import datastore
+from evalstream.formats.eee import datastore, versions
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.io.names import printable
@@ -160,6 +160,21 @@ def _unaddressable(address: datastore.Unaddressable, aggregate: Aggregate) -> It
     yield ES910.violation(message, pointer=pointer, found=found)
 
 
+def _version_too_old(facts: RunFacts) -> Iterator[Violation]:
+    """Compare the versions of the record and of its rows with that of the store."""
+    least = facts.context.options.store_version
+    at: dict[str, Any] = {"expected": least, "pointer": "/schema_version"}
+    declared = facts.aggregate.version if facts.aggregate is not None else None
+    if declared is not None and versions.is_below(declared, least):
+        message = f"the record is of version {declared}, and the store takes {least} and later"
+        yield ES911.violation(message, found=declared, **at)
+    for name, count, line in facts.tally.versions:
+        if name != declared and versions.is_below(name, least):
+            message = f"rows are of version {name} (first {facts.at(line)})"
+            message += f", and the store takes {least} and later"
+            yield ES911.violation(message, count=count, expected=least, about_rows=True)
+
+
 def _target(path: str) -> str:
     """Return the absolute path of a file, or of the target of a link, which is not followed."""
     if os.path.islink(path):
@@ -283,4 +298,34 @@ ES910: Final = Rule(
     about_paths=True,
 )
 
-RULES: Final = (ES901, ES902, ES910)
+ES911: Final = Rule(
+    "ES911",
+    "version-too-old",
+    Severity.ERROR,
+    "the record's schema_version is below the version that the store takes",
+    """
+    What it finds: only with `--profile datastore` or where it is selected: an aggregate, or rows,
+    of a schema_version below that of the store, which is 0.3.0, or the value of `--store-version`.
+    A schema_version that is missing or unknown is ES201 or ES215.
+
+    Why it matters: the store validates every record by its own version, and refuses one that lacks
+    what that version requires.
+
+    How to fix: Run `evalstream migrate`, which writes rows and aggregate anew in a later version,
+    asks for what an earlier one did not require, and seals them.
+
+    Bad:
+        aggregate:
+          {"schema_version": "0.2.2"}
+
+    Good:
+        aggregate:
+          {"schema_version": "0.3.0"}
+    """,
+    run=_version_too_old,
+    optional=True,
+    about_aggregate=True,
+    about_paths=True,
+)
+
+RULES: Final = (ES901, ES902, ES910, ES911)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, number
 from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.rules.evidence import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import counted
 from evalstream.parsing.json import member
@@ -31,13 +32,6 @@ _PLACE_IN_ROW = LazyPattern(
 
 _MEANT_IN_ROW = LazyPattern(r"\s*(?:\Z|(?:output|interactions|messages)\b)")
 """The beginning of a source that is empty, or meant as a place in the row."""
-
-_GRADED = LazyPattern(
-    r"rouge|bleu|chrf|meteor|bert_?score|similarity"
-    r"|(?<![a-z])(?:f1|iou|precision|recall|wer|cer|ter)(?![a-z])",
-    re.IGNORECASE,
-)
-"""Graded metrics; HELM's converter never marks their scores as correct, not even a 1."""
 
 _LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
 _EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "reasoning_tokens")
@@ -116,39 +110,6 @@ def _attribution_source(context: RowContext) -> RowCheck:
     return check
 
 
-def _correct_versus_score(context: RowContext) -> RowCheck:
-    join = Join(context.results)
-
-    def check(row: Row) -> Iterable[Violation]:
-        evaluation = row.get("evaluation")
-        score, correct = member(evaluation, "score"), member(evaluation, "is_correct")
-        if correct.__class__ is not bool or score.__class__ not in _NUMBERS:
-            return ()
-        if score not in (0, 1) or bool(score) is correct:
-            return ()
-        result = join.result(row)
-        if score == 1 and _grades(row, result):
-            return ()
-        if result is not None and not _is_extreme(score, result):
-            return ()
-        message = f"is_correct is {str(correct).lower()}, but the score is {int(score)}"
-        return (ES307.violation(message, pointer="/evaluation/is_correct", found=correct),)
-
-    return check
-
-
-def _is_extreme(score: Any, result: Result) -> bool:
-    """Return whether 0 is the worst score of a result's metric, or 1 the best.
-
-    Bounds with a small margin, such as a max_score of 1.01, do not change the scale.
-    """
-    if result.lower_is_better or result.score_type == LEVELS:
-        return False
-    lowest = 0 if result.minimum is None else result.minimum
-    highest = 1 if result.maximum is None else result.maximum
-    return lowest > -1 if score == 0 else highest < 2
-
-
 def _score_out_of_bounds(context: RowContext) -> RowCheck | None:
     if not context.results:
         return None
@@ -189,7 +150,7 @@ def common_bounds(context: RowContext) -> tuple[float, float]:
 def _bounds(result: Result) -> tuple[float | None, float | None]:
     """Return the bounds of a result's scores; a binary metric without bounds has 0 and 1."""
     lowest, highest = result.minimum, result.maximum
-    if result.score_type == "binary" and lowest is None and highest is None:
+    if result.score_type == BINARY and lowest is None and highest is None:
         return 0, 1
     return lowest, highest
 
@@ -223,20 +184,6 @@ def _broken_level(levels: int, score: Any, *, unknown: bool) -> tuple[str, Any] 
     if score >= levels:
         return message, at_most(levels - 1)
     return None if score == int(score) else (message, {"type": "integer"})
-
-
-def _grades(row: Row, result: Result | None) -> bool:
-    """Return whether the highest score need not mean a correct answer.
-
-    This holds for graded metrics, and for rows that say so: those of OpenEval have
-    metadata.is_correct_applicable.
-    """
-    if member(row.get("metadata"), "is_correct_applicable") in (False, "false"):
-        return True
-    name = row.get("evaluation_result_id")
-    if result is not None:
-        name = result.metric or result.id or result.name
-    return name.__class__ is str and _GRADED.search(name) is not None
 
 
 def _token_sum(context: RowContext) -> RowCheck:
@@ -549,38 +496,6 @@ ES303: Final = Rule(
     former_names=("attribution-source",),
 )
 
-ES307: Final = Rule(
-    "ES307",
-    "correct-contradicts-score",
-    Severity.WARNING,
-    "is_correct contradicts a score of 0 or 1",
-    """
-    What it finds: a score of 1 that is not correct, or a score of 0 that is correct, unless the
-    metric's scale is not 0 to 1, or lower is better. A score of 1 need not be correct under
-    metrics that grade, such as F1 or ROUGE, and in rows whose metadata.is_correct_applicable is
-    false.
-
-    Why it matters: the accuracy computed from is_correct differs from the accuracy computed from
-    the scores.
-
-    How to fix: Score the sample again with the harness, and write both fields from the same
-    result. If lower is better or the scale is not 0 to 1, say so in metric_config
-    (lower_is_better, min_score, max_score).
-
-    Bad:
-        row 1:
-          {"evaluation": {"score": 1.0, "is_correct": false}}
-
-    Good:
-        row 1:
-          {"evaluation": {"score": 1.0, "is_correct": true}}
-    """,
-    row=_correct_versus_score,
-    reads=("/evaluation/is_correct",),
-    in_scanner=True,
-    former_names=("correct-versus-score",),
-)
-
 ES308: Final = Rule(
     "ES308",
     "score-out-of-bounds",
@@ -823,4 +738,4 @@ NOT_A_CHOICE: Final = ES313.violation(
     "choices are given, but the reference is not one of them", pointer="/input/reference"
 )
 
-RULES: Final = (ES301, ES302, ES303, ES307, ES308, ES309, ES310, ES311, ES313, ES314, ES317)
+RULES: Final = (ES301, ES302, ES303, ES308, ES309, ES310, ES311, ES313, ES314, ES317)

@@ -13,10 +13,12 @@ from evalstream.formats.eee.declared_path import path_to_declare
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
+from evalstream.parsing.json import fast, member, pointer, resolve
 from evalstream.rules.base import Repair, Rule
 from evalstream.rules.profiles import DATASTORE
 
 CHECKSUM: Final = f"{DETAILS}/checksum"
+MIGRATED_FROM: Final = ("source_metadata", "additional_details", "migrated_from")
 LOOKED_AT: Final = ("jsonl", "json")
 """The layouts of files whose rows were read."""
 
@@ -204,6 +206,22 @@ def _weak_algorithm(facts: RunFacts) -> Iterator[Violation]:
         yield ES508.violation(message, pointer=f"{DETAILS}/hash_algorithm", found="md5")
 
 
+def _sealed_by_migrate(aggregate: Aggregate) -> Iterator[Violation]:
+    """Repeat what a migration says of the seal of its source, or of the source of that one."""
+    text = resolve(aggregate.document, MIGRATED_FROM)
+    while isinstance(text, str):
+        try:
+            origin = fast(text.encode())
+        except ValueError:
+            return
+        if member(origin, "sealed") is False:
+            message = "sealed by migrate from an unsealed source"
+            place = pointer(MIGRATED_FROM)
+            yield ES509.violation(message, pointer=place, severity=Severity.INFO)
+            return
+        text = member(origin, MIGRATED_FROM[-1])
+
+
 ES501: Final = Rule(
     "ES501",
     "checksum-mismatch",
@@ -218,7 +236,7 @@ ES501: Final = Rule(
 
     How to fix: Fetch the published rows file again; the checksum says which bytes the claims rest
     on. Only after a change that you made and can explain, recompute the aggregate's figures and
-    run `evalstream seal`.
+    run `evalstream seal --force`.
 
     Bad:
         The SHA-256 of run.jsonl begins with bec2d955.
@@ -472,4 +490,47 @@ ES508: Final = Rule(
     about_aggregate=True,
 )
 
-RULES: Final = (ES501, ES502, ES503, ES504, ES505, ES506, ES507, ES508)
+ES509: Final = Rule(
+    "ES509",
+    "replaced-seal",
+    Severity.WARNING,
+    "the seal of other bytes is replaced, or a seal was added to rows that had none",
+    """
+    What it finds: with `evalstream seal` or `--seal-to`, an aggregate with the checksum of other
+    bytes. Without `--force` it is not sealed; with `--force` the warning stays in the report. In a
+    run that `evalstream migrate` made, the info that its source had no seal (checksum and
+    total_rows) that was compared with the rows.
+
+    Why it matters: the old seal says that these are not the rows that were published. The new one
+    would certify them, whatever was changed, and nothing would show it. Of rows without a seal it is
+    not known whether they are complete.
+
+    How to fix: Compare the rows with those that were sealed. After a change that you made and can
+    explain, recompute the aggregate's figures and seal with `--force`. If the source of a migration
+    was not sealed, compare the rows with the log that they come from (`--source`).
+
+    Bad:
+        aggregate:
+          {
+            "source_metadata": {
+              "additional_details": {
+                "migrated_from": "{\\"sealed\\": false, \\"version\\": \\"0.2.2\\"}"
+              }
+            }
+          }
+
+    Good:
+        aggregate:
+          {
+            "source_metadata": {
+              "additional_details": {
+                "migrated_from": "{\\"sealed\\": true, \\"version\\": \\"0.2.2\\"}"
+              }
+            }
+          }
+    """,
+    aggregate=_sealed_by_migrate,
+    about_aggregate=True,
+)
+
+RULES: Final = (ES501, ES502, ES503, ES504, ES505, ES506, ES507, ES508, ES509)

@@ -29,6 +29,7 @@ ES650: Final = Rule(
         log:
           {"samples": [{"id": "arith-008"}]}
     """,
+    needs="source",
 )
 
 ES651: Final = Rule(
@@ -56,6 +57,7 @@ ES651: Final = Rule(
         log:
           {"samples": [{"id": "arith-007"}, {"id": "arith-008"}]}
     """,
+    needs="source",
 )
 
 ES652: Final = Rule(
@@ -84,6 +86,8 @@ ES652: Final = Rule(
         log:
           {"samples": [{"id": "arith-001", "target": "5"}]}
     """,
+    expects_data=True,
+    needs="source",
 )
 
 ES653: Final = Rule(
@@ -112,6 +116,8 @@ ES653: Final = Rule(
         log:
           {"samples": [{"output": {"completion": "The answer is 5."}}]}
     """,
+    expects_data=True,
+    needs="source",
 )
 
 ES654: Final = Rule(
@@ -141,6 +147,7 @@ ES654: Final = Rule(
         log:
           {"samples": [{"id": "arith-001", "scores": {"match": {"value": "C"}}}]}
     """,
+    needs="source",
 )
 
 ES655: Final = Rule(
@@ -170,6 +177,7 @@ ES655: Final = Rule(
         log:
           {"samples": [{"id": "arith-005", "scores": {"match": {"value": "I"}}}]}
     """,
+    needs="source",
 )
 
 ES656: Final = Rule(
@@ -199,6 +207,7 @@ ES656: Final = Rule(
           {"results": {"scores": [{"metrics": {"accuracy": {"value": 0.75}}}]}}
     """,
     about_aggregate=True,
+    needs="source",
 )
 
 ES657: Final = Rule(
@@ -228,6 +237,7 @@ ES657: Final = Rule(
           {"results": {"scores": [{"metrics": {"accuracy": {"name": "accuracy"}}}]}}
     """,
     about_aggregate=True,
+    needs="source",
 )
 
 ES658: Final = Rule(
@@ -257,6 +267,47 @@ ES658: Final = Rule(
           {"eval": {"model": "acme/acorn-7b"}}
     """,
     about_aggregate=True,
+    needs="source",
 )
 
-RULES: Final = (ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658)
+ES659: Final = Rule(
+    "ES659",
+    "source-setting-differs",
+    Severity.ERROR,
+    "data set, task, metric, direction or a setting of a result is not that of the log",
+    """
+    What it finds: in a result, source_data, evaluation_name, metric_name, lower_is_better or
+    generation settings (temperature, top_p, top_k, max_tokens) that differ from the log named with
+    `--source`; in model_info, the arguments, the revision and the type of the model. What only one
+    of them states is not compared. Names that converters are known to derive are equal: of a data
+    set its path, the last part of that, and the task.
+
+    Why it matters: the figures are right, but for another data set, metric or setting.
+
+    How to fix: Convert the log again.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [
+              {"generation_config": {"generation_args": {"temperature": 0.0}}}
+            ]
+          }
+        log:
+          {"eval": {"model_generate_config": {"temperature": 1.0}}}
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [
+              {"generation_config": {"generation_args": {"temperature": 0.0}}}
+            ]
+          }
+        log:
+          {"eval": {"model_generate_config": {"temperature": 0.0}}}
+    """,
+    about_aggregate=True,
+    needs="source",
+)
+
+RULES: Final = (ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658, ES659)

@@ -7,14 +7,18 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.context import RowContext
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.model.text import counted
+from evalstream.parsing.json import member
 from evalstream.rules.base import RowCheck, Rule
 
 Row = Mapping[str, Any]
 
 _NUMBERS: Final[frozenset[Any]] = frozenset({int, float})
 """The types of a count: the schema accepts 3.0 as an integer."""
+
+ONE_EXCHANGE: Final = 3
+"""The turns of a question and its answer: perhaps with the system's prompt before them."""
 
 _OTHER_ROLES: Final = frozenset({"system", "developer", "user", "human", "tool", "function"})
 """The roles in a transcript other than the model."""
@@ -119,6 +123,8 @@ def _miscounted_calls(evaluation: Mapping[str, Any], turns: list[Any]) -> Iterat
 def _mislabelled_interaction(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         kind = row.get("interaction_type")
+        if kind == row_view.SINGLE_TURN:
+            return _more_than_one_answer(row)
         transcript = row_view.transcript(row, context.version_of(row))
         if transcript is None or not transcript[1] or kind not in row_view.TRANSCRIPT_TYPES:
             return ()
@@ -137,6 +143,17 @@ def _mislabelled_interaction(context: RowContext) -> RowCheck:
         return ()
 
     return check
+
+
+def _more_than_one_answer(row: Row) -> Iterable[Violation]:
+    """Find a single_turn row that counts more turns than one exchange has, or calls of tools."""
+    evaluation = row.get("evaluation")
+    for name, most in (("num_turns", ONE_EXCHANGE), ("tool_calls_count", 0)):
+        claimed: Any = member(evaluation, name)
+        if claimed.__class__ in _NUMBERS and claimed > most:
+            message = f"interaction_type is single_turn, but {name} is above {most}"
+            pointer, expected = f"/evaluation/{name}", at_most(most)
+            yield ES315.violation(message, pointer=pointer, expected=expected, found=claimed)
 
 
 def _two_transcripts(context: RowContext) -> RowCheck:
@@ -304,10 +321,11 @@ ES315: Final = Rule(
     "ES315",
     "mislabelled-interaction",
     Severity.WARNING,
-    "agentic without a tool call, or multi_turn with one assistant turn",
+    "agentic without a tool call, multi_turn with one assistant turn, or single_turn with many",
     """
-    What it finds: an agentic row in whose transcript no tool is called, and a multi_turn row in
-    which the assistant has one turn or none.
+    What it finds: an agentic row in whose transcript no tool is called, a multi_turn row in which
+    the assistant has one turn or none, and a single_turn row with a num_turns above 3 (a system's
+    prompt, a question and its answer) or a tool_calls_count above 0.
 
     Why it matters: agentic and conversational results are compared by this label.
 
@@ -339,7 +357,7 @@ ES315: Final = Rule(
           }
     """,
     row=_mislabelled_interaction,
-    reads=("/interactions", "/messages"),
+    reads=("/interactions", "/messages", "/evaluation/num_turns", "/evaluation/tool_calls_count"),
     in_scanner=True,
 )
 

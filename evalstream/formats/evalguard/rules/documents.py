@@ -91,6 +91,15 @@ def _paths_outside(subject: views.Subject) -> Iterator[Violation]:
         yield EVG502.violation("leads out of the folder", pointer=place, found=path)
 
 
+def without_unknown(violation: Violation) -> Violation:
+    """Return a violation of a schema, an unknown member as a warning.
+
+    The specification asks for unknown fields to be handled gracefully (section 3.3).
+    """
+    is_unknown = violation.keyword == "additionalProperties"
+    return violation._replace(severity=Severity.WARNING) if is_unknown else violation
+
+
 EVG101: Final = Rule(
     "EVG101",
     "malformed-document",
@@ -103,8 +112,10 @@ EVG101: Final = Rule(
     every document that is not an object or does not fit the schema of its kind, and ids of tasks
     and metrics that are not made of letters, digits, underscores and hyphens. The folder (`tasks`,
     `metrics`, `thresholds`, `reports`, `guardrails`, `policies`, `models`) determines the kind of a
-    document; elsewhere its members do. Beside policies or models, tasks need no metrics. `label` in place of `impact` is accepted with a warning. Tasks of a report are accepted
-    with or without a name round each: the specification shows both forms.
+    document; elsewhere its members do. Beside policies or models, tasks need no metrics. A member
+    that the schema does not know is a warning, as later versions may have it; so is `label` in
+    place of `impact`. Tasks of a report are accepted with or without a name round each: the
+    specification shows both forms.
 
     Plain scalars are read as the core schema of YAML 1.2 defines them: `no`, `on`, `1_000` and
     dates are strings; `1.10`, `1e3`, `0777`, `0o17` and `true` are not, so that an id or a name

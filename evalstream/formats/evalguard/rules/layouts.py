@@ -87,7 +87,6 @@ EVG208: Final = Rule(
     """
     What it finds: a JSON Schema in the folder whose file is not named `{type}.schema.yaml`, or
     whose folder is not named after its version: `v1`, or major and minor version such as `v1.1`.
-    The schema itself is not checked.
 
     Why it matters: programs find the schema of a document by type and version, in these names.
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from evalstream.formats.evalguard.documents import GUARDRAIL, METRIC, MODEL, POLICY, TASK, THRESHOLD
+from evalstream.formats.evalguard.documents import (
+    GUARDRAIL,
+    METRIC,
+    MODEL,
+    POLICY,
+    REPORT,
+    TASK,
+    THRESHOLD,
+)
 from evalstream.formats.evalguard.views import Document, Subject, listed, tables_of
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
@@ -72,17 +80,21 @@ def _several_thresholds(subject: Subject) -> Iterator[Violation]:
 
 def _repeated_id(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
-    if document.kind not in _WITH_ID or document.id is None:
+    if document.kind not in (*_UNIQUE, *_LATER) or document.id is None:
         return
-    yield from _repeated(EVG205, folder.owner(document), document, "/id")
-    if document.stem is not None and not document.is_named_after_id:
+    owner = folder.owner(document)
+    is_copy = document.kind == REPORT and owner.value == document.value
+    for violation in () if is_copy else _repeated(EVG205, owner, document, "/id"):
+        yield violation._replace(severity=Severity.WARNING if document.kind in _LATER else None)
+    is_named = document.stem is None or document.is_named_after_id
+    if document.kind != REPORT and not is_named:
         message = "the file is not named after the id in it"
         yield EVG205.violation(
             message,
             pointer="/id",
             expected=document.stem,
             found=document.id,
-            severity=Severity.WARNING,
+            severity=Severity.INFO,
         )
 
 
@@ -98,7 +110,11 @@ def _not_followed(rule: Rule, place: str, what: str) -> Violation:
     return rule.violation(message, pointer=place, severity=Severity.WARNING)
 
 
-_WITH_ID: Final = (TASK, METRIC, GUARDRAIL, POLICY, MODEL)
+_UNIQUE: Final = (TASK, METRIC, REPORT)
+"""Kinds whose ids the specification calls unique (sections 4.1.2, 4.2.2 and 4.4.2)."""
+
+_LATER: Final = (GUARDRAIL, POLICY, MODEL)
+"""Kinds that the specification does not have, and whose texts say nothing about their ids."""
 
 EVG201: Final = Rule(
     "EVG201",
@@ -235,12 +251,13 @@ EVG205: Final = Rule(
     "EVG205",
     "repeated-id",
     Severity.ERROR,
-    "several tasks, metrics or others of a kind have one id; a warning where a file is named otherwise",
+    "several tasks, metrics or reports have one id",
     """
-    What it finds: each task, metric, guardrail, policy and model whose id belongs to another
-    document of its kind, which is named after the id or comes first; and, as a warning, a file
-    that is not named after its id. The file of a model is named after its id without the
-    namespace.
+    What it finds: each task, metric and report whose id belongs to another document of its kind,
+    which is named after the id or comes first. The specification calls these ids unique; of
+    guardrails, policies and models it says nothing, so that their repeated ids are a warning. A
+    file that is not named after its id is an info. The file of a model is named after its id
+    without the namespace.
 
     Why it matters: a reference to the id means one of these documents, and it is not possible to
     see which.

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
 from evalstream.formats.harpia import requirements as demands
+from evalstream.formats.harpia.claims import JudgedScores
 from evalstream.formats.harpia.documents import member, metric_of
-from evalstream.formats.harpia.log_tally import Amount, Log, Path, Record, claimed
-from evalstream.formats.harpia.means import is_beyond_rounding, is_mean
+from evalstream.formats.harpia.log_tally import Log, Record
 from evalstream.formats.harpia.requirements import at, is_empty, violation_of, violations_of
-from evalstream.formats.harpia.values import below, difference, shape_of, shape_text
+from evalstream.formats.harpia.values import difference, shape_of, shape_text
 from evalstream.formats.harpia.views import Claim, Metric, Outcome
+from evalstream.model.claim import JudgedClaim, Reason, State, reasons_left_open
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import short_text
 from evalstream.rules.base import Rule
-from evalstream.stats.claims.rounding import agrees, as_float
 
 IDS_SHOWN: Final = 3
-"""The number of missing instances that a message lists."""
+"""The number of missing instances, or of open scores, that a message lists."""
+
+REPORTED: Final = (Reason.UNASSIGNED.value, Reason.UNEVEN.value, Reason.MISSING.value)
+"""Reasons for open scores that HAR301 and HAR302 report."""
 
 
 def _faulty_output(outcome: Outcome) -> Iterator[Violation]:
@@ -135,14 +138,41 @@ def _uneven_log(seen: Record | Log) -> Iterator[Violation]:
             yield HAR302.violation(message, expected=seen.instances, found=amount.instances)
 
 
-def _result_versus_score(seen: Record | Log) -> Iterator[Violation]:
+def _result_versus_score(seen: Record | JudgedScores) -> Iterator[Violation]:
     if isinstance(seen, Record):
         yield from _shape_mismatch(seen)
         return
-    for amount in seen.amounts():
-        if seen.is_complete(amount):
-            for path in amount.sums:
-                yield from _mean_mismatch(seen, amount, path)
+    for claim, message in seen.judgements:
+        if claim.state is State.REFUTED:
+            yield _score_violation(claim, message, None)
+        elif claim.state is State.ROUNDED:
+            digits = f"only some digits confirm the score, with {counted(claim.rows, 'result')}"
+            yield _score_violation(claim, digits, Severity.INFO)
+    if seen.has_log:
+        yield from _open_scores(seen.claims)
+
+
+def _score_violation(claim: JudgedClaim, message: str, severity: Severity | None) -> Violation:
+    return HAR303.violation(
+        message,
+        pointer=claim.pointer,
+        expected=claim.recomputed,
+        found=claim.claimed,
+        severity=severity,
+    )
+
+
+def _open_scores(claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
+    """Report open scores, one violation for each reason that no other rule reports."""
+    for reason, some in reasons_left_open(claims):
+        if reason in REPORTED:
+            continue
+        names = ", ".join(claim.label for claim in some[:IDS_SHOWN])
+        more = "" if len(some) <= IDS_SHOWN else ", …"
+        message = f"{counted(len(some), 'score')} open: {reason} ({names}{more})"
+        yield HAR303.violation(
+            message, pointer=some[0].pointer, severity=Severity.WARNING
+        )._replace(count=len(some) if len(some) > 1 else None)
 
 
 def _shape_mismatch(record: Record) -> Iterator[Violation]:
@@ -157,28 +187,7 @@ def _shape_mismatch(record: Record) -> Iterator[Violation]:
         message = f"the result is {found}, but the score in the output is {score}"
         if score == found:
             message = f"the members of the result have other types than in the output: {found}"
-        yield HAR303.violation(message, pointer=at("", result))
-
-
-def _mean_mismatch(log: Log, amount: Amount, path: Path) -> Iterator[Violation]:
-    sums, claim = amount.sums[path], claimed(log, amount, path)
-    mean = sums.mean()
-    if claim is None or mean is None or sums.unscored or agrees(claim, mean):
-        return
-    if amount.claim is None or amount.claim.score is None:
-        return
-    place = below(at(amount.claim.metric.pointer, amount.claim.score), path)
-    message = f"not the mean of the results of {counted(sums.rows, 'instance')}; "
-    severity = Severity.INFO
-    if not is_mean(amount.claim.metric.id or "", path):
-        message += "expected for a metric that is computed over all instances at once"
-    elif is_beyond_rounding(claim, mean, amount.decimals.get(path, 0)):
-        message, severity = message + "the score of this metric is that mean", Severity.WARNING
-    else:
-        message += "rounded results may explain the difference"
-    yield HAR303.violation(
-        message, pointer=place, expected=as_float(mean), found=as_float(claim), severity=severity
-    )
+        yield HAR303.violation(message, pointer=at("", result), severity=Severity.WARNING)
 
 
 def shown_metric(metric: Metric) -> str:
@@ -323,35 +332,36 @@ HAR302: Final = Rule(
 HAR303: Final = Rule(
     "HAR303",
     "result-score-mismatch",
-    Severity.WARNING,
-    "a result has another shape than the score, or a score is not the mean of its results",
+    Severity.ERROR,
+    "the results in the log refute a score of the output, or do not answer it",
     """
-    What it finds: a result in the log that holds other kinds of values than the score of its
-    metric in the output: an object where the score is a number, or other members. Also a number in
-    a score that is not the mean of the results, at the digits with which it is written, where the
-    log has exactly one record of the metric for each instance. This is a warning for metrics that
-    are known to be means (accuracy, exact match, METEOR, COMET, BERTScore), unless the rounding of
-    the results explains it, and an info for all others. Objects are compared member by member,
-    lists are not.
+    What it finds: a number in a score that the results of its metric in the log refute. Scores of
+    metrics whose names make them averages (accuracy, exact match, METEOR, COMET, BERTScore) must be
+    the mean of the results, and the median, the least or the greatest result where the name says
+    so. A score that nothing refutes or confirms is a warning, one for each reason: metrics such as
+    BLEU may be computed over all instances at once, and other metrics have no records. So is a
+    result of another shape than the score: an object where the score is a number, or other members.
+    A score that agrees with the results at one or two digits only, or as far as rounded results
+    show, is an info. Objects are compared member by member.
 
-    Why it matters: a mean that its results do not give was changed, or belongs to other results.
-    Other metrics may be computed over all instances at once; it is good to know which ones.
+    Why it matters: a score that its results refute was changed, or belongs to other results. What
+    is open has no proof.
 
     How to fix: Pass a log and an output of the same evaluation, or run it again to write both.
-    Trust the results in the log, and do not edit them or the score. The info needs no repair where
-    the metric is computed over all instances at once.
+    Trust the results in the log, and do not edit them or the score. Where the metric is computed
+    over all instances at once, the log cannot confirm it.
 
     Bad:
         output:
-          [{"metric": "BLEU NLTK", "score": 0.65}]
+          [{"metric": "METEOR NLTK", "score": 0.99}]
         log, record 1:
-          {"metric": "BLEU NLTK", "instance_id": "weather-1", "result": {"bleu": 0.5}}
+          {"metric": "METEOR NLTK", "instance_id": "weather-1", "result": 1.0}
 
     Good:
         output:
-          [{"metric": "BLEU NLTK", "score": 0.65}]
+          [{"metric": "METEOR NLTK", "score": 0.65}]
         log, record 1:
-          {"metric": "BLEU NLTK", "instance_id": "weather-1", "result": 1.0}
+          {"metric": "METEOR NLTK", "instance_id": "weather-1", "result": 1.0}
     """,
     record=_result_versus_score,
     former_names=("result-versus-score",),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.infereval.views import Item, is_number, object_or_empty, objects
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
+from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import counted
 from evalstream.rules.base import Rule
@@ -25,8 +26,7 @@ def _sample_indices(item: Item) -> Iterator[Violation]:
     if len(found) != len(samples) or not all(map(is_number, found)):
         return
     if len(found) != number:
-        message = f"{counted(len(found), 'sample')}, but n_samples is {number:,}"
-        yield INF303.violation(message, pointer="/samples", expected=of_length(number))
+        yield wrong_number_of_samples(len(found), number)
         return
     strays = [index for index, one in enumerate(found) if one != index]
     is_shuffled = sorted(found) == list(range(number))
@@ -39,6 +39,21 @@ def _sample_indices(item: Item) -> Iterator[Violation]:
             found=found[index],
             severity=Severity.WARNING if is_shuffled else None,
         )
+
+
+def wrong_number_of_samples(found: int, number: int) -> Violation:
+    """Return the violation for an item with another number of samples than n_samples."""
+    message = f"{counted(found, 'sample')}, but n_samples is {number:,}"
+    return INF303.violation(message, pointer="/samples", expected=of_length(number))
+
+
+def open_votes(claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
+    """Report verdicts and votes that no samples confirm, one violation for each reason."""
+    for reason, some in reasons_left_open(claims):
+        if reason != Reason.UNREAD.value:
+            labels = " and ".join(claim.label for claim in some)
+            message = f"{labels}: open, {reason}"
+            yield INF304.violation(message, pointer=some[0].pointer, severity=Severity.WARNING)
 
 
 def _majority_vote(item: Item) -> Iterator[Violation]:
@@ -148,7 +163,7 @@ INF303: Final = Rule(
     """
     What it finds: an item with more or fewer samples than endorsement_config.n_samples, or whose
     values of sample_index are not 0, 1, 2 and so on; a warning where they are all present but out
-    of order.
+    of order. An evaluation that has no sample at all is reported by INF304.
 
     Why it matters: answers were lost or counted twice.
 
@@ -188,7 +203,8 @@ INF304: Final = Rule(
     What it finds: counts in majority_vote that are not those of the samples' parsed verdicts, a
     verdict that does not win, a wrong tie_broken, and a model_verdict that differs from the
     verdict. Samples with a provider_error do not vote. A tie that includes abstain gives abstain,
-    a tie of good and bad is broken by tie_break.
+    a tie of good and bad is broken by tie_break. Verdicts and votes that no samples confirm are a
+    warning.
 
     Why it matters: the verdict is what the evaluation is about.
 

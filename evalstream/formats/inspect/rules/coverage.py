@@ -32,8 +32,10 @@ def _missing(log: LogView) -> Iterator[Violation]:
 
 
 def _may_lack(log: LogView) -> bool:
-    """Tell whether the log says that it was ended before all samples had run."""
-    return any(log.results.get(name) is not None for name in ("early_stopping", "logged_samples"))
+    """Tell whether the log says that it lacks samples, or was ended before all had run."""
+    return log.is_unlogged or any(
+        log.results.get(name) is not None for name in ("early_stopping", "logged_samples")
+    )
 
 
 def _unknown(log: LogView) -> Iterator[Violation]:
@@ -46,25 +48,6 @@ def _unknown(log: LogView) -> Iterator[Violation]:
 
 def _named(sample: str, epoch: int) -> str:
     return f"{sample} (epoch {epoch:,})"
-
-
-def _counts(log: LogView) -> Iterator[Violation]:
-    ids, total = log.sample_ids, log.results.get("total_samples")
-    if ids is not None and is_count(total) and total != len(ids) * log.epochs:
-        message = f"{len(ids):,} samples in {counted(log.epochs, 'epoch')} are declared"
-        yield _count_violation(log, "total_samples", len(ids) * log.epochs, message)
-    if not log.samples_known:
-        return
-    completed = log.results.get("completed_samples")
-    whole = log.store.count - log.store.failed
-    if is_count(completed) and completed != whole:
-        message = f"the log has {counted(whole, 'sample')} without an error"
-        yield _count_violation(log, "completed_samples", whole, message)
-
-
-def _count_violation(log: LogView, name: str, expected: int, message: str) -> Violation:
-    found, place = log.results[name], log.at("results", name)
-    return INS204.violation(message, pointer=place, expected=expected, found=found)
 
 
 def _unscored(log: LogView) -> Iterator[Violation]:
@@ -188,7 +171,6 @@ INS204: Final = Rule(
         log:
           {"results": {"completed_samples": 4}}
     """,
-    record=_counts,
 )
 
 
@@ -243,6 +225,40 @@ INS210: Final = Rule(
 )
 
 
+def _unlogged(log: LogView) -> Iterator[Violation]:
+    if log.is_unlogged:
+        message = (
+            "the log was written without samples: its figures are compared with its reductions"
+        )
+        place = log.at("eval", "config", "log_samples")
+        yield INS214.violation(message, pointer=place, found=False)
+
+
+INS214: Final = Rule(
+    "INS214",
+    "samples-not-logged",
+    Severity.INFO,
+    "the log was written without its samples",
+    """
+    What it finds: eval.config.log_samples false in a log without samples. Most figures follow from
+    its reductions, which have the score of every sample.
+
+    Why it matters: nothing shows how the scores came about.
+
+    How to fix: Run the evaluation with log_samples, which is the harness's default.
+
+    Bad:
+        log:
+          {"eval": {"config": {"log_samples": false}}, "samples": null}
+
+    Good:
+        log:
+          {"eval": {"config": {"log_samples": true}}}
+    """,
+    record=_unlogged,
+)
+
+
 INS211: Final = Rule(
     "INS211",
     "unscored-samples",
@@ -273,8 +289,8 @@ INS211: Final = Rule(
 NO_MODEL: Final = "none/none"
 """The model of a run that needs none."""
 
-RULES: Final = (INS201, INS202, INS203, INS204, INS206, INS210, INS211)
-OF_LOGS: Final = (INS201, INS202, INS203, INS204, INS211)
+RULES: Final = (INS201, INS202, INS203, INS204, INS206, INS210, INS211, INS214)
+OF_LOGS: Final = (INS201, INS202, INS203, INS211, INS214)
 """Rules that need the part of a log without samples and what is kept of the samples."""
 
 
@@ -282,7 +298,12 @@ def usage_violations(log: LogView, sums: dict[str, dict[str, int]]) -> Iterator[
     """Compare the token usage of a finished log with the sums over its samples."""
     stats = log.header.get("stats")
     told: Any = stats.get("model_usage") if isinstance(stats, dict) else None
-    if not isinstance(told, dict) or not log.is_finished or not log.samples_known:
+    if (
+        not isinstance(told, dict)
+        or not log.is_finished
+        or not log.samples_known
+        or log.is_unlogged
+    ):
         return
     yield from _other_model(log, told)
     for model in sums.keys() - told.keys():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
-from evalstream.formats.inspect.views import LogView
+from evalstream.formats.inspect.views import LogView, is_count
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import counted
 from evalstream.parsing.json import member, type_name
 from evalstream.rules.base import Rule
 
@@ -19,6 +21,33 @@ def _unfinished(log: LogView) -> Iterator[Violation]:
         yield INS105.violation(
             message, pointer=log.at("status"), expected="success", found=log.status
         )
+    if log.is_finished:
+        reason = _reason_of_failure(log)
+        if reason is not None:
+            message = f"the status is success, but {reason}"
+            yield INS105.violation(
+                message, pointer=log.at("status"), expected="error", found=log.status
+            )
+
+
+def _reason_of_failure(log: LogView) -> str | None:
+    """Return why a run cannot have finished successfully, None if it can.
+
+    Source: _eval/task/error.py of inspect_ai 0.3.285.
+    """
+    if log.header.get("error") is not None:
+        return "the log has the error of its run"
+    failed, allowed = log.store.failed, log.config.get("fail_on_error")
+    if not failed or allowed is False:
+        return None
+    stopped = f"{counted(failed, 'sample')} ended with an error"
+    if allowed is None or allowed is True:
+        return f"{stopped}, and fail_on_error does not allow one"
+    if not isinstance(allowed, (int, float)):
+        return None
+    total: Any = log.results.get("total_samples")
+    most = allowed if allowed >= 1 else allowed * total if is_count(total) else math.inf
+    return f"{stopped}, and fail_on_error is {allowed}" if failed >= most else None
 
 
 def _malformed(log: LogView) -> Iterator[Violation]:
@@ -54,7 +83,8 @@ INS105: Final = Rule(
     "the run of a log did not finish successfully",
     """
     What it finds: a status other than success, and an archive without header.json, which the
-    harness writes when the run ends.
+    harness writes when the run ends. Also a status of success in a log that holds the error of its
+    run, or more samples with an error than eval.config.fail_on_error allows (none by default).
 
     Why it matters: results of some samples are not the results of the evaluation.
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.views import LogView, list_or_empty
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
 from evalstream.parsing.json import member, text_or_none
 from evalstream.rules.base import Rule
 
@@ -65,8 +64,8 @@ INS301: Final = Rule(
     """
     What it finds: reductions of a scorer that lack a sample, have one that the log does not have,
     or whose value differs from the one that the reducer gives over the epochs (mean, median, mode,
-    max, at_least_k, pass_at_k, pass_k_k). NaN is left out first. Where epochs are tied, each of
-    their values counts as the mode.
+    majority, max, at_least_k, pass_at_k, pass_k_k, collect). Scores that are NaN do not count. Of
+    epochs that are tied the first one gives the mode.
 
     Why it matters: the metrics are computed from these values.
 
@@ -90,9 +89,14 @@ INS302: Final = Rule(
     Severity.ERROR,
     "a metric is not the one that follows from the scores of the samples",
     """
-    What it finds: accuracy, mean, std, var, stderr (also with clusters) and grouped metrics that
-    differ by more than 1e-9 from those recomputed from the samples; a warning in logs that do not
-    declare their metrics, where the name alone says what was computed.
+    What it finds: a metric of the harness that is not the one recomputed from the samples:
+    accuracy, mean, std, var, stderr, ci and ci_wilson (also with clusters), grouped, aggregate,
+    frequency, krippendorff_alpha, perplexity_per_token and perplexity_per_seq. The declaration of
+    the scorer gives the parameters. bootstrap_stderr and the bootstrapped ci are compared with the
+    closed forms: an error may differ by 4/√draws and 10 %, the end of an interval by a third of its
+    width. Of a metric of one's own that is called an accuracy, a mean or the like, only a value is
+    found that no such figure of these scores can have. Of a log without samples, the reductions
+    give the scores.
 
     Why it matters: this is the figure that gets published.
 
@@ -136,26 +140,33 @@ INS303: Final = Rule(
 
 INS304: Final = Rule(
     "INS304",
-    "not-recomputed",
-    Severity.INFO,
-    "figures of a log that could not be recomputed",
+    "claim-open",
+    Severity.WARNING,
+    "claims of a log that its scores neither confirm nor refute",
     """
-    What it finds: metrics and reductions for which there is no formula here: those of other
-    packages, those that draw random numbers (bootstrap_stderr), those with parameters of their own,
-    and scores whose shape the formula does not know. The message names them.
+    What it finds: figures for which there is no formula here (metrics and reducers of other
+    packages, metrics that turn scores into numbers in a way of their own), a bootstrap of fewer
+    than 100 draws, and figures that need what the log does not have. One finding for each reason;
+    it names the first figures.
 
-    Why it matters: a verdict says nothing about these figures.
+    Why it matters: the verdict says nothing about these figures. `--strict` fails.
 
     How to fix: Compute them again with the code that defines them: `inspect score` does so.
 
     Bad:
         log:
-          {"results": {"scores": [{"metrics": {"bootstrap_stderr": {"value": 0.2}}}]}}
+          {
+            "eval": {"scorers": [{"metrics": [{"name": "acorn/elo", "options": {}}]}]},
+            "results": {"scores": [{"metrics": {"acorn/elo": {
+              "name": "acorn/elo", "value": 1200.5, "params": {}
+            }}}]}
+          }
 
     Good:
         log:
           {"results": {"scores": [{"metrics": {"stderr": {"value": 0.25}}}]}}
     """,
+    former_names=("not-recomputed",),
 )
 
 
@@ -174,26 +185,71 @@ INS305: Final = Rule(
 
     Bad:
         log:
-          {"results": {"scores": []}}
+          {
+            "eval": {"scorers": [{"metrics": [{"name": "inspect_ai/std"}]}]},
+            "results": {"scores": [{"metrics": {"accuracy": {"value": 0.75}}}]}
+          }
 
     Good:
         log:
-          {"results": {"scores": [{"name": "match", "scorer": "match"}]}}
+          {
+            "eval": {"scorers": [{"metrics": [{"name": "inspect_ai/accuracy"}]}]},
+            "results": {"scores": [{"metrics": {"accuracy": {"value": 0.75}}}]}
+          }
     """,
     record=_missing_results,
 )
 
 
-RULES: Final = (INS301, INS302, INS303, INS304, INS305)
+INS306: Final = Rule(
+    "INS306",
+    "rounded-figure",
+    Severity.INFO,
+    "a figure of a log was rounded",
+    """
+    What it finds: a metric that the recomputed one rounds to, and that has one or two digits. The
+    harness writes all digits.
+
+    Why it matters: two digits show little of a figure, and someone has edited the log.
+
+    How to fix: Compute the results again with `inspect_ai.log.recompute_metrics`.
+
+    Bad:
+        log:
+          {"results": {"scores": [{"metrics": {"accuracy": {"value": 0.8}}}]}}
+
+    Good:
+        log:
+          {"results": {"scores": [{"metrics": {"accuracy": {"value": 0.75}}}]}}
+    """,
+)
 
 
-def not_recomputed(log: LogView, reasons: dict[tuple[str, str], int]) -> Iterator[Violation]:
-    """Report figures that were not recomputed, by name and reason."""
-    for (name, reason), number in sorted(reasons.items()):
-        message = f"{counted(number, 'figure')} of {name} not recomputed: {reason}"
-        yield INS304.violation(message, pointer=log.at("results"))
+INS307: Final = Rule(
+    "INS307",
+    "undeclared-result",
+    Severity.ERROR,
+    "a result is computed in another way than the log declares",
+    """
+    What it finds: a reducer that eval.config.epochs_reducer does not name, a metric that the scorer
+    does not declare, and parameters of a metric or a scorer that its declaration in eval.scorers
+    does not have. It is a warning for a reducer where another result has a declared one, because
+    `inspect score` may have added that result with other reducers.
+
+    Why it matters: another reducer or parameter gives another figure from the same scores.
+
+    How to fix: Trust the declaration. Compute the results again with
+    `inspect_ai.log.recompute_metrics`, or `inspect score --epochs-reducer`, which writes both.
+
+    Bad:
+        log:
+          {"results": {"scores": [{"reducer": "max"}]}}
+
+    Good:
+        log:
+          {"results": {"scores": [{"reducer": "mean"}]}}
+    """,
+)
 
 
-def comparable(value: Any) -> bool:
-    """Tell whether a claimed figure is a number, or null for NaN."""
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+RULES: Final = (INS301, INS302, INS303, INS304, INS305, INS306, INS307)

@@ -105,16 +105,25 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
         event, history = finals.get(name), list_or_empty(score.get("history"))
         if event is None:
             continue
-        first = history[0] if history else score
-        told = value_of(event.get("score"))
-        if not same(value_of(first), told):
+        first = object_or_empty(history[0] if history else score)
+        path = ("history", 0) if history else ()
+        told = object_or_empty(event.get("score"))
+        if not same(value_of(first), value_of(told)):
             message = f"the event of the scorer {name} has another value, and no edit tells why"
-            path = ("history", 0, "value") if history else ("value",)
             yield INS208.violation(
                 message,
-                pointer=sample.at("scores", name, *path),
-                expected=told,
-                found=first.get("value") if isinstance(first, dict) else None,
+                pointer=sample.at("scores", name, *path, "value"),
+                expected=value_of(told),
+                found=first.get("value"),
+            )
+        # An edit may leave the answer out of the history.
+        here, there = (sample.resolved(one.get("answer")) for one in (first, told))
+        if here != there and not (history and here is None):
+            yield INS208.violation(
+                f"the event of the scorer {name} has another answer",
+                pointer=sample.at("scores", name, *path, "answer"),
+                expected=there,
+                found=here,
             )
 
 
@@ -191,8 +200,8 @@ INS208: Final = Rule(
     "a sample contradicts its own events",
     """
     What it finds: an id, an input or a target that differs from the one in the sample_init event,
-    a score in the events that the sample lacks, and a score whose value, before any recorded edit,
-    is not that of the last event of its scorer.
+    a score in the events that the sample lacks, and a score whose value or answer, before any
+    recorded edit, is not that of the last event of its scorer.
     Inputs are compared if both are texts, scores if the event names its scorer.
 
     Why it matters: the events were recorded during the run. The sample was changed afterwards.

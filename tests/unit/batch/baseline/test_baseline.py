@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from commands import command, environment, filtered
@@ -18,14 +20,18 @@ from paths import EXAMPLES
 import evalstream
 from evalstream.batch.baseline.baseline import Baseline
 from evalstream.io.output import Output
+from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary, Totals, Verified
+from evalstream.model.report import RunSummary, Totals
 from evalstream.reporters.junit import JunitReporter
 
 ROWS = (EXAMPLES / "run.jsonl").read_bytes().splitlines()
-HEAD = '{"baseline":1,"tool":{"name":"evalstream","version":"0"},"options":{}}\n'
+KEY = "00112233445566778899aabbccddeeff"
+HEAD = (
+    f'{{"baseline":2,"tool":{{"name":"evalstream","version":"0"}},"options":{{}},"key":"{KEY}"}}\n'
+)
 
 
 def spoilt(*numbers: int) -> bytes:
@@ -55,7 +61,7 @@ def entries(path: Path) -> list[dict[str, Any]]:
 def check(*inputs: str, **options: Any) -> evalstream.Report:
     """Check inputs, by default the whole store; rows need no aggregate here."""
     if "select" not in options:
-        options.setdefault("ignore", ["ES5", "ES9"])
+        options.setdefault("ignore", ["ES5", "ES805", "ES9"])
     return evalstream.check(inputs or ".", **options)
 
 
@@ -66,14 +72,23 @@ KEYS = st.tuples(
     st.sampled_from(["x.jsonl", "below/y.jsonl"]),
     st.sampled_from([None, "", "/a", "/a/0"]),
     st.sampled_from([None, 1, "1", "\ud800", "é"]),
+    st.sampled_from([None, 1, "1", 0.7]),
 )
 SOME = st.lists(st.tuples(KEYS, st.sampled_from(Severity), st.integers(1, 3)), max_size=12)
 
 
 def finding_of(key: tuple[Any, ...], severity: Severity, times: int) -> Finding:
-    code, file, pointer, sample = key
-    place = (code, "name", severity, file, 1, None, pointer, None, "message", None, None, sample)
+    code, file, pointer, sample, found = key
+    place = (code, "name", severity, file, 1, None, pointer, None, "message", None, found, sample)
     return Finding(*place, None if times == 1 else times)
+
+
+def digest_of(found: Any) -> str | None:
+    """Return the digest of a value found, as the file describes it."""
+    if found is None:
+        return None
+    text = json.dumps({"found": found}, separators=(",", ":")).encode()
+    return hashlib.blake2b(text, digest_size=16, key=bytes.fromhex(KEY)).hexdigest()
 
 
 @settings(max_examples=150, deadline=None)
@@ -85,11 +100,12 @@ def test_new_findings_are_those_found_without_those_known(
     path = folder / "known.jsonl"
     lines = [HEAD]
     allowed: Counter[Any] = Counter()
-    for (code, file, pointer, sample), times in known.items():
+    for (code, file, pointer, sample, found_there), times in known.items():
         one = {"code": code, "file": file, "pointer": pointer, "sample_id": sample, "count": times}
+        one["values"] = digest_of(found_there)
         lines.append(json.dumps({k: v for k, v in one.items() if v is not None}) + "\n")
         # The whole document has no pointer, or an empty one.
-        key = code, file, pointer or "", json.dumps(sample)
+        key = code, file, pointer or "", json.dumps(sample), digest_of(found_there)
         allowed[key] = max(allowed[key], times)
     path.write_text("".join(lines))
     options = Options(baseline=str(path), strict=strict, max_findings=0)
@@ -99,22 +115,24 @@ def test_new_findings_are_those_found_without_those_known(
     failing: Counter[str] = Counter()
     expected: Counter[Any] = Counter()
     fails = False
-    for (code, file, pointer, sample), severity, times in found:
-        baseline.add(finding_of((code, str(folder / file), pointer, sample), severity, times))
+    for (code, file, pointer, sample, value), severity, times in found:
+        place = code, str(folder / file), pointer, sample, value
+        baseline.add(finding_of(place, severity, times))
         summary.count(code, severity, times)
         if severity >= options.threshold:
             failing[code] += times
-        key = code, file, pointer or "", json.dumps(sample)
+        key = code, file, pointer or "", json.dumps(sample), digest_of(value)
         new = max(0, times - allowed[key])
         allowed[key] -= times - new
         expected[key, severity] += new
         fails = fails or (new > 0 and severity >= options.threshold)
-    summary.judge(failing, "passed")
+    summary.judge(failing, has_scores=False)
     baseline.end_run(summary)
     seen: Counter[Any] = Counter()
     for one in shown:
         file = str(Path(one.file).relative_to(folder))
-        key = one.code, file, one.pointer or "", json.dumps(one.sample_id)
+        digest = digest_of(one.found)
+        key = one.code, file, one.pointer or "", json.dumps(one.sample_id), digest
         seen[key, one.severity] += one.occurrences
     assert seen == +expected
     assert summary.verdict == ("failed" if fails else "passed")
@@ -129,7 +147,7 @@ def test_new_findings_are_those_found_without_those_known(
     left = {key: times for key, times in (+allowed).items() if key[1] == "x.jsonl"}
     row_rules = {key: times for key, times in left.items() if key[0] in ("ES201", "ES202")}
     keys = {
-        (one.code, one.file, one.pointer or "", json.dumps(one.sample_id)): one.count
+        (one.code, one.file, one.pointer or "", json.dumps(one.sample_id), one.values): one.count
         for one in vanished
     }
     assert {key: times for key, times in keys.items() if key[0] != "ES402"} == row_rules
@@ -149,7 +167,7 @@ def test_known_findings_do_not_fail_the_check(store: Path) -> None:
     ]
     after = check(baseline="known.jsonl")
     assert after.exit_code == 0
-    assert [run.verdict for run in after.runs] == ["incomplete", "incomplete"]
+    assert [run.verdict for run in after.runs] == ["unconfirmed", "unconfirmed"]
     assert after.totals.known == {"ES202": 3}
     # The baseline is a file beside the data.
     assert [one.code for one in after] == list(after.counts) == ["ES007"]
@@ -161,9 +179,10 @@ def test_a_pair_passes_and_says_what_is_known(store: Path, tmp_path: Path) -> No
     check("c", write_baseline="known.jsonl", ignore=[])
     report = check("c", baseline="known.jsonl", ignore=[])
     assert report.exit_code == 0
-    assert report.passed
     (run,) = report.runs
-    assert sum(run.known.values()) == 5
+    # A refuted score that is known is not a confirmed one.
+    assert run.verdict == "unconfirmed"
+    assert sum(run.known.values()) == 7
     assert run.verified is not None
     assert run.verified.checksum is False
 
@@ -175,6 +194,73 @@ def test_one_more_occurrence_is_new(store: Path) -> None:
     assert report.exit_code == 1
     assert [(one.line, one.code) for one in report] == [(5, "ES202"), (9, "ES202")]
     assert report.totals.known == {"ES202": 3}
+
+
+def test_another_value_is_new(store: Path) -> None:
+    check("a", write_baseline="known.jsonl")
+    rows = spoilt(1, 3).replace(b'"much"', b'"more"', 1)
+    (store / "a" / "run.jsonl").write_bytes(rows)
+    report = check("a", baseline="known.jsonl")
+    assert report.exit_code == 1
+    assert [(one.line, one.found) for one in report] == [(2, "more")]
+    assert (report.totals.known, report.totals.vanished) == ({"ES202": 1}, 1)
+
+
+def test_another_refuted_score_is_new(store: Path) -> None:
+    pair = store / "c"
+    shutil.copytree(EXAMPLES, pair, ignore=lambda *_: ["tampered", "tutorial", "inspect"])
+    path = pair / "aggregate.json"
+    aggregate = json.loads(path.read_text())
+    details = aggregate["evaluation_results"][0]["score_details"]
+
+    def claim(score: float, **options: Any) -> evalstream.Report:
+        details["score"] = score
+        path.write_text(json.dumps(aggregate))
+        return evalstream.check(pair / "run.jsonl", aggregate=path, select=["ES801"], **options)
+
+    assert claim(0.71, write_baseline="known.jsonl").counts == {"ES801": 1}
+    assert claim(0.71, baseline="known.jsonl").exit_code == 0
+    report = claim(0.99, baseline="known.jsonl", fail_on=Severity.WARNING)
+    assert report.exit_code == 1
+    assert [one.found for one in report] == [0.99]
+
+
+def test_values_are_compared_and_not_shown(store: Path) -> None:
+    check("a", write_baseline="known.jsonl", show_values=False)
+    assert "much" not in (store / "known.jsonl").read_text()
+    assert check("a", baseline="known.jsonl").exit_code == 0
+    (store / "a" / "run.jsonl").write_bytes(spoilt(1, 3).replace(b'"much"', b'"more"', 1))
+    report = check("a", baseline="known.jsonl", show_values=False)
+    assert [(one.line, one.found) for one in report] == [(2, None)]
+    with pytest.raises(evalstream.UsageError, match="the ledger would hold values"):
+        check("a", baseline="known.jsonl", show_values=False, ledger="../ledger")
+
+
+def test_the_key_stays(store: Path) -> None:
+    check(write_baseline="known.jsonl")
+    check(write_baseline="other.jsonl")
+    first, other = entries(store / "known.jsonl"), entries(store / "other.jsonl")
+    assert [one["code"] for one in first] == [one["code"] for one in other]
+    assert not {one["values"] for one in first} & {one["values"] for one in other}
+    check(baseline="known.jsonl", write_baseline="other.jsonl")
+    assert entries(store / "other.jsonl") == first
+
+
+def test_a_baseline_without_values_is_refused(store: Path) -> None:
+    """It would hide another value at a known place."""
+    check(write_baseline="known.jsonl")
+    path = store / "known.jsonl"
+    head, *lines = map(json.loads, path.read_text().splitlines())
+    head |= {"baseline": 1}
+    del head["key"]
+    for line in lines:
+        del line["values"]
+    text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in (head, *lines))
+    path.write_text(text)
+    with pytest.raises(evalstream.UsageError, match="does not tell the values of findings apart"):
+        check(baseline="known.jsonl")
+    check(write_baseline="known.jsonl")
+    assert check(baseline="known.jsonl").exit_code == 0
 
 
 def test_lines_and_row_numbers_may_change(store: Path) -> None:
@@ -218,6 +304,7 @@ def test_batches_and_ledgers_agree(store: Path, more: dict[str, Any]) -> None:
     for number in range(40):
         (store / f"{number}.jsonl").write_bytes(spoilt(number % 8))
     check(write_baseline="known.jsonl", **more)
+    shutil.copy("known.jsonl", "../known.jsonl")
     plain = check(write_baseline="../known.jsonl")
     texts = [Path(path).read_text() for path in ("known.jsonl", "../known.jsonl")]
     assert texts[0] == texts[1].replace('"store/', '"')
@@ -276,7 +363,8 @@ def test_findings_that_vanished_are_named(store: Path) -> None:
     assert report.exit_code == 0
     (gone,) = report.vanished
     sample = json.loads(ROWS[1])["sample_id"]
-    assert gone == ("ES202", "a/run.jsonl", "/evaluation/score", sample, 1)
+    assert gone[:5] == ("ES202", "a/run.jsonl", "/evaluation/score", sample, 1)
+    assert gone.values in {one["values"] for one in entries(store / "known.jsonl")}
     assert report.totals.vanished == 1
     check(baseline="known.jsonl", write_baseline="known.jsonl")
     assert len(entries(store / "known.jsonl")) == 2
@@ -284,7 +372,11 @@ def test_findings_that_vanished_are_named(store: Path) -> None:
 
 @pytest.mark.parametrize(
     ("inputs", "options"),
-    [(["b"], {}), (["."], {"select": ["ES4"]}), (["."], {"ignore": ["ES202", "ES5", "ES9"]})],
+    [
+        (["b"], {}),
+        (["."], {"select": ["ES4"]}),
+        (["."], {"ignore": ["ES202", "ES5", "ES805", "ES9"]}),
+    ],
 )
 def test_what_was_not_checked_did_not_vanish(
     store: Path, inputs: Sequence[str], options: dict[str, Any]
@@ -378,7 +470,11 @@ def test_the_order_of_lines_does_not_count(store: Path) -> None:
 DAMAGES: dict[str, Callable[[str], str]] = {
     "empty": lambda _: "",
     "without its first line": lambda text: text.partition("\n")[2],
-    "another layout": lambda text: text.replace('"baseline":1', '"baseline":2', 1),
+    "another layout": lambda text: text.replace('"baseline":2', '"baseline":3', 1),
+    "a layout that is true": lambda text: text.replace('"baseline":2', '"baseline":true', 1),
+    "no key": lambda text: text.replace('"key"', '"note"', 1),
+    "a short key": lambda text: text.replace('"key":"', '"key":"0', 1),
+    "a digest that is none": lambda text: text.replace('"values":"', '"values":"x', 1),
     "another tool": lambda text: text.replace('"evalstream"', '"ruff"', 1),
     "cut in a line": lambda text: text[:-9],
     "a conflict": lambda text: text.replace("\n", "\n<<<<<<< ours\n", 1),
@@ -451,11 +547,11 @@ def test_other_options_are_named_on_stderr(store: Path) -> None:
     import subprocess
 
     check(write_baseline="known.jsonl")
-    same = ["--ignore", "ES5,ES9"]
+    same = ["--ignore", "ES5,ES805,ES9"]
     for more, expected in (
         (same, ""),
         ([*same, "--profile", "datastore"], "profile was the default"),
-        ([], 'ignore was ["ES5", "ES9"]'),
+        ([], 'ignore was ["ES5", "ES805", "ES9"]'),
     ):
         arguments = command("check", ".", "--baseline", "known.jsonl", *more)
         ran = subprocess.run(
@@ -473,13 +569,13 @@ def test_options_that_decide_about_no_verdict_are_not_in_the_ledger() -> None:
 
 
 def test_a_known_difference_is_not_a_passed_test(store: Path) -> None:
-    verified = Verified(claims=2, claims_recomputed=2)
-    run = RunSummary("rows", "aggregate", "eee", rows=1, verdict="passed", verified=verified)
-    for known, expected in (({}, False), ({"ES801": 1}, True)):
-        run.known = known
-        totals = Totals()
-        totals.add(run)
-        with Output("report.xml") as output:
-            JunitReporter(output).finish(evalstream.Report([run], (), 0, 0, totals))
-        text = (store / "report.xml").read_text()
-        assert ("a baseline may know that they differ" in text) is expected
+    claim = JudgedClaim("/score", "accuracy", "mean", 0.99, 0.75, State.REFUTED, is_score=True)
+    run = RunSummary("rows", "aggregate", "eee", rows=1, verdict="unconfirmed", claims=[claim])
+    run.known = {"ES801": 1}
+    totals = Totals()
+    totals.add(run)
+    with Output("report.xml") as output:
+        JunitReporter(output).finish(evalstream.Report([run], (), 0, 0, totals))
+    tests = ET.parse(store / "report.xml").iter("testcase")
+    (test,) = (one for one in tests if "/score" in one.attrib["name"])
+    assert test.find("skipped") is not None

@@ -34,6 +34,7 @@ from evalstream.batch.ledger.run_state import RunState, state_of
 from evalstream.batch.single import check_any
 from evalstream.io.output import Output
 from evalstream.io.progress import Progress
+from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Excerpt, Finding, Severity
@@ -45,6 +46,13 @@ NOBODY = 65534
 LINKS = [{"evaluation": "trivia", "samples": ["s1", "s2"]}, {"evaluation": "sums"}]
 
 needs_no_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+
+
+CLAIMS = [
+    JudgedClaim("/a", "recall", "mean", 0.5, None, State.OPEN, Reason.UNJOINED.value, 0, True),
+    JudgedClaim("/b", "samples", "count", 8, 8, State.CONFIRMED, None, 8),
+    JudgedClaim("/c", "interval", "interval", {"lower": 0.1}, [0.1, 0.2], State.OPEN, "why", 8),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -125,6 +133,7 @@ def test_an_unchanged_run_comes_back_as_it_was(path: str, run: Run) -> None:
     ]
     severities = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.INFO: 7}
     told: dict[str, Any] = {"verdict": "failed", "counts": {"ES202": 10}, "severities": severities}
+    told["claims"] = CLAIMS
     with Ledger(path, Options()) as ledger:
         assert ledger.find(run) is None
         remember(ledger, run, findings, **told)
@@ -965,6 +974,7 @@ def listing(path: str, tmp_path: Path) -> None:
     told: list[tuple[str, dict[str, Any]]] = [
         ("b", {"verdict": "failed", "counts": {"ES202": 3, "ES401": 1}}),
         ("a", {"verdict": "passed"}),
+        ("open", {"verdict": "unconfirmed", "claims": CLAIMS}),
         ("c/d", {"verdict": "incomplete", "incomplete_reason": "unread", "counts": {"ES004": 1}}),
     ]
     severities = {Severity.ERROR: 3, Severity.WARNING: 2, Severity.INFO: 1}
@@ -994,8 +1004,9 @@ def test_entries_are_listed_by_name_and_filtered(
     def names(**filters: Any) -> list[str | None]:
         return [entry.file for entry in entries(path, **filters)]
 
-    assert names() == ["a.jsonl", "b.jsonl", "c/d.jsonl"]
+    assert names() == ["a.jsonl", "b.jsonl", "c/d.jsonl", "open.jsonl"]
     assert names(verdict="failed") == ["b.jsonl"]
+    assert names(verdict="unconfirmed") == ["open.jsonl"]
     assert names(verdict="damaged") == []
     assert names(codes=["es4"]) == ["b.jsonl"]
     assert names(codes=["sample-hash-mismatch"]) == ["b.jsonl"]
@@ -1039,13 +1050,15 @@ def test_text_is_aligned_and_ends_in_a_total(path: str, tmp_path: Path) -> None:
         ["passed", "0", "3", "2", "1"],
         ["FAILED", "0", "3", "2", "1"],
         ["incomplete", "0", "3", "2", "1"],
+        ["unconfirmed", "0", "3", "2", "1"],
     ]
     assert [line[start:] for line in lines] == [
         "a.jsonl",
         "b.jsonl: ES202 3, ES401 1",
         "c/d.jsonl: ES004 1",
+        "open.jsonl; claims: 1 confirmed, 2 open",
     ]
-    said = "3 runs: 1 passed, 1 failed, 1 incomplete; 1 will always be checked again"
+    said = "4 runs: 1 passed, 1 unconfirmed, 1 failed, 1 incomplete; 1 will always be checked again"
     assert total == said
 
 
@@ -1059,15 +1072,17 @@ def test_an_empty_ledger_is_listed(path: str) -> None:
 def test_json_lines_and_csv_say_the_same(path: str, tmp_path: Path) -> None:
     listing(path, tmp_path)
     lines = [json.loads(line) for line in exported(path, "jsonl").splitlines()]
-    assert [tuple(line) for line in lines] == [Entry._fields] * 3
+    assert [tuple(line) for line in lines] == [Entry._fields] * 4
+    assert lines[3]["claims"] == {"confirmed": 1, "rounded": 0, "refuted": 0, "open": 2}
     assert lines == [entry._asdict() for entry in entries(path)]
     rows = list(csv.DictReader(io.StringIO(exported(path, "csv"))))
     for line, row in zip(lines, rows, strict=True):
-        assert json.loads(row["counts"]) == line["counts"]
+        for name in ("counts", "claims"):
+            assert json.loads(row[name]) == line[name]
         for name in Entry._fields:
             told = "" if line[name] is None else line[name]
             shown = str(told).lower() if told in (True, False) else str(told)
-            assert name == "counts" or row[name] == shown
+            assert name in {"counts", "claims"} or row[name] == shown
 
 
 ODD_NAMES = ["=HYPERLINK(1)", "+1", "-1", "@x", " =1", "a\nb\x1b[31m", 'quo"te,comma', "ünï"]

@@ -1,4 +1,4 @@
-"""Claims held against rows: exact sums, the digits of a claim, and what the report says."""
+"""Claims compared with rows: exact sums, the digits of a claim, and the findings of the report."""
 
 import json
 import math
@@ -18,8 +18,10 @@ from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 import evalstream
 from evalstream.engine import block_tasks
 from evalstream.formats.eee.claims import Claims, claims_of
-from evalstream.formats.eee.recompute import Recomputed
+from evalstream.model.claim import State
 from evalstream.model.finding import Severity
+from evalstream.stats.claims.evidence import Evidence
+from evalstream.stats.claims.judge import compute_intervals
 from evalstream.stats.claims.rounding import WHOLE_BELOW, agrees
 from evalstream.stats.duplicates import ResultCoverage
 from evalstream.stats.score_sums import MOST_SUBTASKS, ScoreSums
@@ -291,6 +293,11 @@ def run(folder: Path, rows: list[Row], changes: dict[str, Any], **settings: Any)
 
 
 SCORE, UNCERTAINTY = "score_details/score", "score_details/uncertainty"
+NAME, DETAILS = "metric_config/metric_name", "score_details/details"
+COUNT, DEVIATION = f"{UNCERTAINTY}/num_samples", f"{UNCERTAINTY}/standard_deviation"
+ERROR, INTERVAL = f"{UNCERTAINTY}/standard_error", f"{UNCERTAINTY}/confidence_interval"
+DRAWS = f"{UNCERTAINTY}/num_bootstrap_samples"
+ENDS = {"lower": 0.61, "upper": 0.88}
 FOUR = [1, 1, 1, 0]
 
 
@@ -298,112 +305,104 @@ FOUR = [1, 1, 1, 0]
     ("scores", "changes", "expected", "words"),
     [
         (FOUR, {}, set(), ""),
-        (FOUR, {SCORE: 0.8}, {"ES801"}, "only after rounding to"),
-        (FOUR, {SCORE: 0.6}, {"ES801"}, "is not the claimed score"),
-        ([1, 1, 0], {SCORE: 0.67}, {"ES801"}, "only after rounding to"),
+        (FOUR, {SCORE: 0.8}, {"ES806"}, "too few digits"),
+        (FOUR, {SCORE: 0.6}, {"ES801"}, "is not the claim"),
+        ([1, 1, 0], {SCORE: 0.67}, {"ES806"}, "too few digits"),
         ([1, 1, 0], {SCORE: 0.667}, set(), ""),
         ([1, 1, 0], {SCORE: 0.666}, set(), ""),
         (FOUR, {SCORE: 0.74}, {"ES801"}, "mean of the scores of 4 rows"),
         (FOUR, {SCORE: 75}, {"ES801"}, "in percent"),
         (FOUR, {SCORE: 1}, {"ES801"}, "mean of the scores of 4 rows"),
         ([0.9, 0.8, 1, 0], {SCORE: 0.25}, {"ES801"}, "share of rows with is_correct"),
-        (FOUR, {SCORE: 0.5, "metric_config/metric_name": "std"}, set(), ""),
-        (FOUR, {SCORE: 0.25, "metric_config/metric_name": "stderr"}, set(), ""),
-        (FOUR, {SCORE: 0.31, "metric_config/metric_name": "stderr"}, {"ES801"}, "standard error"),
+        (FOUR, {SCORE: 0.5, NAME: "std"}, set(), ""),
+        (FOUR, {SCORE: 0.25, NAME: "stderr"}, set(), ""),
+        (FOUR, {SCORE: 0.31, NAME: "stderr"}, {"ES801"}, "standard error"),
         (FOUR, {SCORE: 0.5}, {"ES801"}, "standard deviation of the scores"),
-        (FOUR, {f"{UNCERTAINTY}/num_samples": 4}, set(), ""),
-        (FOUR, {f"{UNCERTAINTY}/num_samples": 3}, {"ES802"}, "has 4 rows"),
-        (FOUR, {f"{UNCERTAINTY}/num_samples": 5}, {"ES802", "ES804"}, "agrees with these rows"),
+        (FOUR, {COUNT: 4}, set(), ""),
+        (FOUR, {COUNT: 3}, {"ES802"}, "there are 4 rows"),
+        # With rows missing, agreement with the others confirms nothing, and bounds refute.
+        (FOUR, {COUNT: 5}, {"ES802", "ES804", "ES805"}, "more samples than there are rows"),
+        (FOUR, {COUNT: 5, SCORE: 0.1}, {"ES801", "ES802"}, "outside 0.6 to 0.8"),
+        (FOUR, {"source_data/samples_number": 9, SCORE: 0.1}, {"ES801"}, "is not the claim"),
+        (FOUR, {DEVIATION: 0.5}, set(), ""),
+        (FOUR, {DEVIATION: 0.433}, set(), ""),
+        (FOUR, {DEVIATION: 0.6}, {"ES803"}, "the standard deviation of the scores"),
+        (FOUR, {DEVIATION: 0.6, SCORE: 0.1}, {"ES801", "ES803"}, "is not the claim"),
+        (FOUR, {ERROR: {"value": 0.25}}, set(), ""),
+        (FOUR, {ERROR: {"value": 0.31}}, {"ES803"}, "the standard error of the scores"),
+        (FOUR, {ERROR: {"value": 0.31, "method": "bootstrap"}}, set(), ""),
+        (FOUR, {ERROR: {"value": 0.01, "method": "bootstrap"}}, {"ES803"}, "far from the claim"),
+        (FOUR, {ERROR: {"value": 0.0, "method": "bootstrap"}}, {"ES803"}, "no resampling"),
+        (FOUR, {ERROR: {"value": 0.25, "method": "clustered"}}, set(), ""),
+        (FOUR, {ERROR: {"value": 0.25, "method": "mine"}}, set(), ""),
+        (FOUR, {ERROR: {"value": 0.31, "method": "mine"}}, {"ES804"}, "method is not known"),
+        (FOUR, {ERROR: {"value": 0.9, "method": "mine"}}, {"ES803"}, "is not the claim"),
         (
             FOUR,
-            {f"{UNCERTAINTY}/num_samples": 5, SCORE: 0.1},
-            {"ES802", "ES804"},
-            "is not the claimed",
-        ),
-        (FOUR, {"source_data/samples_number": 9, SCORE: 0.1}, {"ES801"}, "is not the claimed"),
-        (FOUR, {f"{UNCERTAINTY}/standard_deviation": 0.5}, set(), ""),
-        (FOUR, {f"{UNCERTAINTY}/standard_deviation": 0.433}, set(), ""),
-        (FOUR, {f"{UNCERTAINTY}/standard_deviation": 0.6}, {"ES803"}, "n-1 or over n"),
-        (FOUR, {f"{UNCERTAINTY}/standard_deviation": 0.6, SCORE: 0.1}, {"ES801"}, ""),
-        (FOUR, {f"{UNCERTAINTY}/standard_error": {"value": 0.25}}, set(), ""),
-        (FOUR, {f"{UNCERTAINTY}/standard_error": {"value": 0.31}}, {"ES803"}, "standard_error"),
-        (
-            FOUR,
-            {f"{UNCERTAINTY}/standard_error": {"value": 0.31, "method": "bootstrap"}},
-            set(),
-            "",
-        ),
-        (
-            FOUR,
-            {f"{UNCERTAINTY}/standard_error": {"value": 0.01, "method": "bootstrap"}},
-            {"ES803"},
-            "far from that of the scores",
-        ),
-        (
-            FOUR,
-            {f"{UNCERTAINTY}/standard_error": {"value": 0.25, "method": "clustered"}},
+            {ERROR: {"value": 0.016, "method": "bootstrap"}, DRAWS: 10},
             {"ES804"},
-            "standard_error could not be recomputed: unknown method 'clustered'",
+            "fewer than 100 draws",
+        ),
+        (FOUR * 10, {INTERVAL: {**ENDS, "method": "percentile bootstrap"}}, set(), ""),
+        (
+            FOUR * 10,
+            {INTERVAL: {"lower": 0.745, "upper": 0.755, "method": "bootstrap"}},
+            {"ES804"},
+            "narrower than half",
         ),
         (
             FOUR * 10,
-            {
-                f"{UNCERTAINTY}/confidence_interval": {
-                    "lower": 0.61,
-                    "upper": 0.88,
-                    "method": "percentile bootstrap",
-                }
-            },
-            set(),
-            "",
-        ),
-        (
-            FOUR * 10,
-            {
-                f"{UNCERTAINTY}/confidence_interval": {
-                    "lower": 0.745,
-                    "upper": 0.755,
-                    "method": "bootstrap",
-                }
-            },
+            {INTERVAL: {"lower": 0.3, "upper": 0.95, "method": "bootstrap"}},
             {"ES803"},
-            "far wider or narrower",
+            "far from the claim",
         ),
-        (FOUR, {f"{UNCERTAINTY}/confidence_interval": {"lower": 0.26, "upper": 1}}, set(), ""),
-        (
-            FOUR,
-            # Wilson's interval for 3 of 4, as textbooks print it.
-            {f"{UNCERTAINTY}/confidence_interval": {"lower": 0.3006, "upper": 0.9544}},
-            set(),
-            "",
-        ),
-        (
-            FOUR,
-            {f"{UNCERTAINTY}/confidence_interval": {"lower": 0.5, "upper": 1}},
-            {"ES803"},
-            "neither the normal nor the Wilson",
-        ),
-        (["one", 1, 1, 0], {}, {"ES804"}, "1 row without a score that counts"),
+        (FOUR, {INTERVAL: {"lower": 0.26, "upper": 1}}, {"ES806"}, "too few digits"),
+        (FOUR, {INTERVAL: {"lower": 0.26001, "upper": 1}}, set(), ""),
+        # Wilson's interval for 3 of 4, as textbooks print it, and Student's.
+        (FOUR, {INTERVAL: {"lower": 0.3006, "upper": 0.9544}}, set(), ""),
+        (FOUR, {INTERVAL: {"lower": -0.0456, "upper": 1.5456}}, set(), ""),
+        (FOUR, {INTERVAL: {"lower": 0.5, "upper": 1}}, {"ES803"}, "no normal, Wilson or t"),
+        (["one", 1, 1, 0], {}, {"ES804", "ES805"}, "rows have no score that counts"),
         # Only the metric's own name makes a score another statistic than the mean.
-        (FOUR, {SCORE: 0.5, "evaluation_name": "vqav2-test-std"}, {"ES801"}, "not the claimed"),
+        (FOUR, {SCORE: 0.5, "evaluation_name": "vqav2-test-std"}, {"ES801"}, "not the claim"),
         (FOUR, {"evaluation_name": "vqav2-test-std"}, set(), ""),
-        (FOUR, {SCORE: 0.5, "metric_config/metric_name": "std-2 accuracy"}, {"ES801"}, "the mean"),
-        (FOUR, {"metric_config/metric_name": "score_std"}, set(), ""),
+        (FOUR, {NAME: "score_std"}, set(), ""),
         (FOUR, {SCORE: 0.5, "metric_config/metric_id": "inspect_ai.std"}, set(), ""),
         (FOUR, {SCORE: 0.25, "metric_config/metric_kind": "stderr2"}, set(), ""),
         (
             FOUR,
-            {
-                SCORE: 0.5,
-                "metric_config/metric_name": "accuracy",
-                "metric_config/metric_kind": "std",
-            },
+            {SCORE: 0.5, NAME: "accuracy", "metric_config/metric_kind": "std"},
             {"ES801"},
-            "the mean",
+            "mean",
+        ),
+        # A qualified name may be of a part of the samples: its bounds alone refute it.
+        (FOUR, {SCORE: 0.5, NAME: "balanced accuracy"}, {"ES804", "ES805"}, "no known formula"),
+        (FOUR, {NAME: "balanced accuracy"}, set(), ""),
+        (FOUR, {SCORE: 1.2, NAME: "balanced accuracy"}, {"ES801"}, "outside 0 to 1"),
+        # An unknown metric has no bounds, and its mean confirms it.
+        (FOUR, {SCORE: 1200.5, NAME: "elo"}, {"ES804", "ES805"}, "no known formula"),
+        (FOUR, {NAME: "elo"}, set(), ""),
+        ([3, 1, 2, 9], {SCORE: 2.5, NAME: "median"}, set(), ""),
+        ([3, 1, 2, 9], {SCORE: 3, NAME: "median"}, set(), ""),
+        ([3, 1, 2, 9], {SCORE: 6.5, NAME: "median"}, {"ES801"}, "the median of the scores"),
+        ([3, 1, 3, 9], {SCORE: 3, NAME: "mode"}, set(), ""),
+        ([3, 1, 3, 9], {SCORE: 9, NAME: "max"}, set(), ""),
+        ([3, 1, 3, 9], {SCORE: 2, NAME: "min"}, {"ES801"}, "the least score"),
+        (FOUR, {SCORE: 0.25, NAME: "variance"}, set(), ""),
+        # Figures in the details of a score are claims; settings are not.
+        (FOUR, {DETAILS: {"std": "0.5", "accuracy": 0.75, "num_train_trials": 9}}, set(), ""),
+        (FOUR, {DETAILS: {"mean": 0.99}}, {"ES801"}, "mean of the scores"),
+        (FOUR, {DETAILS: {"stderr": "0.01"}}, {"ES803"}, "standard error"),
+        (FOUR, {DETAILS: {"f1": 0.99}}, {"ES804"}, "no known formula"),
+        (
+            FOUR,
+            {NAME: "mean", "metric_config/metric_id": "median"},
+            {"ES807"},
+            "a mean and a median",
         ),
     ],
 )
-def test_what_the_rows_bear_out(
+def test_claims_are_judged_by_the_rows(
     tmp_path: Path, scores: list[Any], changes: dict[str, Any], expected: set[str], words: str
 ) -> None:
     report = run(tmp_path, scored(scores), changes)
@@ -411,16 +410,51 @@ def test_what_the_rows_bear_out(
     assert any(words in finding.message for finding in report) == bool(expected)
 
 
-def test_percent_of_everything_is_compared_on_that_scale(tmp_path: Path) -> None:
-    changes = {SCORE: 75, f"{UNCERTAINTY}/standard_deviation": 50}
-    assert set(run(tmp_path, scored(FOUR), changes).counts) == {"ES801"}
+LEVELS = {
+    "metric_config/score_type": "levels",
+    "metric_config/level_names": ["bad", "fair", "good"],
+    "metric_config/has_unknown_level": True,
+    "metric_config/max_score": 4,
+}
 
 
-def test_rows_with_errors_may_be_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("scores", "changes", "expected"),
+    [
+        ([2, 2, 1, 0], {SCORE: 1.25}, set()),
+        ([2, 2, 1, 0], {SCORE: 1.5}, set()),
+        ([2, 2, 1, 0], {SCORE: 2}, set()),
+        ([2, 2, 2, 0], {SCORE: 1, "metric_config/level_names": ["a", "b"]}, {"ES801"}),
+        ([2, 2, 1, 0], {SCORE: 0}, {"ES801"}),
+        # An unknown level is no level.
+        ([2, 2, 1, -1], {SCORE: 5 / 3, COUNT: 3}, set()),
+        ([2, 2, 1, -1], {SCORE: 1.0}, {"ES801"}),
+        # With five levels the one nearest to the mean is the mean, rounded.
+        ([4, 4, 4, 0, 1], {SCORE: 3, "metric_config/level_names": list("abcde")}, {"ES806"}),
+        # A metric named accuracy is the mean, whatever its score_type.
+        ([1, 1, 1, 0], {SCORE: 1, NAME: "accuracy"}, {"ES801"}),
+    ],
+)
+def test_a_claimed_level_is_the_mean_the_median_or_the_mode(
+    tmp_path: Path, scores: list[Any], changes: dict[str, Any], expected: set[str]
+) -> None:
+    report = run(tmp_path, scored(scores), {**LEVELS, **changes})
+    assert set(report.counts) == expected
+
+
+def test_percent_confirms_only_where_the_metric_says_percent(tmp_path: Path) -> None:
+    changes = {SCORE: 75, DEVIATION: 50, ERROR: {"value": 25}}
+    assert run(tmp_path, scored(FOUR), changes).counts == {"ES801": 1, "ES803": 2}
+    percent = {"metric_config/metric_unit": "percent", "metric_config/max_score": 100}
+    assert run(tmp_path, scored(FOUR), {**changes, **percent}).counts == {}
+    assert run(tmp_path, scored([2 * one for one in FOUR]), {**changes, **percent}).counts
+
+
+def test_rows_with_errors_may_be_left_out_unless_they_are_counted(tmp_path: Path) -> None:
     rows = scored(FOUR)
     rows[3]["error"] = "timed out"
-    report = run(tmp_path, rows, {SCORE: 1.0, f"{UNCERTAINTY}/num_samples": 3})
-    (finding,) = report
+    assert run(tmp_path, rows, {SCORE: 1.0, COUNT: 3}).counts == {}
+    (finding,) = run(tmp_path, rows, {SCORE: 1.0, COUNT: 4})
     assert finding.code == "ES801"
     assert "without the rows that have an error" in finding.message
 
@@ -432,17 +466,38 @@ def test_the_mean_over_subtasks_is_named(tmp_path: Path) -> None:
     assert "mean over subtasks" in finding.message
 
 
-def test_repeats_count_as_rows_or_samples(tmp_path: Path) -> None:
-    rows = scored([1, 0, 1, 1])
+def repeated(scores: Sequence[Any], samples: int) -> list[Row]:
+    """Make rows of some samples, each with a number of epochs."""
+    rows = scored(scores)
     for number, row in enumerate(rows):
-        row["sample_id"] = f"s{number % 2}"
-        row["input"]["raw"] = f"Question {number % 2}?"
-        row["metadata"]["epoch"] = str(number // 2)
+        row["sample_id"] = f"s{number % samples}"
+        row["input"]["raw"] = f"Question {number % samples}?"
+        row["metadata"]["epoch"] = str(number // samples)
+    return rows
+
+
+def test_repeats_count_as_rows_or_samples(tmp_path: Path) -> None:
+    rows = repeated([1, 0, 1, 1], 2)
     for count, codes in ((4, set()), (2, set()), (3, {"ES802"})):
-        report = run(tmp_path, rows, {f"{UNCERTAINTY}/num_samples": count})
+        report = run(tmp_path, rows, {COUNT: count})
         assert set(report.counts) == codes
-    (result,) = report.runs[0].results
-    assert (result.rows, result.recomputed.samples) == (4, 2)
+    assert [claim.rows for claim in report.runs[0].claims] == [4, 4]
+
+
+def test_cloned_repeats_do_not_make_an_error_smaller(tmp_path: Path) -> None:
+    scores = [1, 0, 1, 1]
+    cloned, error = repeated(scores * 10, 4), statistics.stdev(scores) / 2
+    over_rows = statistics.stdev(scores * 10) / math.sqrt(40)
+    assert run(tmp_path, cloned, {ERROR: {"value": error}}).counts == {}
+    assert run(tmp_path, cloned, {ERROR: {"value": over_rows}}).counts == {"ES803": 1}
+    # Repeats that differ may be counted as samples of their own.
+    differing = repeated([*scores, 0, *scores[1:]], 4)
+    values = [row["evaluation"]["score"] for row in differing]
+    changes = {
+        SCORE: statistics.mean(values),
+        ERROR: {"value": statistics.stdev(values) / math.sqrt(8)},
+    }
+    assert run(tmp_path, differing, changes).counts == {}
 
 
 @pytest.mark.parametrize("limit", [1, 1 << 24])
@@ -450,11 +505,7 @@ def test_uncertainty_may_be_that_of_samples_each_with_the_mean_of_its_repeats(
     tmp_path: Path, limit: int
 ) -> None:
     scores = [[1, 0], [1, 1], [0, 0], [0.25, 0.5]]
-    rows = scored([row[epoch] for epoch in range(2) for row in scores])
-    for number, row in enumerate(rows):
-        row["sample_id"] = f"s{number % 4}"
-        row["input"]["raw"] = f"Question {number % 4}?"
-        row["metadata"]["epoch"] = str(number // 4)
+    rows = repeated([row[epoch] for epoch in range(2) for row in scores], 4)
     means = [sum(row) / 2 for row in scores]
     score = statistics.mean(means)
     by_samples, by_rows = statistics.stdev(means), statistics.stdev(chain(*scores))
@@ -472,19 +523,21 @@ def test_uncertainty_may_be_that_of_samples_each_with_the_mean_of_its_repeats(
         }
         report = run(tmp_path, rows, changes, memory_limit=limit)
         assert set(report.counts) == codes, (deviation, error)
-        assert report.runs[0].verified.claims_recomputed == 3
-    assert report.runs[0].results[0].recomputed.standard_deviation == pytest.approx(by_samples)
+        assert all(claim.state is not State.OPEN for claim in report.runs[0].claims)
+    assert report.runs[0].claims[1].recomputed == pytest.approx(by_samples)
 
 
 def test_uneven_repeats_are_reported_and_leave_uncertainty_open(tmp_path: Path) -> None:
     rows = scored([1, 0, 1])
     again = json.loads(json.dumps(rows[0]))
     again["metadata"]["epoch"] = "2"
-    changes = {SCORE: 0.75, f"{UNCERTAINTY}/standard_deviation": 9}
+    changes = {SCORE: 0.75, DEVIATION: 0.3}
     report = run(tmp_path, [*rows, again], changes)
     assert report.counts == {"ES804": 1}
-    assert report.runs[0].verified.claims_recomputed == 1
-    report = run(tmp_path, [*rows, again], {**changes, f"{UNCERTAINTY}/standard_deviation": 0.5})
+    assert [claim.state for claim in report.runs[0].claims] == [State.CONFIRMED, State.OPEN]
+    report = run(tmp_path, [*rows, again], {**changes, DEVIATION: 9})
+    assert report.counts == {"ES803": 1}
+    report = run(tmp_path, [*rows, again], {**changes, DEVIATION: 0.5})
     assert report.counts == {}
     path, aggregate = tmp_path / "rows.jsonl", tmp_path / "aggregate.json"
     (finding,) = evalstream.check(path, aggregate=aggregate, select=("ES610",))
@@ -502,13 +555,13 @@ def test_the_report_is_the_same_for_any_cut(
     monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 0)
     rows = scored([0.1 * (number % 7) for number in range(60)])
     report = run(tmp_path, rows, {SCORE: 0.29}, jobs=jobs)
-    (result,) = report.runs[0].results
+    (claim,) = report.runs[0].claims
     values = [Fraction(row["evaluation"]["score"]) for row in rows]
-    assert result.recomputed.score == float(sum(values) / 60)
-    assert result.recomputed.standard_deviation == pytest.approx(
-        statistics.stdev(values), rel=1e-15
-    )
+    assert claim.recomputed == float(sum(values) / 60)
     assert report.counts == {}
+    changes = {SCORE: 0.1, NAME: "median"}
+    (claim,) = run(tmp_path, rows, changes, jobs=jobs).runs[0].claims
+    assert claim.recomputed == float(statistics.median(values))
 
 
 def test_names_join_where_only_one_result_bears_them(tmp_path: Path) -> None:
@@ -524,11 +577,45 @@ def test_names_join_where_only_one_result_bears_them(tmp_path: Path) -> None:
     document["evaluation_results"] *= 2
     aggregate.write_text(json.dumps(document))
     report = evalstream.check(path, aggregate=aggregate, select=("ES8",))
-    assert report.counts == {"ES804": 2}
-    assert {finding.severity for finding in report} == {Severity.WARNING}
-    assert all("2 results have its evaluation_name" in finding.message for finding in report)
-    assert report.runs[0].verified.claims_recomputed == 0
-    assert [result.recomputed for result in report.runs[0].results] == [None, None]
+    assert report.counts == {"ES804": 2, "ES805": 1}
+    assert any("several results could have the rows" in finding.message for finding in report)
+    # Each result is tried: a claim that the rows give is confirmed, and nothing is refuted.
+    document["evaluation_results"][0] = json.loads(json.dumps(document["evaluation_results"][0]))
+    document["evaluation_results"][0]["score_details"] = {"score": 0.75}
+    aggregate.write_text(json.dumps(document))
+    report = evalstream.check(path, aggregate=aggregate, select=("ES8",))
+    tried, other = report.runs[0].claims
+    assert (tried.state, other.state) == (State.CONFIRMED, State.OPEN)
+    assert tried.reason is not None
+    assert tried.reason.startswith("confirmed by trial")
+
+
+@pytest.mark.parametrize(
+    ("names", "row_name"),
+    [
+        (["accuracy on sums for scorer match"], "somewhere/else"),
+        (["accuracy on sums for scorer match", "accuracy on words for scorer match"], "sums"),
+        (["sums", "words"], "sums"),
+    ],
+)
+def test_rows_join_by_the_names_that_converters_write(
+    tmp_path: Path, names: list[str], row_name: str
+) -> None:
+    rows = [{**row, "evaluation_name": row_name} for row in scored(FOUR)]
+    for row in rows:
+        row.pop("evaluation_result_id", None)
+    document = aggregate_of("0.3.0", bytes_of(rows), 4)
+    (result,) = document["evaluation_results"]
+    result.pop("evaluation_result_id", None)
+    document["evaluation_results"] = [
+        {**result, "evaluation_name": name, "score_details": {"score": 0.75}} for name in names
+    ]
+    path, aggregate = tmp_path / "rows.jsonl", tmp_path / "aggregate.json"
+    path.write_bytes(bytes_of(rows))
+    aggregate.write_text(json.dumps(document))
+    report = evalstream.check(path, aggregate=aggregate, select=("ES8",))
+    states = [claim.state for claim in report.runs[0].claims]
+    assert states == [State.CONFIRMED, *[State.OPEN for _ in names[1:]]]
 
 
 def test_rows_that_could_not_be_read_give_no_verdict(tmp_path: Path) -> None:
@@ -541,7 +628,7 @@ def test_rows_that_could_not_be_read_give_no_verdict(tmp_path: Path) -> None:
     report = evalstream.check(path, aggregate=aggregate, select=("ES8",))
     assert report.counts == {}
     assert report.exit_code == 3
-    assert report.runs[0].results[0].recomputed is None
+    assert report.runs[0].claims[0].recomputed is None
 
 
 @pytest.mark.parametrize(
@@ -560,9 +647,8 @@ def test_wilson_intervals_are_those_of_the_textbook(
     scores = ScoreSums()
     scores.add("n", 1, True, failed=False, times=successes)
     scores.add("n", 0, False, failed=False, times=rows - successes)
-    claims = claims_of(b'{"evaluation_results": [{}]}')[0]
-    entry = Recomputed(None, claims, scores, ResultCoverage(rows, rows, 0, rows, rows))  # type: ignore[arg-type]
+    evidence = Evidence(scores, ResultCoverage(rows, rows, 0, rows, rows))
     assert any(
         low == pytest.approx(lower, abs=1e-5) and high == pytest.approx(upper, abs=1e-5)
-        for low, high in entry.intervals(0.95)
+        for low, high in compute_intervals(evidence, 0.95)
     )

@@ -67,7 +67,7 @@ def test_a_sealed_pair_passes_and_an_edited_one_fails(tmp_path: Path) -> None:
     "wrong",
     [
         {"format": "json", "checksum": "n/a", "total_rows": -1, "file_path": "/other.jsonl"},
-        {"checksum": "0" * 64, "hash_algorithm": "sha256", "total_rows": 3},
+        {"checksum": "0" * 63, "hash_algorithm": "sha256", "total_rows": 3},
         {"checksum": None, "total_rows": "8", "format": 5},
         {"hash_algorithm": "sha512", "note": "kept"},
     ],
@@ -97,7 +97,7 @@ def test_faulty_rows_are_refused_unless_forced(tmp_path: Path) -> None:
     rows, aggregate = unsealed(tmp_path, GOOD + FAULTY)
     report = seal(rows, aggregate, force=True)
     assert (report.exit_code, report.runs[0].sealed) == (1, str(aggregate))
-    assert set(evalstream.check(rows, aggregate=aggregate).counts) == {"ES202", "ES804"}
+    assert set(evalstream.check(rows, aggregate=aggregate).counts) == {"ES202", "ES804", "ES805"}
 
 
 def test_warnings_refuse_where_they_are_to_fail(tmp_path: Path) -> None:

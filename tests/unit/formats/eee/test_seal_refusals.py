@@ -1,21 +1,21 @@
 """What is not sealed: rows that do not cover claims, typing errors, paths that no version takes."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import SECONDS, filtered_arguments, started, until
 from paths import REPOSITORY
-from rows import DETAILS, STEM, Row, aggregate_of, bytes_of, line_of, sound_rows, write_run
+from rows import DETAILS, STEM, Row, aggregate_of, bytes_of, hashed, line_of, sound_rows, write_run
 from unsealed import result_of, unsealed
 
 import evalstream
 from evalstream.engine.row_pass import RowPass
 from evalstream.io.standard_input import STANDARD_INPUT
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Finding, Severity
 
 RESULT_IDS = ("first", "second")
 NUM_SAMPLES = "/evaluation_results/0/score_details/uncertainty/num_samples"
@@ -41,6 +41,25 @@ def refused(rows: Path, aggregate: Path, **settings: Any) -> list[Finding]:
     declared = json.loads(before).get(DETAILS, {}).get("checksum")
     assert run.declared == declared
     return [finding for finding in report if finding.severity.label == "error"]
+
+
+def refusal(rows: Path, aggregate: Path, **settings: Any) -> set[str]:
+    """Try to seal rows whose check does not fail, and return the codes of the warnings.
+
+    With force they are sealed, and the same warnings stay.
+    """
+    before = aggregate.read_bytes()
+    unsealed_codes = set(evalstream.check(rows, aggregate=aggregate).counts)
+    report = seal(rows, aggregate, **settings)
+    (run,) = report.runs
+    assert aggregate.read_bytes() == before
+    assert (report.exit_code, run.verdict, run.sealed) == (1, "failed", None)
+    assert "it was not sealed: " in (run.incomplete_reason or "")
+    codes = {one.code for one in report if one.severity is Severity.WARNING}
+    forced = seal(rows, aggregate, force=True, **settings)
+    assert forced.runs[0].sealed == str(aggregate)
+    assert codes - {"ES804", "ES805"} <= set(forced.counts) <= codes | unsealed_codes | {"ES509"}
+    return codes - {"ES506", "ES804", "ES805"}
 
 
 def is_sealed(rows: Path, aggregate: Path, **settings: Any) -> bool:
@@ -81,7 +100,7 @@ def test_a_torn_run_is_not_sealed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [19, 40])
 def test_a_stream_that_a_harness_left_is_not_sealed(tmp_path: Path, count: int) -> None:
     data = bytes_of(sound_rows(count=count))
-    _, aggregate = unsealed(tmp_path, [], {"num_samples": 40})
+    _, aggregate = unsealed(tmp_path, [], {"num_samples": 40, "score": 0.75})
     before = aggregate.read_bytes()
     for command in (("check", "-", "--seal-to"), ("seal", "-", "--aggregate")):
         aggregate.write_bytes(before)
@@ -101,11 +120,13 @@ def test_what_was_sealed_before_is_not_sealed_anew_with_fewer_rows(tmp_path: Pat
     document["evaluation_results"] = [result_of(document["evaluation_results"][0])]
     aggregate.write_text(json.dumps(document))
     assert is_sealed(rows, aggregate)
-    rows.write_bytes(bytes_of(sound_rows(count=19)))
+    rows.write_bytes(bytes_of(sound_rows(count=16)))
     assert {error.code for error in refused(rows, aggregate)} == {"ES501", "ES503"}
-    # Rows that were added since are no reason.
+    # Nor with more: these are not the rows that were sealed.
     rows.write_bytes(bytes_of(sound_rows(count=48)))
-    assert is_sealed(rows, aggregate)
+    assert {error.code for error in refused(rows, aggregate)} == {"ES501", "ES503"}
+    report = seal(rows, aggregate, force=True)
+    assert (report.exit_code, report.counts) == (0, {"ES509": 1})
     assert json.loads(aggregate.read_text())[DETAILS]["total_rows"] == 48
 
 
@@ -115,6 +136,110 @@ def test_rules_that_are_silent_do_not_let_a_torn_run_pass(tmp_path: Path) -> Non
     assert refused(rows, aggregate, select=("ES1",)) == []
     assert refused(rows, aggregate, select=("ES1",), dry_run=True) == []
     assert refused(rows, aggregate, select=("ES1",), expect_rows=20) == []
+
+
+NAMED = {"version": "0.3.0", "file_path": IN_STORE, "format": "jsonl"}
+BOTH = [{"id": name} for name in RESULT_IDS]
+
+
+@pytest.mark.parametrize(
+    ("kept", "code"),
+    [(lambda first, second: first, "ES604"), (lambda first, second: first + second[:5], "ES607")],
+)
+def test_a_run_without_rows_of_its_second_metric_is_not_sealed(
+    tmp_path: Path, kept: Callable[[list[Row], list[Row]], list[Row]], code: str
+) -> None:
+    first, second = fan_out(8)
+    assert is_sealed(*unsealed(tmp_path, first + second, *BOTH, **NAMED), file_path=IN_STORE)
+    run = unsealed(tmp_path, kept(first, second), *BOTH, **NAMED)
+    assert refusal(*run, file_path=IN_STORE) == {code}
+
+
+def test_rows_without_the_id_of_their_result_are_not_sealed(tmp_path: Path) -> None:
+    first, second = fan_out(8)
+    del second[7]["evaluation_result_id"]
+    run = unsealed(tmp_path, first + second[:7], *BOTH, **NAMED)
+    assert refusal(*run, file_path=IN_STORE) == {"ES607"}
+    run = unsealed(tmp_path, first + second, *BOTH, **NAMED)
+    assert "ES604" in refusal(*run, file_path=IN_STORE)
+
+
+def test_uneven_repeats_are_not_sealed(tmp_path: Path) -> None:
+    rows = repeated(sound_rows(count=8), 2)
+    assert is_sealed(*unsealed(tmp_path, rows))
+    assert refusal(*unsealed(tmp_path, rows[:13])) == {"ES610"}
+
+
+def test_a_refuted_score_is_not_sealed(tmp_path: Path) -> None:
+    half = sound_rows(count=20)
+    assert {one.code for one in refused(*unsealed(tmp_path, half, {"score": 0.4}))} == {"ES801"}
+    run = unsealed(tmp_path, half, {"score": 0.4})
+    # What a check leaves out is no reason to certify it.
+    assert "ES801" not in {one.code for one in refused(*run, ignore=("ES801",))}
+    report = seal(*run, force=True)
+    assert (report.exit_code, report.counts["ES801"]) == (1, 1)
+    assert report.runs[0].sealed == str(run[1])
+    assert is_sealed(*unsealed(tmp_path, half))
+
+
+def test_rows_that_confirm_no_score_may_be_sealed(tmp_path: Path) -> None:
+    """A seal says which bytes the rows are, not that a score is right."""
+    rows, aggregate = write_run(tmp_path, bytes_of(sound_rows(count=8)))
+    aggregate.unlink()
+    report = seal(rows, aggregate, create=True)
+    (run,) = report.runs
+    assert (report.exit_code, run.verdict, run.sealed) == (0, "unconfirmed", str(aggregate))
+
+
+def sealed_run(folder: Path) -> tuple[Path, Path]:
+    """Return a sealed run."""
+    run = unsealed(folder, sound_rows(count=8))
+    assert is_sealed(*run)
+    assert evalstream.check(run[0], aggregate=run[1], strict=True).exit_code == 0
+    return run
+
+
+def test_the_seal_of_other_bytes_is_replaced_only_with_force(tmp_path: Path) -> None:
+    rows, aggregate = sealed_run(tmp_path)
+    edited = sound_rows(count=8)
+    edited[3]["input"]["raw"] = "another question"
+    edited[3] = hashed(edited[3], "concat")
+    rows.write_bytes(bytes_of(edited))
+    assert {one.code for one in refused(rows, aggregate)} == {"ES501"}
+    assert {one.code for one in refused(rows, aggregate, select=("ES1",))} == set()
+    before = json.loads(aggregate.read_text())[DETAILS]["checksum"]
+    report = evalstream.seal(rows, aggregate, force=True)
+    (finding,) = report
+    assert (finding.code, finding.severity) == ("ES509", Severity.WARNING)
+    assert (finding.found, finding.pointer) == (before, f"/{DETAILS}/checksum")
+    assert finding.expected == json.loads(aggregate.read_text())[DETAILS]["checksum"]
+    # The second time these are the bytes that are sealed.
+    assert is_sealed(rows, aggregate, strict=True)
+
+
+def test_a_stream_does_not_replace_the_seal_of_another_run(tmp_path: Path) -> None:
+    rows, aggregate = sealed_run(tmp_path)
+    data, before = rows.read_bytes(), aggregate.read_bytes()
+    line = data.splitlines(keepends=True)[0]
+    arguments = ("check", "-", "--seal-to", aggregate.name, "--tee", "copy.jsonl")
+    for given, code in ((data, 0), (data.replace(line, b"", 1), 1)):
+        aggregate.write_bytes(before)
+        with started(*arguments, folder=tmp_path) as process:
+            out, _ = process.communicate(given, timeout=SECONDS)
+        assert process.returncode == code
+        assert (b"ES509" in out) is (code == 1)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"checksum": "n/a"}, {"checksum": "0" * 63}, {"checksum": None}, {"total_rows": "many"}],
+)
+def test_a_broken_seal_is_replaced_without_a_word(tmp_path: Path, broken: Row) -> None:
+    rows, aggregate = sealed_run(tmp_path)
+    document = json.loads(aggregate.read_text())
+    document[DETAILS] |= broken
+    aggregate.write_text(json.dumps(document))
+    assert is_sealed(rows, aggregate)
 
 
 def test_a_torn_run_is_sealed_if_it_must_be(tmp_path: Path) -> None:
@@ -162,6 +287,11 @@ def test_results_over_splits_may_list_the_whole_dataset(tmp_path: Path) -> None:
     ]
     named = {"version": "0.3.0", "file_path": IN_STORE, "format": "jsonl"}
     run = unsealed(tmp_path, first[:5] + second[5:], *claims, **named)
+    assert refusal(*run, file_path=IN_STORE) == {"ES604"}
+    # The converter of HELM writes no rows of perturbations.
+    document = json.loads(run[1].read_text())
+    document["eval_library"] = {"name": "helm", "version": "0.5"}
+    run[1].write_text(json.dumps(document))
     assert is_sealed(*run, file_path=IN_STORE)
     run = unsealed(tmp_path, first[:5] + second[5:7], *claims, **named)
     assert not is_sealed(*run, file_path=IN_STORE)
@@ -173,10 +303,11 @@ def test_results_of_one_name_are_covered_by_rows_that_join_neither(tmp_path: Pat
     refused(*unsealed(tmp_path, sound_rows(count=5), *claims))
 
 
-def test_the_size_of_a_dataset_is_no_claim(tmp_path: Path) -> None:
+def test_the_size_of_a_dataset_is_no_claim_where_a_part_was_evaluated(tmp_path: Path) -> None:
     claim = {"samples_number": 40, "num_samples": 8}
     assert is_sealed(*unsealed(tmp_path, sound_rows(count=8), claim))
-    assert is_sealed(*unsealed(tmp_path, sound_rows(count=8), {"samples_number": 40}))
+    assert refusal(*unsealed(tmp_path, sound_rows(count=8), {"samples_number": 40})) == {"ES609"}
+    assert is_sealed(*unsealed(tmp_path, sound_rows(count=8), {"samples_number": 8}))
 
 
 def test_samples_that_are_not_listed_stand_for_none_that_is(tmp_path: Path) -> None:
@@ -225,7 +356,7 @@ def test_samples_are_expected_of_each_result(tmp_path: Path) -> None:
         assert report.exit_code == (0 if fits else 1)
     names = [{**row, "evaluation_name": f"{row['evaluation_name']}-{name}"}
              for name in "ab" for row in sound_rows(count=8)]  # fmt: skip
-    path, _ = write_run(tmp_path, bytes_of(names))
+    path, _ = unsealed(tmp_path, names)
     assert evalstream.check(path, expect_samples=16, select=("ES8",)).exit_code != 1
 
 

@@ -59,12 +59,18 @@ def test_a_sound_response_is_recognised_and_passes(
 ) -> None:
     assert endpoint_of(value) == endpoint
     assert is_response(value)
+    # The report of the folder, which has no rows, makes the verdict unconfirmed.
     run, found = checked(value, tmp_path, aggregate=EXAMPLES / "evalguard")
-    assert (run.format, run.verdict) == ("evalguard", "passed"), found
+    assert (run.format, run.verdict) == ("evalguard", "unconfirmed"), found
     alone, _ = checked(value, tmp_path)
     assert alone.format == "evalguard"
     refers = endpoint in ("reports", "thresholds", "tasks")
-    assert alone.verdict == ("incomplete" if refers else "passed")
+    others = "unconfirmed" if endpoint == "metrics" else "passed"
+    assert alone.verdict == ("incomplete" if refers else others)
+    figures = {"metrics": ["/metrics/0/accuracy/value"], "reports": ["/reports/0"]}
+    pointers = [claim.pointer for claim in alone.claims]
+    assert all(map(str.startswith, pointers, figures.get(endpoint, []) * len(pointers)))
+    assert bool(pointers) is (endpoint in figures)
 
 
 @pytest.mark.parametrize("value", OTHERS.values(), ids=OTHERS)
@@ -101,6 +107,7 @@ def test_documents_in_a_response_are_checked_as_such(tmp_path: Path) -> None:
     value = {"thresholds": [{"task": "sums", "thresholds": {"accuracy": ranges}}, THRESHOLD]}
     _, found = checked(value, tmp_path, aggregate=EXAMPLES / "evalguard")
     assert {(one.code, one.pointer) for one in found if one.severity.label != "info"} == {
+        ("ES805", None),
         ("EVG101", "/thresholds/0/thresholds/accuracy/0/impact"),
         ("EVG301", "/thresholds/0/thresholds/accuracy/1"),
         ("EVG204", "/thresholds/1/task"),

@@ -1,13 +1,19 @@
-"""Which metrics are means, and which differences the rounding of results explains."""
+"""The kinds of scores, and which differences the rounding of results explains."""
 
 from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from evalstream.formats.harpia.means import decimals_of, is_beyond_rounding, is_mean
+from evalstream.formats.harpia.means import decimals_of, is_mean, kind_of
+from evalstream.model.claim import State
+from evalstream.stats.claims import kinds
+from evalstream.stats.claims.evidence import Evidence
+from evalstream.stats.claims.judge import Claim, judge
+from evalstream.stats.claims.kinds import Kind
+from evalstream.stats.claims.rounding import is_small_whole
 
 
 @pytest.mark.parametrize(
@@ -38,20 +44,47 @@ def test_decimals(number: float, decimals: int) -> None:
     assert decimals_of(number) == decimals
 
 
+@pytest.mark.parametrize(
+    ("name", "path", "expected"),
+    [
+        ("accuracy", (), kinds.MEAN),
+        ("METEOR (NLTK)", (), kinds.MEAN),
+        ("BERTScore", ("f1",), kinds.MEAN),
+        ("Report", ("accuracy",), kinds.MEAN),
+        ("Weighted report", ("accuracy",), kinds.AVERAGE),
+        ("balanced_accuracy", (), kinds.AVERAGE),
+        ("Word error rate", (), kinds.AVERAGE),
+        ("Length", ("max",), kinds.GREATEST),
+        ("Accuracy", ("num_samples",), kinds.COUNT),
+        ("Accuracy", ("correct",), kinds.UNKNOWN),
+        ("Length", ("std",), kinds.UNKNOWN),
+        ("Perplexity", (), kinds.UNKNOWN),
+        ("BLEU", (), kinds.UNKNOWN),
+    ],
+)
+def test_the_kind_of_a_score(name: str, path: tuple[str, ...], expected: Kind) -> None:
+    assert kind_of(name, path) is expected
+
+
 @given(
     results=st.lists(st.decimals(0, 1, places=6), min_size=1, max_size=9),
     places=st.integers(1, 5),
     digits=st.integers(1, 6),
 )
-def test_rounded_results_and_scores_are_never_beyond_rounding(
+def test_rounded_results_and_scores_never_refute_each_other(
     results: list[Decimal], places: int, digits: int
 ) -> None:
     mean = Fraction(sum(results)) / len(results)
-    claim = Decimal(round(mean * 10**digits)).scaleb(-digits)
-    logged = [Fraction(round(Fraction(one) * 10**places), 10**places) for one in results]
-    assert not is_beyond_rounding(claim, sum(logged, Fraction(0)) / len(logged), places)
+    score = Decimal(round(mean * 10**digits)).scaleb(-digits)
+    assume(not is_small_whole(score))
+    written = [round(float(one), places) for one in results]
+    claim = Claim("", "", kinds.MEAN, score, float(score), is_score=True)
+    state = judge(claim, Evidence.of_numbers(written, unit=Fraction(1, 10**places))).claim.state
+    assert state is not State.REFUTED
 
 
 def test_whole_results_are_exact() -> None:
-    assert is_beyond_rounding(Decimal("0.60"), Fraction(2, 3), 0)
-    assert not is_beyond_rounding(Decimal("0.67"), Fraction(2, 3), 0)
+    ones = Evidence.of_numbers([1, 1, 0])
+    wrong = Claim("", "", kinds.MEAN, Decimal("0.60"), 0.6)
+    assert judge(wrong, ones).claim.state is State.REFUTED
+    assert judge(wrong._replace(value=Decimal("0.67")), ones).claim.state is State.ROUNDED

@@ -1,11 +1,13 @@
 """Tests of the check of logs: each kind of tampering is found, and nothing unread is passed."""
 
+import copy
 import gzip
 import json
 import math
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from inspect_archive import HEADER, START, SUMMARIES, members_of, packed, sound_
 from rows import bounded
 
 import evalstream
+from evalstream.model.claim import State, confirms_score
 from evalstream.model.errors import UsageError
 from evalstream.model.report import RunSummary
 
@@ -137,12 +140,14 @@ def test_a_sound_log_passes_and_the_line_says_what_was_verified(kind: str, tmp_p
     run = only(written(sound_log(), tmp_path, kind))
     assert run.verdict == "passed"
     said = [one.text for one in run.checked]
-    assert said[-3:] == [
+    assert said[-2:] == [
         "2 of 2 attachments with the right digest",
         "4 of 4 samples loaded by inspect_ai",
-        "4 of 4 figures recomputed",
     ]
-    assert [(one.name, one.rows) for one in run.results] == [("match/mean", 2)]
+    assert len(run.claims) == 7
+    assert {claim.state for claim in run.claims} == {State.CONFIRMED}
+    (score,) = (claim for claim in run.claims if claim.is_score)
+    assert (score.label, score.claimed, score.rows) == ("match/mean accuracy", 0.75, 2)
 
 
 @pytest.mark.parametrize("kind", ["json", "eval"])
@@ -188,7 +193,7 @@ def test_an_archive_without_header_is_unfinished(tmp_path: Path) -> None:
     members = members_of(sound_log())
     del members[HEADER], members[SUMMARIES]
     (tmp_path / "run.eval").write_bytes(packed(members))
-    assert found(tmp_path / "run.eval") == {"INS105": "error"}
+    assert found(tmp_path / "run.eval").keys() - {"ES805"} == {"INS105"}
 
 
 def test_summaries_are_compared(tmp_path: Path) -> None:
@@ -240,28 +245,38 @@ def test_arguments_that_the_run_changed_hide_no_other_change(tmp_path: Path) -> 
     assert sorted(severities) == ["error", "info"]
 
 
-def test_logs_that_do_not_declare_their_metrics_are_only_warned_of(tmp_path: Path) -> None:
+def test_the_name_of_a_metric_decides_where_a_log_declares_none(tmp_path: Path) -> None:
     log = sound_log()
     del log["eval"]["scorers"]
+    assert found(written(log, tmp_path, "json")) == {}
     log["results"]["scores"][0]["metrics"]["accuracy"]["value"] = 0.9
-    assert found(written(log, tmp_path, "json")) == {"INS302": "warning"}
+    assert found(written(log, tmp_path, "json")) == {"INS302": "error"}
 
 
-def test_metrics_of_others_are_counted_as_not_recomputed(tmp_path: Path) -> None:
+def test_metrics_of_others_are_open_within_their_bounds(tmp_path: Path) -> None:
     log = sound_log()
     log["eval"]["scorers"][0]["metrics"][0]["name"] = "accuracy"
-    log["results"]["scores"][0]["metrics"]["accuracy"]["value"] = 0.9
-    path = written(log, tmp_path, "json")
-    assert found(path) == {"INS304": "info"}
-    assert [one.text for one in only(path).checked][
-        -1
-    ] == "3 of 4 figures recomputed (not accuracy)"
+    metric = log["results"]["scores"][0]["metrics"]["accuracy"]
+    for value, codes in (
+        (0.75, {}),
+        (0.9, {"INS304": "warning"}),
+        (90.0, {"INS304": "warning"}),
+        (-0.1, {"INS302": "error"}),
+        (101.0, {"INS302": "error"}),
+    ):
+        metric["value"] = value
+        path = written(log, tmp_path, "json")
+        # The reader of the harness may be missing, and then nothing is said of the verdict.
+        assert {code: one for code, one in found(path).items() if code != "ES805"} == codes
+    states = {claim.label: claim.state for claim in only(path).claims}
+    assert states["match/mean accuracy"] is State.REFUTED
 
 
 def test_rounding_is_not_a_mismatch(tmp_path: Path) -> None:
     log = sound_log()
     metrics = log["results"]["scores"][0]["metrics"]
     metrics["stderr"] |= {"value": 6e-8, "params": {"cluster": "topic"}}
+    log["eval"]["scorers"][0]["metrics"][1]["options"] = {"cluster": "topic"}
     for sample in log["samples"]:
         sample["metadata"]["topic"] = "one"
         sample["scores"]["match"]["value"] = sample["events"][1]["score"]["value"] = 16.5
@@ -323,10 +338,353 @@ def test_the_layout_of_the_first_releases_is_read(tmp_path: Path) -> None:
         sample["events"] = []
     run = only(written(log, tmp_path, "json"))
     assert run.counts == {}
-    assert run.verdict == "incomplete"
-    assert run.results[0].recomputed is not None
+    assert {claim.state for claim in run.claims} == {State.CONFIRMED}
     log["results"]["metrics"]["accuracy"]["value"] = 0.1
-    assert found(written(log, tmp_path, "json")) == {"INS302": "warning"}
+    assert found(written(log, tmp_path, "json")) == {"INS302": "error"}
+
+
+def _unlogged() -> Log:
+    """Return the log as the harness writes it with log_samples off."""
+    log = {**sound_log(), "samples": None}
+    log["eval"]["config"]["log_samples"] = False
+    return log
+
+
+@pytest.mark.parametrize("kind", ["json", "eval"])
+def test_the_reductions_of_a_log_without_samples_confirm_its_figures(
+    kind: str, tmp_path: Path
+) -> None:
+    path = written(_unlogged(), tmp_path, kind)
+    assert found(path) == {"INS214": "info"}
+    run = only(path)
+    assert {claim.state for claim in run.claims} == {State.CONFIRMED}
+    assert confirms_score(run.claims)
+
+
+@pytest.mark.parametrize(
+    ("edit", "code"),
+    [
+        (_set(*SCORE, "metrics", "accuracy", "value", value=0.9), "INS302"),
+        (_set(*SCORE, "scored_samples", value=3), "INS303"),
+        (_set("results", "total_samples", value=5), "INS204"),
+        (_set("results", "completed_samples", value=5), "INS204"),
+    ],
+)
+def test_the_reductions_of_a_log_without_samples_refute_other_figures(
+    edit: Callable[[Log], None], code: str, tmp_path: Path
+) -> None:
+    log = _unlogged()
+    edit(log)
+    assert found(written(log, tmp_path, "json")) == {code: "error", "INS214": "info"}
+
+
+def test_a_log_without_samples_and_reductions_is_unconfirmed(tmp_path: Path) -> None:
+    log = {**_unlogged(), "reductions": None}
+    path = written(log, tmp_path, "json")
+    assert set(found(path)) - {"ES805"} == {"INS214"}
+    assert not confirms_score(only(path).claims)
+    if find_spec("inspect_ai") is not None:
+        assert only(path).verdict == "unconfirmed"
+        assert found(path)["ES805"] == "warning"
+
+
+def test_a_log_that_lost_its_samples_is_not_taken_for_one_without(tmp_path: Path) -> None:
+    codes = found(written({**sound_log(), "samples": []}, tmp_path, "json"))
+    assert {"INS202", "INS204"} <= codes.keys()
+
+
+def _as_includes() -> Log:
+    """Return the log with the scorer includes, which gives the same scores."""
+    text = json.dumps(sound_log()).replace('"match"', '"includes"')
+    log: Log = json.loads(text)
+    return log
+
+
+def test_samples_of_the_scorer_includes_are_scored_again(tmp_path: Path) -> None:
+    log = _as_includes()
+    assert found(written(log, tmp_path, "json")) == {}
+    # Upper and lower case differ, and only one target of several is there.
+    last = log["samples"][0]
+    for sample in (last, last["events"][0]["sample"]):
+        sample["target"] = ["FOUR", "Yes"]
+    for message in (last["messages"][1], last["output"]["choices"][0]["message"]):
+        message["content"] = "is it four?"
+    last["output"]["completion"] = "is it four?"
+    assert found(written(log, tmp_path, "json")) == {}
+    log["eval"]["scorers"][0]["options"] = {"ignore_case": False}
+    log["results"]["scores"][0]["params"] = {"ignore_case": False}
+    assert found(written(log, tmp_path, "json")) == {"INS213": "error"}
+
+
+def test_an_edited_score_may_differ_from_what_includes_gives(tmp_path: Path) -> None:
+    log = _as_includes()
+    score = log["samples"][3]["scores"]["includes"]
+    score |= {"value": "C", "history": [{"value": "I", "answer": "460"}, {"value": "C"}]}
+    log["reductions"][0]["samples"][1]["value"] = 1.0
+    metrics = log["results"]["scores"][0]["metrics"]
+    metrics["accuracy"]["value"], metrics["stderr"]["value"] = 1.0, 0.0
+    assert found(written(log, tmp_path, "json")) == {"INS209": "info"}
+
+
+def _recorded(log: Log) -> Log:
+    """Add the events that the harness records: outputs of models, and changes of the state."""
+    at = {"timestamp": "2026-03-02T10:00:00+00:00", "working_start": 0.1}
+    asked = {"input": [], "tools": [], "tool_choice": "auto", "config": {}}
+    for sample in log["samples"]:
+        output = copy.deepcopy(sample["output"])
+        choice = copy.deepcopy(output["choices"][0])
+        changes = [
+            {"op": "add", "path": "/messages/1", "value": copy.deepcopy(sample["messages"][1])},
+            {"op": "add", "path": "/output/choices/0", "value": choice},
+            {"op": "replace", "path": "/output/completion", "value": output["completion"]},
+        ]
+        sample["events"][1:1] = [
+            {"event": "model", **at, **asked, "model": "mockllm/model", "output": output},
+            {"event": "state", **at, "changes": changes},
+        ]
+    return log
+
+
+def _state_of(change: dict[str, Any]) -> dict[str, Any]:
+    """Return the event of a change of the state."""
+    at = {"timestamp": "2026-03-02T10:00:00+00:00", "working_start": 0.1}
+    return {"event": "state", **at, "changes": [change]}
+
+
+def _every_output(log: Log) -> None:
+    sample = log["samples"][0]
+    for message in (sample["messages"][1], sample["output"]["choices"][0]["message"]):
+        message["content"] = "5"
+    sample["output"]["completion"] = "5"
+
+
+OUTPUT = ("samples", 0, "output")
+COPIES: dict[str, Callable[[Log], None]] = {
+    "completion": _set(*OUTPUT, "completion", value="5"),
+    "choice": _set(*OUTPUT, "choices", 0, "message", "content", value="5"),
+    "message": _set("samples", 0, "messages", 1, "content", value="5"),
+    "all of them": _every_output,
+}
+
+
+@pytest.mark.parametrize("plan", ["generate", "own_solver", "react"])
+@pytest.mark.parametrize("edit", COPIES.values(), ids=COPIES)
+def test_an_output_that_no_event_recorded_is_found(
+    edit: Callable[[Log], None], plan: str, tmp_path: Path
+) -> None:
+    log = _recorded(sound_log())
+    log["plan"]["steps"][0]["solver"] = plan
+    assert found(written(log, tmp_path, "json")) == {}
+    edit(log)
+    assert found(written(log, tmp_path, "json")) == {"INS212": "error"}
+
+
+@pytest.mark.parametrize("name", ["completion", "choice", "message"])
+def test_an_output_must_agree_with_itself_without_events(name: str, tmp_path: Path) -> None:
+    log = sound_log()
+    COPIES[name](log)
+    assert found(written(log, tmp_path, "json")) == {"INS212": "error"}
+    # A solver of one's own may set a completion; without events nothing shows that it did.
+    log["plan"]["steps"][0]["solver"] = "own_solver"
+    assert found(written(log, tmp_path, "json")) == {}
+
+
+def test_a_solver_may_change_the_output(tmp_path: Path) -> None:
+    log = _recorded(sound_log())
+    log["plan"]["steps"][0]["solver"] = "own_solver"
+    sample = log["samples"][0]
+    sample["output"]["completion"] = "FOUR"
+    change = {"op": "replace", "path": "/output/completion", "value": "FOUR"}
+    sample["events"].insert(3, _state_of(change))
+    assert found(written(log, tmp_path, "json")) == {}
+
+
+def test_a_completion_that_a_solver_replaced_is_not_the_last(tmp_path: Path) -> None:
+    log = _recorded(sound_log())
+    log["plan"]["steps"][0]["solver"] = "own_solver"
+    change = {"op": "replace", "path": "/output/completion", "value": "FOUR"}
+    log["samples"][0]["events"].insert(3, _state_of(change))
+    assert found(written(log, tmp_path, "json")) == {"INS212": "error"}
+
+
+@pytest.mark.parametrize("member", ["error", "limit"])
+def test_outputs_of_stopped_samples_are_not_compared(member: str, tmp_path: Path) -> None:
+    log = _recorded(sound_log())
+    log["samples"][0]["output"]["completion"] = "on the way"
+    log["eval"]["config"]["fail_on_error"] = False
+    if member == "limit":
+        log["samples"][0]["limit"] = {"type": "token", "limit": 10}
+    else:
+        _fail_sample(log)
+        log["samples"][3]["output"]["completion"] = "on the way"
+        log["samples"][0]["output"]["completion"] = "4"
+        log["results"]["completed_samples"] = 3
+    assert "INS212" not in found(written(log, tmp_path, "json"))
+
+
+def _failed(allowed: Any) -> Log:
+    log = sound_log()
+    _fail_sample(log)
+    log["results"]["completed_samples"] = 3
+    log["eval"]["config"]["fail_on_error"] = allowed
+    return log
+
+
+@pytest.mark.parametrize("allowed", [None, True, 1, 0.2, 0.25])
+def test_a_status_of_success_over_too_many_errors_is_found(allowed: Any, tmp_path: Path) -> None:
+    assert found(written(_failed(allowed), tmp_path, "json"))["INS105"] == "error"
+
+
+@pytest.mark.parametrize("allowed", [False, 2, 0.5])
+def test_errors_that_the_configuration_allows_are_no_failure(allowed: Any, tmp_path: Path) -> None:
+    assert found(written(_failed(allowed), tmp_path, "json")) == {"INS211": "warning"}
+
+
+def test_a_status_of_success_beside_the_error_of_the_run_is_found(tmp_path: Path) -> None:
+    log = sound_log()
+    log["error"] = {"message": "m", "traceback": "", "traceback_ansi": ""}
+    assert found(written(log, tmp_path, "json")) == {"INS105": "error"}
+
+
+METRICS = (*SCORE, "metrics")
+UNDECLARED: dict[str, tuple[Callable[[Log], None], set[str]]] = {
+    "a reducer": (_set(*SCORE, "reducer", value="max"), {"INS307", "INS302"}),
+    "an unknown reducer": (_set(*SCORE, "reducer", value="mine"), {"INS307"}),
+    "a metric": (
+        _set(*METRICS, "best", value={"name": "best", "value": 0.99, "params": {}}),
+        {"INS307"},
+    ),
+    "one of the harness": (
+        _set(*METRICS, "mean", value={"name": "mean", "value": 0.99, "params": {}}),
+        {"INS307", "INS302"},
+    ),
+    "a figure of a group": (
+        _set(*METRICS, "x", value={"name": "x", "group": "grouped", "value": 1, "params": {}}),
+        {"INS307"},
+    ),
+    "parameters of a metric": (
+        lambda log: log["results"]["scores"][0]["metrics"]["accuracy"].update(
+            value=0.99, params={"to_float": "to_float"}
+        ),
+        {"INS307", "INS302"},
+    ),
+    "parameters of the scorer": (_set(*SCORE, "params", value={"numeric": True}), {"INS307"}),
+}
+
+
+@pytest.mark.parametrize(("edit", "codes"), UNDECLARED.values(), ids=UNDECLARED)
+def test_a_result_that_is_not_declared_is_found(
+    edit: Callable[[Log], None], codes: set[str], tmp_path: Path
+) -> None:
+    log = sound_log()
+    edit(log)
+    severities = found(written(log, tmp_path, "json"))
+    errors = {code for code, severity in severities.items() if severity == "error"}
+    assert errors == codes
+
+
+def test_a_value_that_is_no_number_is_refuted(tmp_path: Path) -> None:
+    for value in ("0.75", True, [0.75]):
+        log = sound_log()
+        log["results"]["scores"][0]["metrics"]["accuracy"]["value"] = value
+        assert found(written(log, tmp_path, "json"))["INS302"] == "error"
+
+
+def test_a_mean_of_functions_of_its_own_is_open(tmp_path: Path) -> None:
+    log = sound_log()
+    log["eval"]["scorers"][0]["metrics"][0]["options"] = {"to_float": "to_float"}
+    metric = log["results"]["scores"][0]["metrics"]["accuracy"]
+    metric["params"] = {"to_float": "to_float"}
+    assert found(written(log, tmp_path, "json")) == {}
+    metric["value"] = 0.9
+    assert found(written(log, tmp_path, "json"))["INS304"] == "warning"
+
+
+def _with_metric(name: str, params: dict[str, Any], **figures: float) -> Log:
+    """Return the log with one more metric; several figures are those of a group."""
+    log = sound_log()
+    log["eval"]["scorers"][0]["metrics"].append({"name": f"inspect_ai/{name}", "options": params})
+    group = {} if list(figures) == [name] else {"group": name}
+    log["results"]["scores"][0]["metrics"] |= {
+        key: {"name": key, "value": value, "params": params, **group}
+        for key, value in figures.items()
+    }
+    return log
+
+
+RESAMPLED = [
+    ("bootstrap_stderr", {}, {"bootstrap_stderr": 0.177}, None),
+    ("bootstrap_stderr", {}, {"bootstrap_stderr": 0.02}, "INS302"),
+    ("bootstrap_stderr", {}, {"bootstrap_stderr": 0.0}, "INS302"),
+    ("bootstrap_stderr", {"num_samples": 10}, {"bootstrap_stderr": 0.05}, "INS304"),
+    ("ci", {"method": "bootstrap"}, {"lower": 0.5, "upper": 1.0}, None),
+    ("ci", {"method": "bootstrap"}, {"lower": 0.7499, "upper": 0.7501}, "INS304"),
+    ("ci", {"method": "bootstrap"}, {"lower": 0.0, "upper": 0.6}, "INS302"),
+    ("ci", {}, {"lower": -2.4265511840436, "upper": 3.9265511840436}, None),
+    ("ci", {}, {"lower": 0.7, "upper": 0.8}, "INS302"),
+]
+
+
+@pytest.mark.parametrize(("name", "params", "figures", "code"), RESAMPLED)
+def test_errors_and_intervals_are_compared_with_closed_forms(
+    name: str, params: dict[str, Any], figures: dict[str, float], code: str | None, tmp_path: Path
+) -> None:
+    codes = found(written(_with_metric(name, params, **figures), tmp_path, "json"))
+    assert set(codes) == ({code} if code else set())
+
+
+def test_figures_over_a_reducer_of_ones_own_are_open_and_may_be_refuted(tmp_path: Path) -> None:
+    log = sound_log()
+    log["eval"]["config"]["epochs_reducer"] = ["mine"]
+    log["results"]["scores"][0]["reducer"] = log["reductions"][0]["reducer"] = "mine"
+    path = written(log, tmp_path, "json")
+    assert found(path).keys() - {"ES805"} == {"INS304"}
+    assert not confirms_score(only(path).claims)
+    log["results"]["scores"][0]["metrics"]["accuracy"]["value"] = 0.99
+    assert found(written(log, tmp_path, "json"))["INS302"] == "error"
+
+
+def test_a_reduction_is_one_claim(tmp_path: Path) -> None:
+    log = sound_log()
+    log["reductions"][0]["samples"][0]["value"] = 0.25
+    run = only(written(log, tmp_path, "json"))
+    (claim,) = (one for one in run.claims if one.kind == "reduction")
+    assert (claim.state, claim.pointer) == (State.REFUTED, "/reductions/0/samples")
+
+
+def test_an_id_that_is_twice_in_a_reduction_is_found(tmp_path: Path) -> None:
+    log = sound_log()
+    log["reductions"][0]["samples"].append(dict(log["reductions"][0]["samples"][0]))
+    assert found(written(log, tmp_path, "json")) == {"INS301": "error"}
+
+
+def test_the_answer_of_a_score_is_compared_with_its_event_and_summary(tmp_path: Path) -> None:
+    log = sound_log()
+    log["samples"][0]["scores"]["match"]["answer"] = "5"
+    assert found(written(log, tmp_path, "json")) == {"INS208": "error"}
+    members = members_of(sound_log())
+    members[SUMMARIES][0]["scores"]["match"]["answer"] = "5"
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    assert found(tmp_path / "run.eval") == {"INS206": "error"}
+
+
+def test_a_log_that_declares_its_scorers_last_is_not_passed(tmp_path: Path) -> None:
+    log = sound_log()
+    log["eval"] = log.pop("eval")
+    report = evalstream.check(written(log, tmp_path, "json"), input_format="inspect")
+    assert (report.exit_code, report.counts) == (3, {})
+
+
+def test_listings_beside_logs_are_known(tmp_path: Path) -> None:
+    written(sound_log(), tmp_path, "json")
+    (tmp_path / "eval-set.json").write_text('{"eval_set_id": "s", "tasks": []}')
+    (tmp_path / "logs.json").write_text('{"run.json": {"status": "success"}}')
+    report = evalstream.check(tmp_path)
+    assert {one.code: one.severity.label for one in report} == {"ES007": "info"}
+    for path in tmp_path.glob("run.*"):
+        path.unlink()
+    (tmp_path / "other.json").write_text("{}")
+    assert not evalstream.check(tmp_path).passed
 
 
 def test_a_log_without_samples_is_not_passed(tmp_path: Path) -> None:

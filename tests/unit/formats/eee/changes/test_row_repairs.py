@@ -78,4 +78,7 @@ def test_unknown_versions_stay_and_are_repaired_by_the_nearest_one() -> None:
 
 def test_an_id_is_rewritten_only_on_demand() -> None:
     row = row_of("0.2.0")
-    assert repaired(row, evaluation_id="x")["evaluation_id"] == "x"
+    new = repaired(row, evaluation_id="x")
+    assert new["evaluation_id"] == "x"
+    assert new["metadata"]["migrated.evaluation_id"] == row["evaluation_id"]
+    assert repaired(row, evaluation_id=row["evaluation_id"]) == row

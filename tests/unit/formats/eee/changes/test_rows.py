@@ -151,7 +151,25 @@ def test_ids_are_rewritten_only_if_decided() -> None:
         migrated(row, evaluation_id="other")
     new, changes = migrated(row, evaluation_id="other", decisions=ALL)
     assert new["evaluation_id"] == "other"
+    assert new["metadata"]["migrated.evaluation_id"] == row["evaluation_id"]
     assert ("evaluation-id", "/evaluation_id") in changes
+
+
+@pytest.mark.parametrize(
+    ("own", "kept"),
+    [("x/y", "x/y"), (5, "5"), (["x", 1], '["x",1]'), (None, None), ("other", None)],
+)
+def test_a_replaced_id_is_kept(own: Any, kept: str | None) -> None:
+    row = old_row(evaluation_id=own, metadata=None)
+    new, _ = migrated(row, evaluation_id="other", decisions=ALL)
+    assert new["evaluation_id"] == "other"
+    assert (new["metadata"] or {}).get("migrated.evaluation_id") == kept
+
+
+def test_a_replaced_hash_is_kept() -> None:
+    row = old_row()
+    new, _ = migrated(row, evaluation_id=row["evaluation_id"], rehash=True)
+    assert new["metadata"]["migrated.sample_hash"] == row["sample_hash"] != new["sample_hash"]
 
 
 @pytest.mark.parametrize("absent", [True, False])

@@ -440,12 +440,200 @@ BOTH = {"deployment_type": "unknown", "model_availability": "unknown"}
     ],
 )
 def test_the_deployment_is_asked_for_where_the_schema_does_not(
-    version: str, details: Any, severity: Severity | None
+    version: str, details: Any, severity: Severity | None, tmp_path: Path
 ) -> None:
     document = {**one_result(), "schema_version": version}
     document["model_info"]["additional_details"] = details
+    path = tmp_path / "aggregate.json"
+    path.write_text(json.dumps(document))
     asked = severity is not None and version not in ("0.2.3", "0.3.0")
-    assert said("ES706", document) == asked * [("/model_info", severity)]
+    for profile, expected in (("default", severity), ("datastore", ERROR)):
+        found = evalstream.check(path, select=("ES706",), profile=profile)
+        places = [(finding.pointer, finding.severity) for finding in found]
+        assert places == asked * [("/model_info", expected)]
+
+
+@pytest.mark.parametrize(
+    ("declared", "least", "is_old"),
+    [
+        ("0.2.2", None, True),
+        ("0.2.0", None, True),
+        ("0.2.3", None, True),
+        ("0.3.0", None, False),
+        ("0.3.1", None, False),
+        ("1.0", None, False),
+        ("0.2.2", "0.2.2", False),
+        ("0.2.2", "0.2.3", True),
+        ("0.3.0", "0.4.0", True),
+        ("newest", None, False),
+        (3, None, False),
+    ],
+)
+def test_a_store_takes_no_record_of_an_earlier_version(
+    declared: Any, least: str | None, is_old: bool, tmp_path: Path
+) -> None:
+    document = {**one_result(), "schema_version": declared}
+    path = tmp_path / "aggregate.json"
+    path.write_text(json.dumps(document))
+    options: dict[str, Any] = {} if least is None else {"store_version": least}
+    found = evalstream.check(path, select=("ES911",), profile="datastore", **options)
+    assert [(one.code, one.found) for one in found] == is_old * [("ES911", declared)]
+    assert not evalstream.check(path, **options).counts.get("ES911")
+
+
+def test_a_store_takes_no_rows_of_an_earlier_version(tmp_path: Path) -> None:
+    rows = sound_rows("0.3.0")
+    for row in rows[2:]:
+        row["schema_version"] = "0.2.2"
+    path, aggregate = tmp_path / "run.jsonl", tmp_path / "aggregate.json"
+    path.write_bytes(bytes_of(rows))
+    aggregate.write_text(json.dumps(aggregate_of("0.3.0", path.read_bytes(), len(rows))))
+    (found,) = evalstream.check(path, aggregate=aggregate, select=("ES911",))
+    assert (found.file, found.count) == (str(path), len(rows) - 2)
+    assert "first on line 3" in found.message
+
+
+def identified(identity: str, **changes: Any) -> dict[str, Any]:
+    """Make an aggregate with an evaluation_id."""
+    return {**one_result(), "evaluation_id": identity, **changes}
+
+
+@pytest.mark.parametrize(
+    ("identity", "model", "faults"),
+    [
+        ("tiny/acme/acorn-7b/1760000000", "acme/acorn-7b", 0),
+        ("tiny/acme_acorn-7b/1760000000.0", "acme/acorn-7b", 0),
+        ("tiny/hf_acme_acorn-7b/1760000000", "acme/acorn-7b", 0),
+        ("tiny/ACME Acorn 7B/1760000000", "acme/acorn-7b", 0),
+        ("tiny/acorn-7b/1760000000", "acme/acorn-7b", 0),
+        ("tiny/inference/acme/acorn-7b/1760000000", "acme/acorn-7b", 0),
+        ("tiny/agent__acorn-7b__high/1760000000", "acme/acorn-7b", 0),
+        ("tiny/acorn-2.5:7b/1760000000", "acme/acorn2.5-7b", 0),
+        ("tiny/acorn-4-5-sonnet/1760000000", "acme/acorn-sonnet-4.5", 0),
+        ("tiny/agent/acorn-3-february-2025/1760000000", "acme/acorn-3-20250219", 0),
+        ("tiny/acorn-large/1760000000", "acme/acorn-large-latest", 0),
+        ("tiny/2024-11-25/acorn-7b", "acme/acorn-7b", 0),
+        ("harness/tiny-arithmetic/1760000000", "acme/acorn-7b", 0),
+        ("tiny/1760000000", "acme/acorn-7b", 0),
+        ("tiny", "acme/acorn-7b", 0),
+        ("tiny/acme/acorn-7b/0b5c61c6a5", "acme/acorn-7b", 0),
+        ("tiny/acme/acorn-7b/2025-10-09", "acme/acorn-7b", 0),
+        ("tiny/acme/acorn-7b/2025-10-09T08:53:20Z", "acme/acorn-7b", 0),
+        ("tiny/acme/acorn-7b/1760000000123", "acme/acorn-7b", 0),
+        ("tiny/acme/acorn-7b/1759999000", "acme/acorn-7b", 0),  # evaluation_timestamp
+        ("tiny/other/oak-70b/1760000000", "acme/acorn-7b", 1),
+        ("tiny/oak-70b/1760000000", "acme/acorn-7b", 1),
+        ("tiny/acorn-7b/1760000000", "acme/acorn-7b-chat", 0),  # perhaps a shorter name
+        ("tiny/other/oak-70b/run-3", "acme/acorn-7b", 1),
+        ("tiny/acme/acorn-7b/1660000000", "acme/acorn-7b", 1),
+        ("tiny/acme/acorn-7b/2024-10-09T08:53:20Z", "acme/acorn-7b", 1),
+        ("tiny/1660000000/acorn-7b", "acme/acorn-7b", 1),
+        ("other/other/oak-70b/1660000000", "acme/acorn-7b", 2),
+    ],
+)
+def test_an_id_names_the_model_and_the_time_of_its_run(
+    identity: str, model: str, faults: int
+) -> None:
+    document = identified(identity)
+    document["model_info"] = {"id": model, "name": "unnamed"}
+    assert said("ES709", document) == faults * [("/evaluation_id", WARNING)]
+
+
+def test_an_id_is_compared_only_with_what_is_known() -> None:
+    other = "tiny/other/oak-70b/1660000000"
+    for changes, faults in (
+        ({"retrieved_timestamp": "yesterday", "evaluation_timestamp": "soon"}, 1),
+        ({"retrieved_timestamp": 5, "evaluation_timestamp": None, "model_info": []}, 0),
+        ({"model_info": {"name": "Oak 70B", "id": "x/y"}}, 1),
+        ({"evaluation_results": None}, 2),
+    ):
+        assert len(said("ES709", identified(other, **changes))) == faults, changes
+    assert said("ES709", {**one_result(), "evaluation_id": None}) == []
+
+
+JUDGE = {"model_info": {"name": "Judge", "id": "acme/judge"}}
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "expected"),
+    [
+        ("evaluation_timestamp", "1759999000", None),
+        ("evaluation_timestamp", "1759999000.25", None),
+        ("evaluation_timestamp", "1759999000123", None),
+        ("evaluation_timestamp", "2025-10-09", None),
+        ("evaluation_timestamp", "9 October 2025", None),
+        ("evaluation_timestamp", "2025-10-09T08:53:20+02:00", None),
+        ("evaluation_timestamp", "1760050000", None),  # within a day
+        ("evaluation_timestamp", 7, None),
+        ("evaluation_timestamp", "garbage", WARNING),
+        ("evaluation_timestamp", "", WARNING),
+        ("evaluation_timestamp", "1770000000", WARNING),
+        ("evaluation_timestamp", "2031-01-01", WARNING),
+        ("evaluation_results/0/evaluation_timestamp", "none", WARNING),
+        ("source_metadata/source_organization_url", "https://acme.example/a?b=c", None),
+        ("source_metadata/source_organization_url", "www.acme.example", None),
+        ("source_metadata/source_organization_url", "the usual place", WARNING),
+        ("source_metadata/source_organization_logo_url", "data:image/png;base64,AAAA", None),
+        ("source_metadata/source_organization_logo_url", "logo", WARNING),
+        ("evaluation_results/0/source_data/url", ["https://a.example", "nowhere"], "url/1"),
+        ("evaluation_results/0/source_data/url", [7, None], None),
+        ("evaluation_results/0/source_data/hf_split", "validation", None),
+        ("evaluation_results/0/source_data/hf_split", "garbage", INFO),
+        ("evaluation_results/0/source_data/hf_split", None, None),
+        ("evaluation_results/0/source_data/samples_number", 0, None),
+        ("evaluation_results/0/source_data/samples_number", -1, WARNING),
+        ("evaluation_results/0/metric_config/level_metadata", ["a", "b"], None),
+        ("evaluation_results/0/metric_config/level_metadata", ["a"], WARNING),
+        ("evaluation_results/0/generation_config/generation_args/temperature", 0, None),
+        ("evaluation_results/0/generation_config/generation_args/temperature", 7, None),
+        ("evaluation_results/0/generation_config/generation_args/temperature", None, None),
+        ("evaluation_results/0/generation_config/generation_args/temperature", -0.1, WARNING),
+        ("evaluation_results/0/generation_config/generation_args/top_p", 1, None),
+        ("evaluation_results/0/generation_config/generation_args/top_p", 1.1, WARNING),
+        ("evaluation_results/0/generation_config/generation_args/top_p", -1, WARNING),
+        ("evaluation_results/0/generation_config/generation_args/top_k", -1, None),  # switched off
+        ("evaluation_results/0/generation_config/generation_args/max_attempts", -1, WARNING),
+        (
+            "evaluation_results/0/generation_config/generation_args/eval_limits/token_limit",
+            -5,
+            WARNING,
+        ),
+    ],
+)
+def test_a_value_is_what_its_description_says(place: str, value: Any, expected: Any) -> None:
+    document = one_result(metric={"level_names": ["no", "yes"]})
+    (result,) = document["evaluation_results"]
+    result["generation_config"] = {"generation_args": {"eval_limits": {}}}
+    *path, last = place.split("/")
+    owner: Any = document
+    for key in path:
+        owner = owner[int(key) if isinstance(owner, list) else key]
+    owner[last] = value
+    if expected == "url/1":
+        assert said("ES710", document) == [(f"/{place}/1", WARNING)]
+    else:
+        assert said("ES710", document) == ([] if expected is None else [(f"/{place}", expected)])
+
+
+@pytest.mark.parametrize(
+    ("scoring", "places"),
+    [
+        ({"judges": [JUDGE]}, []),
+        ({"judges": [JUDGE, JUDGE], "aggregation_method": "average"}, []),
+        ({"judges": [JUDGE, JUDGE]}, [""]),
+        ({"judges": [JUDGE, JUDGE], "aggregation_method": None}, [""]),
+        ({"judges": [{**JUDGE, "weight": 0}]}, []),
+        ({"judges": [{**JUDGE, "weight": -0.5}]}, ["/judges/0/weight"]),
+        ({"judges": [{**JUDGE, "temperature": -1}]}, ["/judges/0/temperature"]),
+        ({"judges": "a jury"}, []),
+        ({"judges": [7]}, []),
+        ([], []),
+    ],
+)
+def test_a_jury_says_how_it_decides(scoring: Any, places: list[str]) -> None:
+    where = "/evaluation_results/0/metric_config/llm_scoring"
+    document = one_result(metric={"llm_scoring": scoring})
+    assert said("ES710", document) == [(where + place, WARNING) for place in places]
 
 
 def test_a_missing_deployment_is_said_once_in_every_version(tmp_path: Path) -> None:

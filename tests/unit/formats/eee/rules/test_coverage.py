@@ -55,6 +55,31 @@ def test_a_copy_with_another_output_is_named(tmp_path: Path) -> None:
         assert check(tmp_path, rows, memory_limit=limit) == [("ES608", "warning", 4)]
 
 
+@pytest.mark.parametrize(
+    ("library", "ids", "severity"),
+    [
+        ("inspect_ai", ("match:accuracy", "judge:accuracy"), "info"),
+        ("inspect_ai", ("match:accuracy", "match:mean"), "warning"),
+        ("lm_eval", ("match:accuracy", "judge:accuracy"), "warning"),
+    ],
+)
+def test_scorers_of_inspect_have_their_own_outputs(
+    tmp_path: Path, library: str, ids: tuple[str, str], severity: str
+) -> None:
+    rows = fanned_out()
+    names = dict(zip(METRICS, ids, strict=True))
+    for row in rows:
+        row["evaluation_result_id"] = names[row["evaluation_result_id"]]
+    rows[3]["output"] = {"raw": ["because"]}
+
+    def change(document: Row) -> None:
+        document["eval_library"]["name"] = library
+        for result in document["evaluation_results"]:
+            result["evaluation_result_id"] = names[result["evaluation_result_id"]]
+
+    assert check(tmp_path, rows, change) == [("ES608", severity, 4)]
+
+
 def test_a_copy_with_another_transcript_is_named(tmp_path: Path) -> None:
     rows = fanned_out()
     transcript = sound_rows("0.3.0")[2]["messages"]
@@ -208,3 +233,58 @@ def test_the_size_of_the_dataset_is_held_against_the_samples(
             result["score_details"]["uncertainty"] = {"num_samples": claimed}
 
     assert [code for code, _, _ in check(tmp_path, fanned_out(), sizes)] == expected
+
+
+def repeated(marks: list[list[Row]]) -> list[Row]:
+    """Return rows of as many samples, each once for each of its marks."""
+    rows = []
+    for row, own in zip(sound_rows("0.2.0"), marks, strict=False):
+        for mark in own:
+            unmarked = {key: value for key, value in row["metadata"].items() if key != "epoch"}
+            rows.append({**row, "metadata": {**unmarked, **mark}})
+    return rows
+
+
+def epochs(*numbers: int | str) -> list[Row]:
+    """Return the marks of some epochs."""
+    return [{"epoch": number} for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("marks", "is_found"),
+    [
+        (5 * [epochs(1)], False),
+        (5 * [epochs(0)], False),
+        (5 * [epochs("1")], False),
+        (5 * [epochs(1, 2, 3)], False),
+        (5 * [epochs(3, 1, 2)], False),
+        (5 * [epochs(0, 1)], False),
+        (5 * [[{}]], False),
+        (5 * [[{"trial": 1}]], False),
+        ([[{"seed": 7 * number}] for number in range(5)], False),
+        ([[{"epoch": 1, "seed": 7 * number}] for number in range(5)], False),
+        ([[{"epoch": "last"}] for _ in range(5)], False),
+        ([[{}], *4 * [epochs(1)]], False),
+        # The best of several repeats, and repeats that were dropped.
+        (5 * [epochs(4)], True),
+        (5 * [epochs("4")], True),
+        (5 * [[{"trial": 2}]], True),
+        ([*4 * [epochs(1)], epochs(4)], True),
+        ([epochs(3), epochs(1), epochs(2), epochs(4), epochs(1)], True),
+        ([*4 * [epochs(1, 2)], epochs(1, 3)], True),
+        (5 * [epochs(1, 3)], True),
+        (5 * [epochs(2, 3)], True),
+    ],
+)
+@pytest.mark.parametrize("memory_limit", [1 << 20, 1])
+def test_samples_with_other_repeats_than_the_first_are_named(
+    marks: list[list[Row]], is_found: bool, memory_limit: int, tmp_path: Path
+) -> None:
+    rows, path = repeated(marks), tmp_path / "run.jsonl"
+    path.write_bytes(bytes_of(rows))
+    aggregate = tmp_path / "aggregate.json"
+    aggregate.write_text(json.dumps(aggregate_of("0.2.0", path.read_bytes(), len(rows))))
+    report = evalstream.check(
+        path, aggregate=aggregate, select=("ES610", "ES4"), memory_limit=memory_limit
+    )
+    assert [finding.code for finding in report] == is_found * ["ES610"]

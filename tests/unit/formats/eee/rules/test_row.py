@@ -32,17 +32,19 @@ JUDGED = {rule.code for rule in ROW_RULES if not rule.by_ids}
 FLAGGED = {"ES313"}
 """The rules whose infos the scanner flags."""
 
-LAYER = [code for code in CATALOGUE if code.startswith("ES3")]
+LAYER = [code for code in CATALOGUE if code.startswith("ES3") or code in ("ES710", "ES808")]
 
 
 def context(version: str = "0.2.0", **changes: Any) -> RowContext:
     """Return the context of a run with an aggregate, its first result changed."""
     document = aggregate_of(version, b"", 0)
     document["evaluation_results"][0].update(changes)
-    return probe_context(Options(select=("ES3",)), Aggregate("aggregate.json", document), b"")
+    return probe_context(
+        Options(select=("ES3", "ES710", "ES808")), Aggregate("aggregate.json", document), b""
+    )
 
 
-ALONE = probe_context(Options(select=("ES3",)), None, b"")
+ALONE = probe_context(Options(select=("ES3", "ES710", "ES808")), None, b"")
 CONTEXTS = [ALONE, context("0.2.0"), context("0.3.0")]
 
 
@@ -140,11 +142,19 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (AGENTIC, {"evaluation/num_turns": None}, ""),
     (AGENTIC, {"evaluation/tool_calls_count": 0}, "ES306"),
     (AGENTIC, {"evaluation/tool_calls_count": ...}, ""),
-    (SINGLE, {"evaluation/num_turns": 7}, ""),
-    (SINGLE, {"evaluation/is_correct": False}, "ES307"),
-    (SINGLE, {"evaluation/score": 0}, "ES307"),
+    (SINGLE, {"evaluation/num_turns": 7}, "ES315"),
+    (SINGLE, {"evaluation/num_turns": 10**400}, "ES315"),
+    (SINGLE, {"evaluation/num_turns": 3}, ""),
+    (SINGLE, {"evaluation/num_turns": "7"}, ""),
+    (SINGLE, {"evaluation/num_turns": True}, ""),
+    (SINGLE, {"evaluation/tool_calls_count": 1}, "ES315"),
+    (SINGLE, {"evaluation/tool_calls_count": 0.5}, "ES315"),
+    (SINGLE, {"evaluation/tool_calls_count": ...}, ""),
+    (SINGLE, {"evaluation/num_turns": 5, "evaluation/tool_calls_count": 2}, "ES315"),
+    (SINGLE, {"evaluation/is_correct": False}, "ES808"),
+    (SINGLE, {"evaluation/score": 0}, "ES808"),
     (SINGLE, {"evaluation/score": True}, ""),
-    (SINGLE, {"evaluation/score": False}, "ES307"),
+    (SINGLE, {"evaluation/score": False}, "ES808"),
     (SINGLE, {"evaluation/score": 0.5, "evaluation/is_correct": False}, ""),
     (SINGLE, {"evaluation/score": 1.5}, "ES308W"),
     (SINGLE, {"evaluation/score": -1}, "ES308W"),
@@ -229,6 +239,23 @@ def test_the_border_of_each_rule(number: int, changes: dict[str, Any], expected:
     ("metric", "score", "correct", "expected"),
     [
         ({"lower_is_better": True}, 0, True, ""),
+        ({"lower_is_better": True, "min_score": 0, "max_score": 1}, 0, True, ""),
+        ({"lower_is_better": True, "min_score": 0, "max_score": 1}, 1, True, "ES307"),
+        ({"lower_is_better": True, "min_score": 0, "max_score": 1}, 0, False, "ES307"),
+        ({"lower_is_better": True, "min_score": 0, "max_score": 1}, 0.5, True, ""),
+        ({"metric_name": "wer", "lower_is_better": True, "min_score": 0}, 0, False, ""),
+        ({"lower_is_better": False, "min_score": 1, "max_score": 5}, 1, True, "ES307"),
+        ({"lower_is_better": False, "min_score": 1, "max_score": 5}, 5, False, "ES808"),
+        ({"lower_is_better": False, "min_score": 1, "max_score": 5}, 4, False, ""),
+        ({"lower_is_better": False, "min_score": -1, "max_score": 1}, -1, True, "ES808"),
+        ({"lower_is_better": False, "min_score": 0, "max_score": 2}, 1, False, ""),
+        ({"lower_is_better": False, "min_score": 0, "max_score": 100}, 100, False, "ES808"),
+        ({"metric_name": "exact_match@10", "min_score": 0, "max_score": 1}, 1, False, ""),
+        ({"metric_name": "bleu", "min_score": 0, "max_score": 100}, 100, False, ""),
+        ({"score_type": "binary"}, 1, False, "ES808"),
+        ({"score_type": "binary"}, 0.4, True, "ES710E"),
+        ({"score_type": "binary", "min_score": 0, "max_score": 5}, 5, True, ""),
+        ({"score_type": "binary", "min_score": 0, "max_score": 5}, 1, True, ""),
         ({"lower_is_better": False, "score_type": "levels"}, 1, False, ""),
         ({"lower_is_better": False, "min_score": 1, "max_score": 5}, 1, False, ""),
         ({"lower_is_better": False, "min_score": 1, "max_score": 5}, 0, False, "ES308W"),
@@ -242,9 +269,9 @@ def test_the_border_of_each_rule(number: int, changes: dict[str, Any], expected:
         ({"lower_is_better": False, "min_score": "-Infinity", "max_score": None}, -7, False, ""),
         ({"metric_name": "rouge_l", "min_score": 0, "max_score": 1}, 1, False, ""),
         ({"metric_name": "macro-F1", "min_score": 0, "max_score": 1}, 1, False, ""),
-        ({"metric_name": "rouge_l", "min_score": 0, "max_score": 1}, 0, True, "ES307"),
-        ({"metric_name": "exact_match", "min_score": 0, "max_score": 1}, 1, False, "ES307"),
-        ({"metric_name": "winter", "min_score": 0, "max_score": 1}, 1, False, "ES307"),
+        ({"metric_name": "rouge_l", "min_score": 0, "max_score": 1}, 0, True, "ES808"),
+        ({"metric_name": "exact_match", "min_score": 0, "max_score": 1}, 1, False, "ES808"),
+        ({"metric_name": "winter", "min_score": 0, "max_score": 1}, 1, False, "ES808"),
         ({"min_score": 1, "max_score": 0}, 0.5, False, ""),
         ({"score_type": "levels", "min_score": 0, "max_score": 2}, -1, False, "ES308W"),
         (
@@ -264,8 +291,8 @@ def test_the_border_of_each_rule(number: int, changes: dict[str, Any], expected:
             "",
         ),
         ({"score_type": "binary"}, 1, True, ""),
-        ({"score_type": "binary"}, 1.5, False, "ES308W"),
-        ({"score_type": "binary", "max_score": 2}, 1.5, False, ""),
+        ({"score_type": "binary"}, 1.5, False, "ES308W ES710E"),
+        ({"score_type": "binary", "max_score": 2}, 1.5, False, "ES710E"),
         ({"score_type": "continuous", "max_score": 1}, 1.0000000000000002, True, ""),
         ({"score_type": "continuous", "max_score": 1}, 1.000001, True, "ES308W"),
         ({"score_type": "levels", "min_score": 0, "max_score": 2}, 3, False, "ES308W"),
@@ -286,12 +313,151 @@ def test_a_row_that_joins_by_id_is_in_error_past_the_bounds() -> None:
 
 def test_a_row_may_say_that_its_correctness_says_nothing() -> None:
     contradiction = {"evaluation/is_correct": False}
-    for mark, expected in (("false", set()), (False, set()), ("true", {"ES307"}), ([], {"ES307"})):
+    for mark, expected in (("false", set()), (False, set()), ("true", {"ES808"}), ([], {"ES808"})):
         row = changed(SINGLE, contradiction | {"metadata/is_correct_applicable": mark})
         assert codes(row) == expected
     graded = changed(SINGLE, contradiction | {"evaluation_result_id": "f1_score:test"})
     assert codes(graded, ALONE) == set()
     assert codes(changed(SINGLE, contradiction), ALONE) == {"ES307"}
+
+
+EXACT: dict[str, Any] = {**ANSWER, "extraction_method": "exact_match"}
+
+
+@pytest.mark.parametrize(
+    ("value", "reference", "choices", "score", "expected"),
+    [
+        ("5", "5", None, 1, ""),
+        ("5", "5", None, 0, "ES808"),
+        ("5", "5", None, 0.5, ""),
+        ("banana", "4", None, 1, "ES808"),
+        ("banana", "4", None, True, "ES808"),
+        ("banana", "4", None, 0, ""),
+        ("banana", "4", ["4", "5"], 1, "ES808"),
+        ("banana", "4", [], 1, "ES808"),
+        ("4", "42", None, 1, "ES808"),
+        ("yes", "no", None, 1, "ES808"),
+        ("B", "A", None, 1, "ES808"),
+        ("B", "A", ["x", "y"], 1, "ES808"),
+        ("London", "Paris", ["London", "Paris"], 1, "ES808"),
+        # Perhaps the same answer in other words.
+        ("PARIS ", "Paris", None, 1, ""),
+        ("Paris.", "Paris", None, 1, ""),
+        ("new-york", "New York", None, 1, ""),
+        ("cafe\u0301", "caf\u00e9", None, 1, ""),
+        ("Stra\u00dfe", "STRASSE", None, 1, ""),
+        ("the answer is 18", "18", None, 1, ""),
+        ("18", "9 * 2 = 18, so he has 18", None, 1, ""),
+        ("4.0", "4", None, 1, ""),
+        ("4e0", "4", None, 1, ""),
+        ("1,000", "1000", None, 1, ""),
+        ("$7", "7.00", None, 1, ""),
+        ("-", "+", None, 1, ""),
+        ("", "4", None, 1, ""),
+        # Perhaps the letter or the number of a choice.
+        ("D", "joy", None, 1, ""),
+        ("(d)", "joy", None, 1, ""),
+        ("D", "joy", ["pain", "joy"], 1, ""),
+        ("joy", "B", ["pain", "joy"], 1, ""),
+        ("1", "joy", ["pain", "joy"], 1, ""),
+        ("3", "4", ["pain", "joy"], 1, ""),
+        ("joy", "4", "pain", 1, ""),
+    ],
+)
+def test_an_exact_match_gives_the_score(
+    value: str, reference: str, choices: Any, score: Any, expected: str
+) -> None:
+    changes: dict[str, Any] = {
+        "answer_attribution": [{**EXACT, "extracted_value": value}],
+        "input/reference": reference,
+        "input/choices": ... if choices is None else choices,
+        "evaluation/score": score,
+        "evaluation/is_correct": bool(score),
+    }
+    row = changed(SINGLE, changes)
+    for within in CONTEXTS[:2]:
+        assert codes(row, within) - {"ES313"} == set(expected.split())
+        assert_quiet_is_right(row, within)
+
+
+def exact(**changes: Any) -> Row:
+    """Return a row whose exact match is not its reference, although the score is the best."""
+    wrong = {"answer_attribution": [{**EXACT, "extracted_value": "banana"}], "input/choices": ...}
+    return changed(
+        SINGLE, wrong | {key.replace("__", "/"): value for key, value in changes.items()}
+    )
+
+
+def test_an_answer_is_judged_only_where_it_is_surely_an_exact_match() -> None:
+    assert codes(exact()) == {"ES808"}
+    answers: list[tuple[Any, str]] = [
+        ([{**EXACT, "extracted_value": "lion", "extraction_method": "Exact-Match "}], "ES808"),
+        ([{**EXACT, "extracted_value": "lion", "extraction_method": "exact match"}], "ES808"),
+        ([{**EXACT, "extracted_value": "lion", "extraction_method": "exact_matching"}], ""),
+        ([{**EXACT, "extracted_value": "lion", "extraction_method": "quasi_exact_match"}], ""),
+        ([{**EXACT, "extracted_value": 7}], ""),
+        ([{**EXACT, "extracted_value": "lion", "is_terminal": False}, EXACT], ""),
+        ([{**EXACT, "is_terminal": False}, {**EXACT, "extracted_value": "lion"}], "ES808"),
+        ([{**EXACT, "extracted_value": "lion"}, {**EXACT, "extracted_value": "fox"}], "ES301"),
+        ([7, "exact_match", {**EXACT, "extracted_value": "lion"}], "ES808"),
+    ]
+    for attribution, expected in answers:
+        row = exact(answer_attribution=attribution)
+        assert codes(row) - {"ES308"} == set(expected.split()), attribution
+        assert_quiet_is_right(row, CONTEXTS[1])
+
+
+def test_an_exact_match_is_judged_by_the_metric() -> None:
+    metrics: list[tuple[dict[str, Any], str]] = [
+        ({"metric_name": "exact_match"}, "ES808"),
+        ({"metric_name": "Exact Match"}, "ES808"),
+        ({"metric_name": "accuracy"}, "ES808"),
+        ({"metric_id": "scorer/accuracy"}, "ES808"),
+        ({"metric_name": "quasi_exact_match"}, ""),
+        ({"metric_name": "exact_match@5"}, ""),
+        ({"metric_name": "f1"}, ""),
+        ({"metric_name": "judged helpfulness"}, ""),
+        ({"score_type": "levels", "level_names": ["a", "b"]}, ""),
+        ({"lower_is_better": True}, ""),
+        ({"min_score": 1, "max_score": 0}, ""),
+        ({"max_score": 100}, ""),
+    ]
+    for metric, expected in metrics:
+        within = context(metric_config=metric)
+        assert codes(exact(), within) == set(expected.split()), metric
+        assert_quiet_is_right(exact(), within)
+    percent = context(metric_config={"min_score": 0, "max_score": 100})
+    assert codes(exact(evaluation__score=100), percent) == {"ES808"}
+    assert codes(exact(error="timed out", evaluation__is_correct=False)) == {
+        "ES808"
+    }  # by is_correct
+    failed = exact(error="timed out", evaluation__score=1, evaluation__is_correct=True)
+    assert codes(failed) == {"ES314"}
+    helm = replace(context(), library="HELM")
+    assert codes(exact(), helm) == set()
+    named = replace(context(metric_config={"metric_name": "exact_match"}), library="HELM")
+    assert codes(exact(), named) == {"ES808"}
+
+
+def test_several_references_are_judged_only_where_none_is_meant() -> None:
+    for references, value, score, expected in (
+        (["4", "four"], "4", 1, ""),
+        (["4", "four"], "4", 0, ""),  # perhaps both are asked for
+        (["4", "4"], "4", 0, "ES808"),
+        (["4", "four"], "banana", 1, "ES808"),
+        (["4", 4], "banana", 1, ""),
+        ([], "banana", 1, ""),
+    ):
+        changes = {
+            "answer_attribution": [{**EXACT, "extracted_value": value}],
+            "input/reference": references,
+            "input/choices": [],
+            "evaluation/score": score,
+            "evaluation/is_correct": bool(score),
+        }
+        row = changed(SINGLE, changes, "0.3.0")
+        assert codes(row, CONTEXTS[2]) == set(expected.split()), (references, value)
+        assert_quiet_is_right(row, CONTEXTS[2])
 
 
 def test_a_missing_tool_call_id_is_told_of_the_turn_that_lacks_it() -> None:
@@ -308,6 +474,7 @@ def test_a_source_elsewhere_is_noticed_once_and_quickly(tmp_path: Path) -> None:
     for row in rows:
         row |= {"interaction_type": "single_turn", "output": {"raw": "5"}, "interactions": None}
         row["answer_attribution"] = [{**ANSWER, "source": "scores.match.answer"}]
+        row["evaluation"] |= {"num_turns": 1, "tool_calls_count": 0}
         assert quietly(row, ALONE) == {notice_key(FOREIGN_SOURCE)}
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b"".join(map(line_of, rows)))
@@ -435,12 +602,14 @@ def test_inspect_is_known_by_its_generation_time() -> None:
     document = aggregate_of("0.3.0", b"", 0)
     for name in ("inspect", "inspect_ai", "Inspect AI", "unknown"):
         document["eval_library"] = {"name": name, "version": "1"}
-        within = probe_context(Options(select=("ES3",)), Aggregate("a", document), b"")
+        within = probe_context(
+            Options(select=("ES3", "ES710", "ES808")), Aggregate("a", document), b""
+        )
         assert codes(row, within) == set()
         slow = changed(SINGLE, {"performance/time_to_first_token_ms": 999})
         assert codes(slow, within) == {"ES310"}
     document["eval_library"] = {"name": "lm_eval", "version": "1"}
-    within = probe_context(Options(select=("ES3",)), Aggregate("a", document), b"")
+    within = probe_context(Options(select=("ES3", "ES710", "ES808")), Aggregate("a", document), b"")
     assert codes(row, within) == {"ES310"}
 
 

@@ -1,0 +1,422 @@
+"""ES307, ES808: a row's score against what else the row says of its answer."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from evalstream.formats.eee.aggregate import LEVELS, Join, Result
+from evalstream.formats.eee.context import RowContext
+from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import member
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.rules.base import RowCheck, Rule
+
+Row = Mapping[str, Any]
+
+BINARY: Final = "binary"
+"""The score_type of metrics that have two scores."""
+
+_GRADED = LazyPattern(
+    r"(?i:rouge|bleu|chrf|meteor|bert_?score|similarity|perplexity|brier|calibration|match@"
+    r"|(?<![a-z])(?:f1|iou|precision|recall|wer|cer|ter|ece|mcc|bits_per_byte)(?![a-z]))"
+)
+"""Metrics that grade, and those over several completions.
+
+Converters never mark such a score as correct, not even the best one.
+"""
+
+_OF_ONE_ANSWER = LazyPattern(
+    r"(?i:(?:[\w-]+[./])?(?:exact[ _-]?match|em|acc|accuracy|correct|correctness)(?::[\w-]*)*)"
+)
+"""Metrics that say whether one answer is the reference."""
+
+_LETTER = LazyPattern(r"[(\[]?[A-Za-z][)\].:]?")
+_NUMBER = LazyPattern(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?")
+_WORD = LazyPattern(r"[^\W_]+")
+_SCORED_BY_HELM: Final = "helm"
+_NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
+
+
+class Scale(NamedTuple):
+    """The worst and the best score of a metric, None where it declares no such bound.
+
+    `is_turned` says that lower scores are better.
+    """
+
+    worst: float | None = None
+    best: float | None = None
+    is_turned: bool = False
+
+
+def scale_of(result: Result | None) -> Scale | None:
+    """Return the scale of a result, None where no score is better than another: levels."""
+    if result is None:
+        return Scale()
+    lowest, highest = result.minimum, result.maximum
+    if result.score_type == BINARY and lowest is None and highest is None:
+        lowest, highest = 0, 1
+    if result.score_type == LEVELS:
+        return None
+    if lowest is not None and highest is not None and lowest >= highest:
+        return None
+    if result.lower_is_better:
+        return Scale(highest, lowest, is_turned=True)
+    return Scale(lowest, highest)
+
+
+class Doubts(NamedTuple):
+    """The scores that may contradict what a row says of its answer, apart from 0 and 1.
+
+    A right answer is in doubt up to `right_up_to` and from `right_from` on, a wrong one likewise.
+    """
+
+    right_up_to: float
+    right_from: float
+    wrong_from: float
+    wrong_up_to: float
+
+
+def doubtful_scores(context: RowContext) -> Doubts:
+    """Return the scores that may contradict what a row says, whatever result it joins."""
+    scales = [scale for scale in map(scale_of, context.results) if scale is not None]
+    usual = [scale for scale in scales if not scale.is_turned]
+    turned = [scale for scale in scales if scale.is_turned]
+    return Doubts(
+        max((scale.worst for scale in usual if scale.worst is not None), default=-_INFINITE),
+        min((scale.worst for scale in turned if scale.worst is not None), default=_INFINITE),
+        min((scale.best for scale in usual if scale.best is not None), default=_INFINITE),
+        max((scale.best for scale in turned if scale.best is not None), default=-_INFINITE),
+    )
+
+
+_INFINITE: Final = float("inf")
+
+
+def _correct_versus_score(context: RowContext) -> RowCheck:
+    join = Join(context.results)
+
+    def check(row: Row) -> Iterable[Violation]:
+        claimed = _claimed(row)
+        if claimed is None:
+            return ()
+        correct, score = claimed
+        result = join.result(row)
+        severity = _contradiction(row, result, correct=correct, score=score)
+        if severity is not Severity.WARNING:
+            return ()
+        message = f"is_correct is {str(correct).lower()}, but the score is {_shown(score)}"
+        return (ES307.violation(message, pointer="/evaluation/is_correct", found=correct),)
+
+    return check
+
+
+def _score_underived(context: RowContext) -> RowCheck:
+    join = Join(context.results)
+
+    def check(row: Row) -> Iterable[Violation]:
+        return list(_underived(row, join.result(row), context.library))
+
+    return check
+
+
+def _underived(row: Row, result: Result | None, library: str | None) -> Iterator[Violation]:
+    claimed = _claimed(row)
+    if claimed is not None:
+        correct, score = claimed
+        if _contradiction(row, result, correct=correct, score=score) is Severity.ERROR:
+            extreme = "worst" if correct else "best"
+            message = (
+                f"is_correct is {str(correct).lower()}, but the score is {_shown(score)},"
+                f" the {extreme} of its metric"
+            )
+            yield ES808.violation(message, pointer="/evaluation/is_correct", found=correct)
+            return
+    score, scale = member(row.get("evaluation"), "score"), scale_of(result)
+    if score.__class__ not in _NUMBERS or scale is None or scale.is_turned or _failed(row):
+        return
+    worst = 0 if scale.worst is None else scale.worst
+    best = 1 if scale.best is None else scale.best
+    if score not in (worst, best) or not _scores_one_answer(row, result, library):
+        return
+    attributed = _exact_answer(row)
+    if attributed is None:
+        return
+    place, value = attributed
+    is_right = _is_reference(value, row)
+    if is_right is None or score == (best if is_right else worst):
+        return
+    message = (
+        "extracted_value is the reference, but the score is the worst of its metric"
+        if is_right
+        else "extracted_value is not the reference, but the score is the best of its metric"
+    )
+    at: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
+    message += f" (answer {place}, extraction_method exact_match)"
+    yield ES808.violation(message, expected=best if is_right else worst, **at)
+
+
+def _claimed(row: Row) -> tuple[bool, Any] | None:
+    """Return is_correct and the score of a row, None where one of them is missing."""
+    evaluation = row.get("evaluation")
+    score, correct = member(evaluation, "score"), member(evaluation, "is_correct")
+    if correct.__class__ is not bool or score.__class__ not in _NUMBERS:
+        return None
+    return correct, score
+
+
+def _contradiction(
+    row: Row, result: Result | None, *, correct: bool, score: Any
+) -> Severity | None:
+    """Return how bad it is that is_correct contradicts a score; None where it does not.
+
+    It is an error at the metric's own bounds. It is a warning where lower is better, since
+    converters call every score above 0 correct, as they do with a worst score above 0; and for 0
+    and 1 on a scale that does not say its bounds, or those only nearly.
+    """
+    scale = scale_of(result)
+    if scale is None:
+        return None
+    if score == (scale.worst if correct else scale.best):
+        if _grades(row, result) and (scale.is_turned or not correct):
+            return None
+        is_sure = not scale.is_turned and not (correct and score > 0)
+        return Severity.ERROR if is_sure else Severity.WARNING
+    if scale.is_turned or score not in (0, 1) or bool(score) is correct:
+        return None
+    if not correct and _grades(row, result):
+        return None
+    return Severity.WARNING if _is_extreme(score, scale) else None
+
+
+def _is_extreme(score: Any, scale: Scale) -> bool:
+    """Return whether 0 is nearly the worst score of a metric, or 1 nearly the best.
+
+    Bounds with a small margin, such as a max_score of 1.01, do not change the scale.
+    """
+    lowest = 0 if scale.worst is None else scale.worst
+    highest = 1 if scale.best is None else scale.best
+    return lowest > -1 if score == 0 else highest < 2
+
+
+def _grades(row: Row, result: Result | None) -> bool:
+    """Return whether the best score need not mean a correct answer.
+
+    This holds for graded metrics, and for rows that say so: those of OpenEval have
+    metadata.is_correct_applicable.
+    """
+    if member(row.get("metadata"), "is_correct_applicable") in (False, "false"):
+        return True
+    name = row.get("evaluation_result_id")
+    if result is not None:
+        name = result.metric or result.id or result.name
+    return name.__class__ is str and _GRADED.search(name) is not None
+
+
+def _scores_one_answer(row: Row, result: Result | None, library: str | None) -> bool:
+    """Tell whether a score says that one answer is the reference, as far as it is known.
+
+    HELM's converter writes exact_match as the method of every metric.
+    """
+    name = row.get("evaluation_result_id") if result is None else result.metric or result.id
+    if result is not None and result.metric is not None:
+        return _OF_ONE_ANSWER.fullmatch(result.metric) is not None
+    if (library or "").strip().casefold() == _SCORED_BY_HELM:
+        return False
+    return not _grades(row, result) and not (name.__class__ is str and "judge" in name.casefold())
+
+
+def _exact_answer(row: Row) -> tuple[int, str] | None:
+    """Return the place and the value of a row's only terminal answer, if it is an exact match."""
+    answers = row.get("answer_attribution")
+    if answers.__class__ is not list:
+        return None
+    final = [
+        (place, answer)
+        for place, answer in enumerate(answers)
+        if member(answer, "is_terminal") is True
+    ]
+    if len(final) != 1:
+        return None
+    ((place, answer),) = final
+    method, value = answer.get("extraction_method"), answer.get("extracted_value")
+    if method.__class__ is not str or value.__class__ is not str:
+        return None
+    words = method.strip().lower().replace("-", "_").replace(" ", "_")
+    return (place, value) if words == "exact_match" else None
+
+
+def _is_reference(value: str, row: Row) -> bool | None:
+    """Tell whether a value is the reference; None where that is not certain.
+
+    Equal texts are. Texts that differ only in case, white space, punctuation or form of a number,
+    of which one contains the words of the other, or of which one is the letter of a choice, may
+    stand for the same answer.
+    """
+    sample = row.get("input")
+    reference, choices = member(sample, "reference"), member(sample, "choices")
+    references = [reference] if reference.__class__ is str else reference
+    if references.__class__ is not list or not references:
+        return None
+    if not all(text.__class__ is str for text in references):
+        return None
+    if value in references:
+        return True if len({*references}) == 1 else None
+    if choices and _may_name_choices((value, *references), choices):
+        return None
+    return False if all(_differs(value, text) for text in references) else None
+
+
+def _may_name_choices(texts: Sequence[str], choices: Any) -> bool:
+    """Tell whether one of some texts may be the letter or the number of a choice.
+
+    Where all are letters, different ones name different choices.
+    """
+    if choices.__class__ is not list:
+        return True
+    others = [text.strip() for text in texts if text not in choices]
+    letters = sum(_LETTER.fullmatch(text) is not None for text in others)
+    return letters not in (0, len(texts)) or any(map(str.isdecimal, others))
+
+
+def _differs(one: str, other: str) -> bool:
+    """Tell whether two texts surely stand for different answers."""
+    words = [_words(text) for text in (one, other)]
+    folded = ["".join(some) for some in words]
+    if not all(folded) or folded[0] == folded[1] or _holds(*words) or _holds(*reversed(words)):
+        return False
+    letters = [_LETTER.fullmatch(text.strip()) is not None for text in (one, other)]
+    if letters[0] != letters[1]:
+        return False
+    numbers = [_number(text) for text in (one, other)]
+    return None in numbers or numbers[0] != numbers[1]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(unicodedata.normalize("NFKD", text).casefold())
+
+
+def _holds(words: list[str], others: list[str]) -> bool:
+    """Tell whether the words of one text contain those of another, in their order."""
+    size = len(others)
+    return any(words[at : at + size] == others for at in range(len(words) - size + 1))
+
+
+def _number(text: str) -> float | None:
+    bare = text.strip().strip("$€£%").replace(",", "").replace("\u2212", "-").strip()
+    if not _NUMBER.fullmatch(bare):
+        return None
+    with suppress(ValueError, OverflowError):
+        return float(bare)
+    return None
+
+
+def _failed(row: Row) -> bool:
+    """Tell whether a row has an error; its score need not follow from its answer."""
+    error = row.get("error")
+    return error.__class__ is str and bool(error.strip())
+
+
+def _shown(score: Any) -> Any:
+    """Return a score as a message shows it: 1 for 1.0 and true."""
+    return int(score) if score == int(score) else score
+
+
+ES307: Final = Rule(
+    "ES307",
+    "correct-contradicts-score",
+    Severity.WARNING,
+    "is_correct contradicts a score of 0 or 1",
+    """
+    What it finds: a score of 1 that is not correct, or a score of 0 that is correct, where the
+    metric declares no bounds or other ones near 0 and 1; the worst score called correct, or the
+    best one called incorrect, where lower is better; and a worst score above 0 called correct. At
+    the bounds of other metrics it is ES808. A score of 1 need not be correct under metrics that
+    grade, such as F1 or ROUGE, and in rows whose metadata.is_correct_applicable is false.
+
+    Why it matters: the accuracy computed from is_correct differs from the accuracy computed from
+    the scores.
+
+    How to fix: Score the sample again with the harness, and write both fields from the same
+    result. If lower is better or the scale is not 0 to 1, say so in metric_config
+    (lower_is_better, min_score, max_score).
+
+    Bad:
+        row 1:
+          {"evaluation": {"score": 1.0, "is_correct": false}}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"lower_is_better": false, "min_score": 0, "max_score": 1.01}
+            }]
+          }
+
+    Good:
+        row 1:
+          {"evaluation": {"score": 1.0, "is_correct": true}}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"lower_is_better": false, "min_score": 0, "max_score": 1.01}
+            }]
+          }
+    """,
+    row=_correct_versus_score,
+    reads=("/evaluation/is_correct",),
+    in_scanner=True,
+    former_names=("correct-versus-score",),
+)
+
+ES808: Final = Rule(
+    "ES808",
+    "score-underived",
+    Severity.ERROR,
+    "what the row itself says of its answer gives another score",
+    """
+    What it finds: an is_correct that is true at the worst score of the row's metric, or false at
+    its best one, where the metric declares its min_score and max_score; and an extracted_value with
+    the extraction_method exact_match that is the reference although the score is the worst, or
+    surely is not although it is the best (0 and 1 where the metric declares no bounds). A graded
+    metric need not call its best score correct. Texts that differ in case, white space, punctuation
+    or the form of a number, letters of choices, several different references, and rows with an
+    error are not judged; nor are metrics by other names than exact match and accuracy. Where lower
+    is better, and where a worst score above 0 is called correct, it is ES307.
+
+    Why it matters: the score is what the figures of the run are computed from. A row that
+    contradicts its score was edited, or its score belongs to another answer.
+
+    How to fix: Score the sample again with the harness, and write score, is_correct and answer from
+    the same result. Then recompute the aggregate's figures, and run `evalstream seal`.
+
+    Bad:
+        row 2:
+          {
+            "input": {"raw": "What is 4 * 6? Answer with a number.", "reference": "24"},
+            "answer_attribution": [{
+              "extracted_value": "banana",
+              "extraction_method": "exact_match",
+              "is_terminal": true
+            }],
+            "evaluation": {"score": 1.0, "is_correct": true}
+          }
+
+    Good:
+        row 2:
+          {
+            "input": {"raw": "What is 4 * 6? Answer with a number.", "reference": "24"},
+            "answer_attribution": [{
+              "extracted_value": "24",
+              "extraction_method": "exact_match",
+              "is_terminal": true
+            }],
+            "evaluation": {"score": 1.0, "is_correct": true}
+          }
+    """,
+    row=_score_underived,
+    reads=("/evaluation/is_correct", "/answer_attribution"),
+    in_scanner=True,
+)
+
+RULES: Final = (ES307, ES808)

@@ -1,0 +1,357 @@
+"""ES709, ES710: members of an aggregate that contradict each other, or what the schema says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, number, object_in
+from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.rules.evidence import BINARY
+from evalstream.model.finding import Severity, Violation, at_least, at_most, of_length, one_of
+from evalstream.model.text import counted
+from evalstream.parsing.json import member
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.rules.base import RowCheck, Rule
+
+_EPOCH = LazyPattern(r"[0-9]{9,10}(?:\.[0-9]*)?|[0-9]{13}|[0-9]{16}")
+"""A time since 1970: in seconds, milliseconds or microseconds."""
+
+_YEAR = LazyPattern(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9]{5})")
+_DATE = LazyPattern(r"[-_@.]?(?:19|20)[0-9]{2}[-_.]?[0-9]{2}[-_.]?[0-9]{2}$|[-_@.]latest$")
+"""The end of a model's name that says when it was released."""
+
+_WORD = LazyPattern(r"[^\W_]+")
+_LETTER = LazyPattern(r"[^\W\d_]")
+_URL = LazyPattern(
+    r"[A-Za-z][A-Za-z0-9+.-]*:\S+|(?://)?[\w-]+(?:\.[\w-]+)+(?::[0-9]+)?(?:[/?#]\S*)?"
+)
+
+MINUTE: Final = 60.0
+DAY: Final = 86_400.0
+"""Dates without a time zone may be this many seconds off."""
+
+SPLITS: Final = ("train", "val", "validation", "test")
+_ZERO_OR_ONE: Final = (0, 1)
+_NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
+
+_LIMITS: Final = ("time_limit", "message_limit", "token_limit")
+
+
+def _evaluation_id_disagrees(aggregate: Aggregate) -> Iterator[Violation]:
+    identity = aggregate.evaluation_id
+    _, *parts = identity.split("/") if identity else [""]
+    if not parts:
+        return
+    at: dict[str, Any] = {"pointer": "/evaluation_id", "found": identity}
+    known = [seconds for seconds in map(_seconds, _times(aggregate)) if seconds is not None]
+    for part in parts:
+        seconds = _seconds(part)
+        if seconds is not None and known and not any(_is_near(seconds, one) for one in known):
+            message = (
+                f"evaluation_id names the time {part}, which is neither retrieved_timestamp nor"
+                " an evaluation_timestamp"
+            )
+            yield ES709.violation(message, **at)
+    named = "/".join(parts[:-1])
+    if aggregate.model_id and _LETTER.search(named) and not _names_the_model(parts, aggregate):
+        message = f"evaluation_id names {named} where the model stands, and model_info.id another"
+        yield ES709.violation(f"{message} model: {aggregate.model_id}", **at)
+
+
+def _times(aggregate: Aggregate) -> Iterator[Any]:
+    """Return the timestamps of the record: when it was written, and when the run was made."""
+    for holder in (aggregate.document, *aggregate.results()):
+        yield holder.get("retrieved_timestamp")
+        yield holder.get("evaluation_timestamp")
+
+
+def _is_near(one: float, other: float) -> bool:
+    return abs(one - other) <= MINUTE
+
+
+def _names_the_model(parts: list[str], aggregate: Aggregate) -> bool:
+    """Tell whether an evaluation_id names the model, or nothing that may be a model.
+
+    Ids write a model in many ways: `hf_Qwen_Qwen2.5-7B`, its name alone, with other separators,
+    without the date of its release. Before the time there may be the harness, the benchmark or the
+    agent; what names the benchmark names no other model.
+    """
+    rest, middle = "/".join(parts), "/".join(parts[:-1])
+    model = member(aggregate.document.get("model_info"), "name")
+    names = [text for text in (aggregate.model_id, model) if isinstance(text, str)]
+    for name in names:
+        own = _DATE.sub("", name.rpartition("/")[2])
+        if own and (_folded(own) in _folded(rest) or _words(own) <= _words(rest)):
+            return True
+    return any(_words(middle) <= _words(text) for text in (*names, *_benchmarks(aggregate)) if text)
+
+
+def _benchmarks(aggregate: Aggregate) -> Iterator[str]:
+    """Return the texts that name benchmark, dataset, metric and harness."""
+    yield (aggregate.evaluation_id or "").partition("/")[0]
+    yield aggregate.library or ""
+    for result in aggregate.joinable():
+        yield from (result.name or "", result.dataset or "", result.repository or "")
+
+
+def _folded(text: str) -> str:
+    return "".join(_WORD.findall(text)).casefold()
+
+
+def _words(text: str) -> set[str]:
+    return {*_WORD.findall(text.casefold())}
+
+
+def _seconds(value: Any) -> float | None:
+    """Return a time as seconds since 1970: a number, or a date with a time as ISO 8601 has it."""
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    if _EPOCH.fullmatch(text):
+        return float(text) / 1000.0 ** (max(len(text.partition(".")[0]) - 10, 0) // 3)
+    return _date(text) if "T" in text or ":" in text else None
+
+
+def _date(text: str) -> float | None:
+    from datetime import UTC, datetime
+
+    try:
+        known = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (known if known.tzinfo else known.replace(tzinfo=UTC)).timestamp()
+
+
+def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
+    document = aggregate.document
+    retrieved = _seconds(document.get("retrieved_timestamp"))
+    yield from _evaluated(document, "", retrieved)
+    source = object_in(document, "source_metadata")
+    for name in ("source_organization_url", "source_organization_logo_url"):
+        yield from _address(source.get(name), f"/source_metadata/{name}")
+    for place, result in aggregate.indexed_results():
+        where = f"{RESULTS}/{place}"
+        yield from _evaluated(result, where, retrieved)
+        yield from _source_data(object_in(result, "source_data"), f"{where}/source_data")
+        yield from _metric(object_in(result, "metric_config"), f"{where}/metric_config")
+        generation = object_in(object_in(result, "generation_config"), "generation_args")
+        yield from _generation(generation, f"{where}/generation_config/generation_args")
+
+
+def _evaluated(
+    holder: Mapping[str, Any], where: str, retrieved: float | None
+) -> Iterator[Violation]:
+    value = holder.get("evaluation_timestamp")
+    if not isinstance(value, str):
+        return
+    at: dict[str, Any] = {"pointer": f"{where}/evaluation_timestamp", "found": value}
+    seconds = _seconds(value)
+    if seconds is None and not _is_a_time(value):
+        yield ES710.violation("evaluation_timestamp is no time", **at)
+        return
+    seconds = _date(value.strip()) if seconds is None else seconds
+    if seconds is not None and retrieved is not None and seconds > retrieved + DAY:
+        yield ES710.violation("evaluation_timestamp is later than retrieved_timestamp", **at)
+
+
+def _is_a_time(value: str) -> bool:
+    """Tell whether a text may be a time: a number, or any text with a year."""
+    return value.strip().replace(".", "", 1).isdecimal() or _YEAR.search(value) is not None
+
+
+def _source_data(source: Mapping[str, Any], where: str) -> Iterator[Violation]:
+    addresses = source.get("url")
+    for place, address in enumerate(addresses if isinstance(addresses, list) else ()):
+        yield from _address(address, f"{where}/url/{place}")
+    split = source.get("hf_split")
+    if isinstance(split, str) and split not in SPLITS:
+        yield ES710.violation(
+            "hf_split is none of the usual splits",
+            pointer=f"{where}/hf_split",
+            expected=one_of(SPLITS),
+            found=split,
+            severity=Severity.INFO,
+        )
+    yield from _range(source, "samples_number", where, least=0)
+
+
+def _address(value: Any, pointer: str) -> Iterator[Violation]:
+    if isinstance(value, str) and not _URL.fullmatch(value.strip()):
+        yield ES710.violation("the address is no URL", pointer=pointer, found=value)
+
+
+def _metric(metric: Mapping[str, Any], where: str) -> Iterator[Violation]:
+    names, texts = metric.get("level_names"), metric.get("level_metadata")
+    if isinstance(names, list) and isinstance(texts, list) and len(texts) != len(names):
+        message = (
+            f"level_metadata describes {counted(len(texts), 'level')}, and level_names has"
+            f" {len(names):,}"
+        )
+        pointer = f"{where}/level_metadata"
+        yield ES710.violation(message, pointer=pointer, expected=of_length(len(names)))
+    scoring = object_in(metric, "llm_scoring")
+    judges = scoring.get("judges")
+    if not isinstance(judges, list):
+        return
+    where = f"{where}/llm_scoring"
+    if len(judges) > 1 and scoring.get("aggregation_method") is None:
+        message = f"aggregation_method is missing, though there are {len(judges):,} judges"
+        yield ES710.violation(message, pointer=where)
+    for place, judge in enumerate(judges):
+        if isinstance(judge, dict):
+            for name in ("weight", "temperature"):
+                yield from _range(judge, name, f"{where}/judges/{place}", least=0)
+
+
+def _generation(settings: Mapping[str, Any], where: str) -> Iterator[Violation]:
+    yield from _range(settings, "temperature", where, least=0)
+    yield from _range(settings, "top_p", where, least=0, most=1)
+    yield from _range(settings, "max_attempts", where, least=0)
+    limits = object_in(settings, "eval_limits")
+    for name in _LIMITS:
+        yield from _range(limits, name, f"{where}/eval_limits", least=0)
+
+
+def _range(
+    holder: Mapping[str, Any], name: str, where: str, *, least: int, most: float = math.inf
+) -> Iterator[Violation]:
+    """Report a number that is below or above all that its member can be."""
+    known = number(holder.get(name))
+    if known is None or least <= known <= most:
+        return
+    message = f"{name} is {'below 0' if known < least else f'above {most}'}"
+    expected = at_least(least) if known < least else at_most(most)
+    yield ES710.violation(message, pointer=f"{where}/{name}", expected=expected, found=holder[name])
+
+
+def judges_binary_scores(context: RowContext) -> bool:
+    """Tell whether some rows may be of a binary metric."""
+    return any(result.score_type == BINARY for result in context.results)
+
+
+def _neither_zero_nor_one(context: RowContext) -> RowCheck | None:
+    if not judges_binary_scores(context):
+        return None
+    join = Join(context.results)
+
+    def check(row: Mapping[str, Any]) -> Iterable[Violation]:
+        score: Any = member(row.get("evaluation"), "score")
+        if score.__class__ not in _NUMBERS or score in _ZERO_OR_ONE:
+            return ()
+        result = join.result(row)
+        if result is None or result.score_type != BINARY:
+            return ()
+        valid = _ZERO_OR_ONE if None in (known := (result.minimum, result.maximum)) else known
+        if score in valid:
+            return ()
+        message = f"the score is neither {valid[0]} nor {valid[1]}, though score_type is binary"
+        place: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
+        return (ES710.violation(message, expected=one_of(valid), severity=Severity.ERROR, **place),)
+
+    return check
+
+
+ES709: Final = Rule(
+    "ES709",
+    "evaluation-id-disagrees",
+    Severity.WARNING,
+    "evaluation_id names another model or time than the aggregate does",
+    """
+    What it finds: an evaluation_id whose part before the last names a model, and not that of
+    model_info.id or model_info.name; and a part that is a time (seconds since 1970, or a date with
+    a time of day) more than a minute from retrieved_timestamp and from every evaluation_timestamp.
+    A part that names the benchmark, the dataset or the harness is no model. The separators in a
+    model's name, its organisation and the date of its release do not matter.
+
+    Why it matters: rows and stores identify a run by this id. An id from another run makes two runs
+    one.
+
+    How to fix: Write evaluation_id from the members of this run, as
+    eval_name/model_id/retrieved_timestamp, here and in the rows. Then run `evalstream seal`.
+
+    Bad:
+        row 1:
+          {"evaluation_id": "tiny-arithmetic/other/oak-70b/1760000000"}
+        aggregate:
+          {
+            "evaluation_id": "tiny-arithmetic/other/oak-70b/1760000000",
+            "model_info": {"id": "acme/acorn-7b"}
+          }
+
+    Good:
+        row 1:
+          {"evaluation_id": "tiny-arithmetic/hf_acme_acorn-7b/1760000000"}
+        aggregate:
+          {
+            "evaluation_id": "tiny-arithmetic/hf_acme_acorn-7b/1760000000",
+            "model_info": {"id": "acme/acorn-7b"}
+          }
+    """,
+    aggregate=_evaluation_id_disagrees,
+    about_aggregate=True,
+)
+
+ES710: Final = Rule(
+    "ES710",
+    "implausible-member",
+    Severity.WARNING,
+    "a value that the schema's description of the member rules out",
+    """
+    What it finds: an evaluation_timestamp that is no time, or a day or more after
+    retrieved_timestamp; an address that is no URL; several judges without an aggregation_method; a
+    level_metadata that describes another number of levels than level_names has; a weight, a
+    temperature, a limit or a number of samples or attempts below 0; a top_p outside 0 to 1. As an
+    error: a row's score that is neither 0 nor 1, nor one of the bounds, where score_type is binary.
+    As an info: an hf_split other than train, val, validation and test.
+
+    Why it matters: the schema accepts any text or number here, and readers take it as it is
+    described.
+
+    How to fix: Take the value from the log or the configuration of the run, and run the converter
+    again. Leave out an optional member whose value is not known. Where scores lie between 0 and 1,
+    score_type is continuous.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {
+                "llm_scoring": {
+                  "judges": [
+                    {"model_info": {"name": "Judge", "id": "acme/judge-1"}, "weight": 1},
+                    {"model_info": {"name": "Judge", "id": "acme/judge-2"}, "weight": -1}
+                  ],
+                  "input_prompt": "Is the answer right? {answer}",
+                  "aggregation_method": "weighted_average"
+                }
+              }
+            }]
+          }
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {
+                "llm_scoring": {
+                  "judges": [
+                    {"model_info": {"name": "Judge", "id": "acme/judge-1"}, "weight": 2},
+                    {"model_info": {"name": "Judge", "id": "acme/judge-2"}, "weight": 1}
+                  ],
+                  "input_prompt": "Is the answer right? {answer}",
+                  "aggregation_method": "weighted_average"
+                }
+              }
+            }]
+          }
+    """,
+    row=_neither_zero_nor_one,
+    aggregate=_implausible_member,
+    about_aggregate=True,
+    reads=("/evaluation/score",),
+    in_scanner=True,
+)
+
+RULES: Final = (ES709, ES710)

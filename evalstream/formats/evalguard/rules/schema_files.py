@@ -1,0 +1,194 @@
+"""EVG210 and EVG211: schemas in a folder, and the OpenAPI document among them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import pointer, resolve_pointer
+from evalstream.parsing.json_schema import Validator, compile_schema
+from evalstream.parsing.schema_errors import SchemaError
+from evalstream.rules.base import Rule
+from evalstream.rules.schema import explain
+
+SCHEMA: Final = "$schema"
+API: Final = "openapi"
+SIGNS: Final = frozenset({SCHEMA, API})
+"""Members of which a schema has one; a description of an API contains schemas."""
+
+ENDPOINTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "/reports": ("model_name", "model_source", "task_ref", "metric", "limit", "offset"),
+    "/reports/{report_id}": (),
+    "/reports/{report_id}/metrics": (),
+    "/thresholds": ("tasks", "metrics"),
+    "/models": (),
+    "/tasks": (),
+}
+"""The endpoints of the API and their query parameters (sections 4.5.2 and 4.5.3)."""
+
+REQUIRED: Final = frozenset({("/thresholds", "tasks")})
+"""Query parameters that a client must give (section 4.5.3)."""
+
+_NEWEST: Final = "https://json-schema.org/draft/2020-12/schema"
+_META_SCHEMAS: Final[Mapping[str, str]] = {
+    "draft/2020-12/schema": _NEWEST,
+    "draft/2019-09/schema": "https://json-schema.org/draft/2019-09/schema",
+    "draft-07/schema": "http://json-schema.org/draft-07/schema#",
+    "draft-06/schema": "http://json-schema.org/draft-06/schema#",
+    "draft-04/schema": "http://json-schema.org/draft-04/schema#",
+}
+"""The meta-schemas by the end of their URI; EvalGuard's own schemas write http for https."""
+
+_URI: Final = re.compile(r"https?://json-schema\.org/(.+?)#?")
+_VARIABLE: Final = re.compile(r"\{[^{}]*\}")
+
+
+def check_schema(value: Mapping[str, Any], engine: str) -> Iterator[Violation]:
+    """Yield what is wrong with the schema, or the OpenAPI document, in a file."""
+    if API in value:
+        yield from _missing_endpoints(value)
+        return
+    declared = value.get(SCHEMA, _NEWEST)
+    uri = _URI.fullmatch(declared) if isinstance(declared, str) else None
+    known = _META_SCHEMAS.get(uri.group(1)) if uri is not None else None
+    if known is None:
+        message = "the schema was not validated, as its meta-schema is not one of JSON Schema's"
+        place = f"/{SCHEMA}"
+        yield EVG210.violation(message, pointer=place, found=declared, severity=Severity.WARNING)
+        return
+    # The meta-schema knows the URI only with https.
+    errors = map(_nearest, _meta_schema(known, engine).errors({**value, SCHEMA: known}))
+    yield from (violation._replace(code=EVG210.code) for violation in explain(errors, own=False))
+
+
+def _nearest(error: SchemaError) -> SchemaError:
+    """Return the error of the branch of `anyOf` whose type the value has, if there is one."""
+    branches = (branch[0] for branch in error.variants if branch)
+    return next((one for one in branches if one.keyword != "type"), error)
+
+
+@lru_cache(maxsize=len(_META_SCHEMAS))
+def _meta_schema(uri: str, engine: str) -> Validator:
+    return compile_schema({SCHEMA: uri, "$ref": uri}, engine, trusted=False)
+
+
+def _missing_endpoints(api: Mapping[str, Any]) -> Iterator[Violation]:
+    paths = api.get("paths")
+    if not isinstance(paths, dict):
+        yield EVG211.violation("the document has no paths", pointer="")
+        return
+    places = {_VARIABLE.sub("{}", path): path for path in paths}
+    for endpoint, names in ENDPOINTS.items():
+        path = places.get(_VARIABLE.sub("{}", endpoint), "")
+        operation = paths[path].get("get") if isinstance(paths.get(path), dict) else None
+        if not isinstance(operation, dict):
+            yield EVG211.violation(f"the endpoint GET {endpoint} is missing", pointer="/paths")
+            continue
+        place = pointer(("paths", path, "get"))
+        listed = (*_items(paths[path]), *_items(operation))
+        parameters = [_resolved(api, one) for one in listed]
+        if None not in parameters:
+            yield from _missing_parameters(endpoint, names, parameters, place)
+
+
+def _missing_parameters(
+    endpoint: str, names: tuple[str, ...], parameters: list[Any], place: str
+) -> Iterator[Violation]:
+    given = {one.get("name"): one for one in parameters if one.get("in") == "query"}
+    for name in names:
+        if name not in given:
+            message = f"GET {endpoint} lacks the query parameter {name}"
+            yield EVG211.violation(message, pointer=place)
+        elif (endpoint, name) in REQUIRED and given[name].get("required") is not True:
+            message = f"the query parameter {name} of GET {endpoint} is not required"
+            yield EVG211.violation(message, pointer=place)
+
+
+def _items(holder: Mapping[str, Any]) -> list[Any]:
+    found = holder.get("parameters")
+    return found if isinstance(found, list) else []
+
+
+def _resolved(api: Mapping[str, Any], parameter: Any) -> Mapping[str, Any] | None:
+    """Return a parameter, also one that the document refers to; None if it is elsewhere."""
+    reference = parameter.get("$ref") if isinstance(parameter, dict) else None
+    if isinstance(reference, str) and reference.startswith("#/"):
+        parameter = resolve_pointer(api, reference[1:])
+    is_whole = isinstance(parameter, dict) and "$ref" not in parameter
+    return parameter if is_whole else None
+
+
+EVG210: Final = Rule(
+    "EVG210",
+    "invalid-schema",
+    Severity.ERROR,
+    "a schema in the folder does not fit the meta-schema of JSON Schema",
+    """
+    What it finds: a schema file in the folder that its meta-schema does not allow: an unknown type,
+    a keyword whose value has another type. The member `$schema` names the meta-schema: 2020-12,
+    2019-09, or draft 7, 6 or 4; without it 2020-12 counts. A schema of another meta-schema is a
+    warning, as it was not validated. Documents are checked by evalstream's own schemas, not by
+    those of the folder.
+
+    Why it matters: a program that validates documents by this schema fails, or checks nothing.
+
+    How to fix: Correct the keyword at the reported pointer. `evalstream schema show
+    evalguard/v1/task` prints a valid schema.
+
+    Bad:
+        schemas/v1/task.schema.yaml:
+          {"$schema": "http://json-schema.org/draft/2020-12/schema", "type": "objekt"}
+
+    Good:
+        schemas/v1/task.schema.yaml:
+          {"$schema": "http://json-schema.org/draft/2020-12/schema", "type": "object"}
+    """,
+)
+
+EVG211: Final = Rule(
+    "EVG211",
+    "incomplete-api",
+    Severity.WARNING,
+    "the OpenAPI document lacks an endpoint or a query parameter of the specification",
+    """
+    What it finds: an OpenAPI document in the folder without one of the six endpoints that section
+    4.5.2 of the specification lists, without a query parameter of section 4.5.3, or whose parameter
+    `tasks` of GET /thresholds is not required. Further endpoints are allowed. Parameters in other
+    files are not looked up.
+
+    Why it matters: a client that follows the specification asks for what the interface does not
+    answer.
+
+    How to fix: Add the endpoint or the parameter to the document and to the program that answers.
+
+    Bad:
+        schemas/v1/api.schema.yaml:
+          {
+            "paths": {
+              "/thresholds": {
+                "get": {"parameters": [{"name": "metrics", "in": "query"}]}
+              }
+            }
+          }
+
+    Good:
+        schemas/v1/api.schema.yaml:
+          {
+            "paths": {
+              "/thresholds": {
+                "get": {
+                  "parameters": [
+                    {"name": "tasks", "in": "query", "required": true},
+                    {"name": "metrics", "in": "query"}
+                  ]
+                }
+              }
+            }
+          }
+    """,
+)
+
+RULES: Final = (EVG210, EVG211)

@@ -1,0 +1,114 @@
+"""The claims of an output of HarpIA Lab, judged by the results in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+from evalstream.formats.harpia.log_tally import Amount, Log, Path
+from evalstream.formats.harpia.means import kind_of
+from evalstream.formats.harpia.requirements import at, is_empty
+from evalstream.formats.harpia.values import below, claim_at
+from evalstream.formats.harpia.views import Claim as Output
+from evalstream.model.claim import JudgedClaim, Reason
+from evalstream.parsing.json import short_text
+from evalstream.stats.claims import kinds
+from evalstream.stats.claims.evidence import Evidence
+from evalstream.stats.claims.judge import Claim, Judgement, judge, leave_open
+from evalstream.stats.duplicates import ResultCoverage
+
+NOT_SCORES: Final = (kinds.COUNT,)
+
+
+class JudgedScores(NamedTuple):
+    """The judged claims of an output; `has_log` tells whether a log was read to its end."""
+
+    judgements: Sequence[Judgement]
+    has_log: bool
+
+    @property
+    def claims(self) -> list[JudgedClaim]:
+        """The claims with their states."""
+        return [one.claim for one in self.judgements]
+
+
+def judge_scores(
+    outputs: Sequence[Output], digits: Any, log: Log | None, *, is_read: bool = True
+) -> JudgedScores:
+    """Judge all figures in the scores of an output by the records of a log.
+
+    `digits` is the output with its numbers as written. Of a log that is not `is_read` to its end no
+    figure is compared.
+    """
+    amounts = {} if log is None else {id(one.claim): one for one in log.amounts() if one.claim}
+    judgements = []
+    for output in outputs:
+        amount = amounts.get(id(output))
+        reason = _open_reason(output, amount, log) if is_read else Reason.UNREAD
+        for path, claim in _claims_of(output, digits):
+            if log is None or amount is None or path is None or reason is not None:
+                judgements.append(leave_open(claim, reason or Reason.FORMULA))
+            else:
+                judgements.append(_judge(claim, log, amount, path))
+    return JudgedScores(judgements, log is not None and is_read)
+
+
+def _open_reason(output: Output, amount: Amount | None, log: Log | None) -> Reason | None:
+    """Return why no figure of an output can be compared with its log."""
+    if log is None:
+        return Reason.NO_ROWS
+    metric = output.metric
+    if amount is None:
+        is_named = metric.id is not None and metric.key is not None
+        is_alone = log.known.claims.get((metric.id or "", metric.key or b"")) is output
+        return Reason.AMBIGUOUS if is_named and not is_alone else Reason.UNJOINED
+    if not log.is_settled(amount):
+        return Reason.UNASSIGNED
+    return Reason.UNEVEN if amount.repeated else None
+
+
+def _judge(claim: Claim, log: Log, amount: Amount, path: Path) -> Judgement:
+    sums, decimals = amount.sums[path], amount.decimals.get(path, 0)
+    if sums.unscored:
+        return leave_open(claim, Reason.UNSCORED, sums.joined)
+    cover = ResultCoverage(samples=sums.rows, repeats=sums.rows, squares=sums.rows)
+    # Whole results, of right and wrong, are exact.
+    unit = Fraction(1, 10**decimals) if decimals else Fraction(0)
+    missing = log.instances - amount.instances
+    return judge(claim, Evidence(sums, cover, sums.values, missing=missing, unit=unit))
+
+
+def _claims_of(output: Output, digits: Any) -> Iterator[tuple[Path | None, Claim]]:
+    """Yield the claims in a score with their paths, None for one that is not a number.
+
+    A score without any figure is one claim, which nothing confirms.
+    """
+    if output.score is None or is_empty(output.score.value):
+        return
+    metric, place = output.metric, at(output.metric.pointer, output.score)
+    name, count = short_text(metric.id or output.score.key), 0
+    for path, value in _figures_in(output.score.value):
+        label, count = "/".join((name, *path)), count + 1
+        if isinstance(value, list):
+            shown = short_text(value)
+            yield None, Claim(below(place, path), label, kinds.UNKNOWN, None, shown, is_score=True)
+            continue
+        kind = kind_of(metric.id or "", path)
+        number = claim_at(digits, metric.pointer, (output.score.key, *path))
+        is_score = kind not in NOT_SCORES
+        yield path, Claim(below(place, path), label, kind, number, value, is_score=is_score)
+    if not count:
+        shown = short_text(output.score.value)
+        yield None, Claim(place, name, kinds.UNKNOWN, None, shown, is_score=True)
+
+
+def _figures_in(score: Any) -> Iterator[tuple[Path, int | float | list[Any]]]:
+    """Yield the numbers and the lists in a score with their paths."""
+    left: list[tuple[Path, Any]] = [((), score)]
+    while left:
+        path, inner = left.pop()
+        if isinstance(inner, dict):
+            left.extend(((*path, key), item) for key, item in reversed(inner.items()))
+        elif isinstance(inner, (int, float, list)) and not isinstance(inner, bool):
+            yield path, inner

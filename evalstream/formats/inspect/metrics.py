@@ -1,0 +1,247 @@
+"""The figures of metrics, computed as inspect_ai does.
+
+Sources: _eval/task/results.py and scorer/_metrics/ of inspect_ai 0.3.285.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from string import digits
+from typing import Any, Final
+
+from evalstream.formats.inspect.declarations import OURS, DeclaredMetric, Metric
+from evalstream.formats.inspect.results import Scores
+from evalstream.formats.inspect.score_values import to_float
+from evalstream.formats.inspect.views import is_count, object_or_empty
+from evalstream.model.claim import Reason
+from evalstream.parsing.json import canonical, text_or_none
+from evalstream.stats.claims import spreads
+from evalstream.stats.claims.formulas import USUAL_LEVEL
+from evalstream.stats.claims.rater_agreement import LEVELS, krippendorff_alpha
+from evalstream.stats.claims.reducers import CannotCompute
+
+DRAWS: Final = 1000
+"""How many samples a bootstrap draws, where nothing else is declared."""
+
+Params = Mapping[str, Any]
+Figure = float | Mapping[str, float]
+"""The value of a metric, or of several figures by name."""
+
+Formula = Callable[[Scores, Params], Figure]
+
+
+def is_bootstrap(name: str, params: Params) -> bool:
+    """Return whether a metric draws random samples."""
+    return name == "bootstrap_stderr" or (name == "ci" and params.get("method") == "bootstrap")
+
+
+class Recomputer:
+    """Computes the metrics of one result, each once."""
+
+    def __init__(self, scores: Scores) -> None:
+        self.scores = scores
+        self._figures: dict[tuple[str, bytes], Figure] = {}
+
+    def value(self, metric: Metric, params: Params) -> float | None:
+        """Return the value that a figure must have, None if its metric has no such figure.
+
+        Raises CannotCompute.
+        """
+        key = metric.formula, canonical(dict(params))
+        if key not in self._figures:
+            self._figures[key] = compute(metric.formula, params, self.scores)
+        found = self._figures[key]
+        if not isinstance(found, Mapping):
+            return found
+        names = [metric.name]
+        if metric.group is None:
+            # Older logs number names that come twice, and do not say what is a figure of a group.
+            names.append(metric.name.rstrip(digits))
+        name = next((one for one in names if one in found), None)
+        if name is None and not len(self.scores):
+            return math.nan
+        if name is None and metric.group is None:
+            raise CannotCompute(Reason.EVIDENCE)
+        return None if name is None else found[name]
+
+
+def compute(name: str, params: Params, scores: Scores) -> Figure:
+    """Return the value of one of the harness's metrics. Raises CannotCompute."""
+    formula, known = _FORMULAS.get(name, (None, frozenset()))
+    given = {key: value for key, value in params.items() if value is not None}
+    if formula is None or not given.keys() <= known:
+        raise CannotCompute(Reason.FORMULA)
+    try:
+        return formula(scores, given)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise CannotCompute(Reason.EVIDENCE) from error
+
+
+def short_name(declared: DeclaredMetric | None, metric: Metric) -> str | None:
+    """Return the name of the harness's own metric that a figure is of, None for another one.
+
+    Where nothing is declared the name alone says it.
+    """
+    if declared is not None and not declared.is_ours:
+        return None
+    name = metric.formula if declared is None else declared.name.removeprefix(OURS)
+    return name if name in _FORMULAS else None
+
+
+def inner_name(name: str, params: Params) -> str:
+    """Return the name of the metric that `grouped` and `aggregate` apply to parts."""
+    while name in _APPLIED:
+        inner = object_or_empty(params.get(_APPLIED[name]))
+        name, params = text_or_none(inner.get("name")) or "", object_or_empty(inner.get("params"))
+        name = name.removeprefix(OURS)
+    return name
+
+
+_APPLIED: Final = {"grouped": "metric", "aggregate": "agg"}
+"""Metrics that apply another one, and the parameter that names it."""
+
+
+def _inner(params: Params, key: str, scores: Scores) -> Figure:
+    inner = object_or_empty(params.get(key))
+    name = text_or_none(inner.get("name")) or ""
+    return compute(name.removeprefix(OURS), object_or_empty(inner.get("params")), scores)
+
+
+def _mean(scores: Scores, _params: Params) -> float:
+    return spreads.mean(scores.numbers)
+
+
+def _over_scores(function: Callable[..., float]) -> Formula:
+    def formula(scores: Scores, params: Params) -> float:
+        if not len(scores):
+            return math.nan
+        if "cluster" in params:
+            return function(scores.numbers, scores.clusters(params["cluster"]))
+        return function(scores.numbers)
+
+    return formula
+
+
+def _interval(function: Callable[..., tuple[float, float]]) -> Formula:
+    def formula(scores: Scores, params: Params) -> Figure:
+        low, high = 0.0, 0.0
+        if len(scores):
+            clusters = scores.clusters(params.get("cluster"))
+            level = float(params.get("level", USUAL_LEVEL))
+            if not 0 < level < 1:
+                raise CannotCompute(Reason.FORMULA)
+            low, high = function(scores.numbers, level, clusters)
+        return {"lower": low, "upper": high}
+
+    return formula
+
+
+def _frequency(scores: Scores, params: Params) -> Figure:
+    counts = Counter(str(row.value) for row in scores.rows())
+    number = counts.total() if params.get("normalize", True) else 1
+    names = dict.fromkeys((*map(str, params.get("categories") or ()), *counts))
+    return {name: counts[name] / (number or 1) for name in names} or math.nan
+
+
+def _grouped(scores: Scores, params: Params) -> Figure:
+    over_all, label = params.get("all", "samples"), str(params.get("all_label", "all"))
+    if not len(scores):
+        return {label: math.nan} if over_all else math.nan
+    template = str(params.get("name_template", "{group_name}"))
+    found: dict[str, float] = {}
+    for group, part in scores.parts_by(str(params.get("group_key"))):
+        found[template.replace("{group_name}", group)] = _one(_inner(params, "metric", part))
+    if over_all == "groups":
+        found[label] = spreads.mean(list(found.values()))
+    elif over_all:
+        found[label] = _one(_inner(params, "metric", scores))
+    return found
+
+
+def _one(figure: Figure) -> float:
+    if isinstance(figure, Mapping):
+        raise CannotCompute(Reason.FORMULA)
+    return figure
+
+
+def _aggregate(scores: Scores, params: Params) -> Figure:
+    part = scores.key(str(params.get("key")), str(params.get("on_missing", "error")))
+    return _inner(params, "agg", part) if len(part) else math.nan
+
+
+def _alpha(scores: Scores, params: Params) -> float:
+    level = params.get("level", LEVELS[0])
+    if level not in LEVELS:
+        raise CannotCompute(Reason.FORMULA)
+
+    def ratings() -> Iterator[list[Any]]:
+        return (
+            [to_float(one) for one in row.value] if level != LEVELS[0] else row.value
+            for row in scores.rows()
+            if isinstance(row.value, list)
+        )
+
+    return krippendorff_alpha(ratings, str(level))
+
+
+def _perplexity_per_token(scores: Scores, _params: Params) -> float:
+    probability, tokens = 0.0, 0
+    for number, one in scores.perplexity():
+        probability += one
+        tokens += number
+    return _exponential(-probability / tokens) if tokens else math.nan
+
+
+def _perplexity_per_seq(scores: Scores, _params: Params) -> float:
+    found = [-one / number for number, one in scores.perplexity() if number > 0]
+    return _exponential(spreads.mean(found)) if found else math.nan
+
+
+def _exponential(value: float) -> float:
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
+
+
+def _random(_scores: Scores, _params: Params) -> float:
+    raise CannotCompute(Reason.RESAMPLED)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_FORMULAS: Final[Mapping[str, tuple[Formula, frozenset[str]]]] = {
+    "accuracy": (_mean, _words("to_float")),
+    "mean": (_mean, _words("to_float")),
+    "std": (_over_scores(spreads.deviation), _words("to_float")),
+    "var": (_over_scores(spreads.variance), _words("to_float")),
+    "stderr": (_over_scores(spreads.standard_error), _words("to_float cluster")),
+    "bootstrap_stderr": (_random, _words("to_float num_samples")),
+    "ci": (_interval(spreads.t_interval), _words("to_float cluster level method num_samples")),
+    "ci_wilson": (_interval(spreads.wilson_interval), _words("to_float cluster level")),
+    "frequency": (_frequency, _words("categories normalize")),
+    "grouped": (_grouped, _words("metric group_key all all_label name_template value_to_float")),
+    "aggregate": (_aggregate, _words("key agg to_float on_missing")),
+    "krippendorff_alpha": (_alpha, _words("level to_float")),
+    "perplexity_per_token": (_perplexity_per_token, frozenset()),
+    "perplexity_per_seq": (_perplexity_per_seq, frozenset()),
+}
+"""The harness's own metrics, with the names of the parameters that the formula knows."""
+
+
+def has_own_words(params: Params) -> bool:
+    """Return whether a metric turns scores into numbers by a function of its own."""
+    if params.keys() & _words("to_float value_to_float"):
+        return True
+    inner = (object_or_empty(params.get(name)) for name in _APPLIED.values())
+    return any(has_own_words(object_or_empty(one.get("params"))) for one in inner if one)
+
+
+def draws_of(params: Params) -> int:
+    """Return how many random samples a metric draws."""
+    number = params.get("num_samples", DRAWS)
+    return number if is_count(number) else DRAWS
