@@ -103,8 +103,8 @@ class Rule(NamedTuple):
     last two show fragments of documents, each below a line that names the document; tests compare
     them with the files of the rule's cases.
 
-    At most one of `row`, `run`, `aggregate` and `record` is given, but a rule about both documents
-    may have `row` and `aggregate`. `row` binds a context and
+    At most one of `row`, `run`, `aggregate` and `record` is given, but a rule about rows may
+    have `run` or `aggregate` as well. `row` binds a context and
     returns a stateless check of one row, or None if there is nothing to check. `run` checks the
     merged facts once per run. `aggregate` checks the aggregate alone. `record` checks what a format
     without rows passes to its rules, at most once per document or record. The parser, the schema or

@@ -32,7 +32,8 @@ class ScoreSums(DataClass):
     units of 2**-1074 and 2**-2148. `sound_rows` and `sound_total` leave out rows with an error.
     `judged` counts rows with is_correct, `correct` those where it is true. `subtasks` holds rows
     and total by evaluation_name, None above MOST_SUBTASKS. `least` and `most` are the extreme
-    scores. `values` counts each different score, None above `most_values` of them.
+    scores. `called` has a bit for 0 called wrong, 0 called right, 1 called wrong and 1 called right,
+    in rows without an error. `values` counts each different score, None above `most_values` of them.
     """
 
     rows: int = 0
@@ -46,6 +47,7 @@ class ScoreSums(DataClass):
     subtasks: dict[str, tuple[int, int]] | None = field(default_factory=dict)
     least: float | None = None
     most: float | None = None
+    called: int = 0
     values: dict[float, int] | None = field(default_factory=dict)
     most_values: int = FEW_VALUES
 
@@ -59,6 +61,8 @@ class ScoreSums(DataClass):
         if correct.__class__ is bool:
             self.judged += times
             self.correct += times * correct
+            if score in {0, 1} and not failed:
+                self.called |= 1 << (2 * int(score) + correct)
         units = fixed(score)
         if units is None:
             self.unscored += times
@@ -83,6 +87,7 @@ class ScoreSums(DataClass):
         self.sound_total += other.sound_total
         self.judged += other.judged
         self.correct += other.correct
+        self.called |= other.called
         self.most_values = max(self.most_values, other.most_values)
         self._add_extremes(other.least, other.most)
         if other.values is None:

@@ -311,6 +311,24 @@ def cloned(times: int) -> Change:
     return change
 
 
+def called_wrong(place: int, bound: float) -> Change:
+    """Call a right answer wrong, and give the metric a bound that no row reaches."""
+
+    def change(pair: Pair) -> None:
+        pair.rows[place]["evaluation"]["is_correct"] = False
+        says("metric_config/max_score", bound)(pair)
+
+    return change
+
+
+def graded(pair: Pair) -> None:
+    """Let the scores be grades from 0 to 2, of which 1 is not yet right."""
+    says("metric_config/max_score", 2)(pair)
+    for row, score in zip(pair.rows, (2, 1, 1, 0), strict=True):
+        row["evaluation"] = {"score": score, "is_correct": score == 2}
+    pair.results[0]["score_details"]["score"] = 1.0
+
+
 @pytest.mark.parametrize(
     ("version", "change", "code"),
     [
@@ -387,6 +405,8 @@ def cloned(times: int) -> Change:
         ("0.3.0", interval(0.0, 0.6, level=0.95, method="bootstrap"), "ES803"),
         # Ten times the same repeat.
         ("0.3.0", both(cloned(10), says(ERROR, {"value": 0.0801, "method": "analytic"})), "ES803"),
+        ("0.3.0", called_wrong(0, 1), "ES808"),
+        ("0.3.0", called_wrong(0, 2), "ES808"),
         # Figures beside a true score.
         ("0.3.0", says("score_details/details", {"accuracy": "0.99"}), "ES801"),
         ("0.3.0", says("score_details/details", {"f1": "0.99"}), "ES804"),
@@ -476,6 +496,7 @@ def one_third_in_single_precision(pair: Pair) -> None:
         ("0.3.0", both(levels("low", "high"), claim(0.5))),
         ("0.3.0", both(levels("low", "high"), unknown_level)),
         ("0.3.0", both(says(NAME, "median"), claim(0.5))),
+        ("0.3.0", graded),
         ("0.3.0", says(NAME, "mine")),
         ("0.3.0", both(says(ERROR, {"value": 0.3, "method": "bootstrap"}), says(DRAWS, 1000))),
         ("0.3.0", interval(0.05, 0.95, level=0.95, method="bootstrap")),

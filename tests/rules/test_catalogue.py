@@ -99,8 +99,9 @@ def test_findings_carry_the_fields_of_the_contract() -> None:
 
 @every_rule
 def test_every_rule_has_at_most_one_function_for_each_document(rule: Rule) -> None:
-    functions = (rule.row or rule.aggregate, rule.run, rule.record)
+    functions = (rule.run, rule.aggregate, rule.record)
     assert sum(function is not None for function in functions) <= 1
+    assert rule.row is None or rule.record is None
 
 
 def test_no_name_begins_codes() -> None:

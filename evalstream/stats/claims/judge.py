@@ -71,8 +71,7 @@ class Claim(NamedTuple):
 
     `pointer` is its JSON Pointer, `value` the number with its digits as written, or the two ends of
     an interval; None if it is no number. `shown` is the JSON value at the pointer. `method`,
-    `draws` and `level` describe an uncertainty. With `has_all_digits` its writer never rounds: one
-    or two digits are all that the figure has.
+    `draws` and `level` describe an uncertainty.
     """
 
     pointer: str
@@ -84,7 +83,6 @@ class Claim(NamedTuple):
     method: str | None = None
     draws: int | None = None
     level: float = formulas.USUAL_LEVEL
-    has_all_digits: bool = False
 
 
 class Judgement(NamedTuple):
@@ -132,7 +130,7 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
     expected = _plain(figures[0].value) if figures else None
     near = _near(value, figures, evidence) if claim.kind.is_exact else None
     if not evidence.missing or claim.kind is kinds.COUNT:
-        found, best = _agreeing(claim, value, figures, evidence)
+        found, best = _agreeing(value, figures, evidence)
         if best is not None:
             return confirm(claim, _plain(best.value), rows, found)
         shows_digits = near and abs(Fraction(near.value)) >= FEWEST_UNITS * evidence.unit
@@ -146,15 +144,13 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
 
 
 def _agreeing(
-    claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence
+    value: Decimal, figures: list[Figure], evidence: Evidence
 ) -> tuple[Agreement, Figure | None]:
     """Return the figure that gives a claim, and how well; None if none does."""
     found, best = _best(value, figures)
-    if found is Agreement.FULL:
-        return found, best
-    if figures and _is_rounding(value, figures[0], evidence):
+    if found is not Agreement.FULL and figures and _is_rounding(value, figures[0], evidence):
         return Agreement.FULL, figures[0]
-    return (Agreement.NONE, None) if claim.has_all_digits else (found, best)
+    return found, best
 
 
 def _refutation(claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence) -> str:

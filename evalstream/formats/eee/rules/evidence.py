@@ -7,14 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.eee.aggregate import LEVELS, Join, Result
+from evalstream.formats.eee.aggregate import LEVELS, RESULTS, Join, Result
 from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import RowCheck, Rule
 
 Row = Mapping[str, Any]
+
+CALLED_BOTH: Final = 3
+"""The bits of a score that rows call right and wrong."""
 
 BINARY: Final = "binary"
 """The score_type of metrics that have two scores."""
@@ -156,6 +160,25 @@ def _underived(row: Row, result: Result | None, library: str | None) -> Iterator
     at: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
     message += f" (answer {place}, extraction_method exact_match)"
     yield ES808.violation(message, expected=best if is_right else worst, **at)
+
+
+def _called_both(facts: RunFacts) -> Iterator[Violation]:
+    """Report results whose scores are 0 and 1 alone, one of which is called right and wrong.
+
+    A max_score that no row reaches does not make such scores grades.
+    """
+    for result in facts.context.results:
+        scores = facts.tally.scores.get(result.place)
+        if scores is None or not scores.values or not {0, 1}.issuperset(scores.values):
+            continue
+        name = result.metric or result.id or result.name
+        if name is not None and _GRADED.search(name):
+            continue
+        for score in (0, 1):
+            if scores.called >> 2 * score & 3 == CALLED_BOTH:
+                message = f"is_correct is true in some rows with the score {score}, false in others"
+                pointer = f"{RESULTS}/{result.place}"
+                yield ES808.violation(message, pointer=pointer, severity=Severity.WARNING)
 
 
 def _claimed(row: Row) -> tuple[bool, Any] | None:
@@ -378,7 +401,9 @@ ES808: Final = Rule(
     What it finds: an is_correct that is true at the worst score of the row's metric, or false at
     its best one, where the metric declares its min_score and max_score; and an extracted_value with
     the extraction_method exact_match that is the reference although the score is the worst, or
-    surely is not although it is the best (0 and 1 where the metric declares no bounds). A graded
+    surely is not although it is the best (0 and 1 where the metric declares no bounds). It is a
+    warning if a result has no scores but 0 and 1, and one of them is called right in some rows and
+    wrong in others. A graded
     metric need not call its best score correct. Texts that differ in case, white space, punctuation
     or the form of a number, letters of choices, several different references, and rows with an
     error are not judged; nor are metrics by other names than exact match and accuracy. Where lower
@@ -415,6 +440,7 @@ ES808: Final = Rule(
           }
     """,
     row=_score_underived,
+    run=_called_both,
     reads=("/evaluation/is_correct", "/answer_attribution"),
     in_scanner=True,
 )

@@ -224,7 +224,7 @@ INS212: Final = Rule(
 
 INS213: Final = Rule(
     "INS213",
-    "score-underived",
+    "includes-score-underived",
     Severity.ERROR,
     "the completion and the target of a sample give another score",
     """

@@ -140,7 +140,7 @@ INS303: Final = Rule(
 
 INS304: Final = Rule(
     "INS304",
-    "claim-open",
+    "figure-open",
     Severity.WARNING,
     "claims of a log that its scores neither confirm nor refute",
     """

@@ -382,7 +382,7 @@ LME203: Final = Rule(
 
 LME210: Final = Rule(
     "LME210",
-    "score-underived",
+    "row-score-underived",
     Severity.ERROR,
     "a metric of a row is not what its answers and its target give",
     """
