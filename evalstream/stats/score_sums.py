@@ -32,8 +32,8 @@ class ScoreSums(DataClass):
     units of 2**-1074 and 2**-2148. `sound_rows` and `sound_total` leave out rows with an error.
     `judged` counts rows with is_correct, `correct` those where it is true. `subtasks` holds rows
     and total by evaluation_name, None above MOST_SUBTASKS. `least` and `most` are the extreme
-    scores. `called` has a bit for 0 called wrong, 0 called right, 1 called wrong and 1 called right,
-    in rows without an error. `values` counts each different score, None above `most_values` of them.
+    scores. `called` has a bit for each of 0 and 1 called wrong and right, in that order, in rows
+    without an error. `values` counts each different score, None above `most_values` of them.
     """
 
     rows: int = 0
