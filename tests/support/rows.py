@@ -3,9 +3,12 @@
 import copy
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -101,8 +104,13 @@ def bytes_of(rows: Sequence[Any]) -> bytes:
 
 
 def aggregate_of(version: str, data: bytes, count: int, name: str = f"{STEM}_samples.jsonl") -> Row:
-    """Make an aggregate that seals some bytes of rows."""
+    """Make an aggregate that seals some bytes of rows, and claims the mean of their scores."""
     aggregate: Row = json.loads(_pair(version)[1])
+    scores = _scores_in(data)
+    is_own = scores == _scores_in(_pair(version)[0].encode())
+    if scores and not is_own and len(aggregate["evaluation_results"]) == 1:
+        mean = float(sum(map(Fraction, scores)) / len(scores))
+        aggregate["evaluation_results"][0]["score_details"] = {"score": mean}
     aggregate[DETAILS] = {
         "format": "jsonl",
         "file_path": f"data/tiny-arithmetic/acme/acorn-7b/{name}",
@@ -111,6 +119,17 @@ def aggregate_of(version: str, data: bytes, count: int, name: str = f"{STEM}_sam
         "total_rows": count,
     }
     return aggregate
+
+
+def _scores_in(data: bytes) -> list[float]:
+    """Return the scores of the rows that can be read."""
+    scores = []
+    for line in data.split(b"\n"):
+        with suppress(ValueError, TypeError, KeyError, RecursionError):
+            score = json.loads(line)["evaluation"]["score"]
+            if isinstance(score, (int, float)) and math.isfinite(score):
+                scores.append(score)
+    return scores
 
 
 def write_run(

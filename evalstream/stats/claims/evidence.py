@@ -77,10 +77,11 @@ class Evidence(DataClass, frozen=True):
 
     @cached_property
     def extremes(self) -> tuple[float, float] | None:
-        """The least and the greatest score; None without scores."""
-        if self.sums.least is None or self.sums.most is None:
+        """The least and the greatest score; None without scores, or where one is no double."""
+        least, most = self.sums.least, self.sums.most
+        if least is None or most is None or not math.isfinite(most - least):
             return None
-        return self.sums.least, self.sums.most
+        return least, most
 
     @property
     def is_repeated(self) -> bool:

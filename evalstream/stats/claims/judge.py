@@ -174,7 +174,7 @@ def _is_rounding(value: Decimal, figure: Figure, evidence: Evidence) -> bool:
 
     A sum of scores of both signs may be small, and the error of equal scores is not exactly 0.
     """
-    if evidence.extremes is None:
+    if evidence.extremes is None or not _is_finite(figure.value):
         return False
     largest = max(map(abs, evidence.extremes))
     return abs(Fraction(value) - Fraction(figure.value)) <= SUM_STRAY * Fraction(largest)
@@ -271,6 +271,11 @@ def _best(value: Decimal, figures: Iterable[Figure]) -> tuple[Agreement, Figure 
         if found is Agreement.FULL:
             break
     return best
+
+
+def _is_finite(value: Number) -> bool:
+    number = as_float(value)
+    return number is not None and math.isfinite(number)
 
 
 def _plain(value: Number) -> float | int | None:
