@@ -166,6 +166,14 @@ class RunSummary(DataClass):
             self.verdict = self.otherwise
             self.incomplete_reason = self.incomplete_reason or reason
 
+    def leave_unconfirmed(self, remark: str) -> None:
+        """Make a verdict without failures unconfirmed, for a reason."""
+        self.remark = remark
+        if self.otherwise == "passed":
+            self.otherwise = "unconfirmed"
+        if self.verdict == "passed":
+            self.verdict = self.otherwise
+
     def set_aside(self, known: Mapping[tuple[str, Severity], int], threshold: Severity) -> None:
         """Count occurrences, by code and severity, as known: they fail the run no longer.
 

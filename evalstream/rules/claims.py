@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from evalstream.model.claim import JudgedClaim, State, confirms_score
+from evalstream.model.claim import JudgedClaim, State, confirms_score, reasons_left_open
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import counted
 from evalstream.rules.base import Rule
+from evalstream.stats.claims.judge import Judgement
+
+LABELS: Final = 3
+"""How many claims a message names."""
 
 ES805: Final = Rule(
     "ES805",
@@ -63,3 +68,40 @@ def find_nothing_confirmed(
     )
     severity = Severity.INFO if is_info else None
     yield ES805.violation(message, pointer=pointer, severity=severity)
+
+
+def find_refuted(
+    rule: Rule,
+    judgements: Iterable[Judgement],
+    is_wanted: Callable[[JudgedClaim], bool] = lambda _claim: True,
+) -> Iterator[Violation]:
+    """Report refuted claims, each with its label."""
+    for claim, message in judgements:
+        if claim.state is State.REFUTED and is_wanted(claim):
+            yield claim_violation(rule, claim, f"{claim.label}: {message}")
+
+
+def find_rounded(rule: Rule, claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
+    """Report claims that agree at few digits only."""
+    for claim in claims:
+        if claim.state is State.ROUNDED:
+            message = f"{claim.label} has too few digits to tell it from other figures"
+            yield claim_violation(rule, claim, message, Severity.INFO)
+
+
+def find_open(rule: Rule, claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
+    """Report open claims, one violation for each reason."""
+    for reason, some in reasons_left_open(claims):
+        labels = ", ".join(dict.fromkeys(claim.label for claim in some[:LABELS]))
+        more = f" and {len(some) - LABELS:,} more" if len(some) > LABELS else ""
+        message = f"{counted(len(some), 'claim')} open: {reason} ({labels}{more})"
+        count = len(some) if len(some) > 1 else None
+        yield claim_violation(rule, some[0], message, Severity.WARNING)._replace(count=count)
+
+
+def claim_violation(
+    rule: Rule, claim: JudgedClaim, message: str, severity: Severity | None = None
+) -> Violation:
+    """Return the violation of a rule by a claim."""
+    figures = {"expected": claim.recomputed, "found": claim.claimed}
+    return rule.violation(message, pointer=claim.pointer, severity=severity, **figures)

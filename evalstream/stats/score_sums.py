@@ -61,7 +61,7 @@ class ScoreSums(DataClass):
         if correct.__class__ is bool:
             self.judged += times
             self.correct += times * correct
-            if score in {0, 1} and not failed:
+            if score in (0, 1) and not failed:
                 self.called |= 1 << (2 * int(score) + correct)
         units = fixed(score)
         if units is None:

@@ -83,6 +83,8 @@ _TASKS_ALONE: Final = (
     "the layout was not shown: tasks without metrics fit only the one with policies; name the "
     "folder of the policies, too"
 )
+REFERENCES_UNSEEN: Final = "the documents that it names were not looked up"
+
 _FOLDERS: Final = 1024
 """How many folders are remembered with their true paths."""
 
@@ -207,7 +209,11 @@ class _Check:
         )
         summary.checked = tuple(self._checked())
         if self._leaves_open(documents):
-            summary.leave_open(self._unresolved())
+            unresolved = self._unresolved()
+            if unresolved is None:
+                summary.leave_unconfirmed(REFERENCES_UNSEEN)
+            else:
+                summary.leave_open(unresolved)
         elif layout == POLICIES and POLICIES not in self.folder.shown:
             summary.leave_open(_TASKS_ALONE)
         return summary

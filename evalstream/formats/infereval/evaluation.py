@@ -34,10 +34,11 @@ from evalstream.model.text import counted
 from evalstream.parsing.limits import refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
+from evalstream.rules.claims import ES805
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005
 
 UNCOMPARED: Final = "there was no benchmark to compare it with"
-"""The reason for an incomplete verdict of an evaluation that was checked alone."""
+"""Why the verdict of an evaluation that was checked alone is unconfirmed."""
 
 
 class EvaluationCheck:
@@ -216,6 +217,9 @@ class EvaluationCheck:
         version = None if evaluation is None else version_of(evaluation.document)
         items = self._items
         claims = None if items is None else list(items.tally.claims())
+        is_alone = evaluation is not None and evaluation.benchmark is None
+        if is_alone and claims is not None and documents.incomplete_reason is None:
+            documents.note(ES805.violation(UNCOMPARED))
         summary = documents.closed(rows=self._rows, version=version, claims=claims)
         if evaluation is None:
             return summary
@@ -227,7 +231,6 @@ class EvaluationCheck:
             summary.declared = declared.removeprefix(PREFIX) if isinstance(declared, str) else None
             if declared in evaluation.hashes:
                 summary.actual = summary.declared
-        if evaluation.benchmark is None:
-            summary.leave_open()
-            summary.remark = UNCOMPARED
+        if is_alone:
+            summary.leave_unconfirmed(UNCOMPARED)
         return summary

@@ -29,11 +29,12 @@ from evalstream.formats.inspect.results import (
 from evalstream.formats.inspect.rules.coverage import INS204
 from evalstream.formats.inspect.rules.results import INS301, INS302, INS303, INS304, INS306
 from evalstream.formats.inspect.views import LogView, is_count, is_id, list_or_empty, objects, same
-from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score, reasons_left_open
+from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score
 from evalstream.model.finding import Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import text_or_none
 from evalstream.rules.base import Rule
+from evalstream.rules.claims import find_open, find_refuted, find_rounded
 from evalstream.stats.claims import bounded_kinds, kinds
 from evalstream.stats.claims.evidence import Evidence, sum_clusters
 from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
@@ -131,33 +132,15 @@ class ClaimCheck:
 
     def _open_claims(self) -> Iterator[Violation]:
         """Report open claims, once for each reason."""
-        is_said = not confirms_score(self._claims)
-        for reason, claims in reasons_left_open(self._claims):
-            if is_said and reason == Reason.NO_ROWS.value:
-                # ES805 says that nothing was confirmed.
-                continue
-            names = ", ".join(dict.fromkeys(claim.label for claim in claims[:NAMED]))
-            more = ", …" if len(claims) > NAMED else ""
-            message = f"{counted(len(claims), 'claim')} left open ({names}{more}): {reason}"
-            yield INS304.violation(message, pointer=claims[0].pointer)
+        # Where nothing was confirmed for want of rows, ES805 says so.
+        unsaid = None if confirms_score(self._claims) else Reason.NO_ROWS.value
+        yield from find_open(INS304, (one for one in self._claims if one.reason != unsaid))
 
     def _keep(self, judgement: Judgement, rule: Rule) -> None:
         claim = judgement.claim
         self._claims.append(claim)
-        if claim.state is State.REFUTED:
-            violation = rule.violation(
-                f"{claim.label}: {judgement.message}",
-                pointer=claim.pointer,
-                expected=claim.recomputed,
-                found=claim.claimed,
-            )
-            self._violations.append(violation)
-        elif claim.state is State.ROUNDED:
-            message = f"{claim.label} is written with fewer digits than the harness writes"
-            violation = INS306.violation(
-                message, pointer=claim.pointer, expected=claim.recomputed, found=claim.claimed
-            )
-            self._violations.append(violation)
+        self._violations += find_refuted(rule, [judgement])
+        self._violations += find_rounded(INS306, [claim])
 
     def _judge_totals(self) -> None:
         log, store = self._log, self._log.store

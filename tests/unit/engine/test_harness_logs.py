@@ -223,14 +223,14 @@ def piped(data: bytes, *arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
-        ("infereval/evaluation.json", 0, "incomplete: <stdin> (infereval 1.0): 2 items"),
+        ("infereval/evaluation.json", 0, "unconfirmed: <stdin> (infereval 1.0): 2 items"),
         ("infereval/benchmark.json", 0, "passed: <stdin> (infereval 1.0): "),
-        ("harpia/log.jsonl", 0, "incomplete: <stdin> (harpia): 6 log lines"),
-        ("harpia/output.json", 0, "incomplete: <stdin> (harpia): "),
-        ("harpia/input.json", 0, "incomplete: <stdin> (harpia): "),
-        ("evalguard/thresholds/advice.json", 0, "incomplete: <stdin> (evalguard v1 "),
-        ("run.jsonl", 0, "incomplete: <stdin>: 8 rows"),
-        ("aggregate.json", 0, "incomplete: <stdin>: an aggregate without rows"),
+        ("harpia/log.jsonl", 0, "unconfirmed: <stdin> (harpia): 6 log lines"),
+        ("harpia/output.json", 0, "unconfirmed: <stdin> (harpia): "),
+        ("harpia/input.json", 0, "passed: <stdin> (harpia): "),
+        ("evalguard/thresholds/advice.json", 0, "unconfirmed: <stdin> (evalguard v1 "),
+        ("run.jsonl", 0, "unconfirmed: <stdin>: 8 rows"),
+        ("aggregate.json", 0, "unconfirmed: <stdin>: an aggregate without rows"),
     ],
 )
 def test_standard_input_is_recognised(name: str, code: int, said: str) -> None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.metric import metric_kinds
-from evalstream.model.claim import JudgedClaim, Reason, State, reasons_left_open
+from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
 from evalstream.parsing.json import text_or_none
 from evalstream.rules.base import Rule
+from evalstream.rules.claims import claim_violation, find_open, find_refuted, find_rounded
 from evalstream.stats.claims import kinds
-
-LABELS: Final = 3
-"""How many claims a message names."""
 
 _UNCERTAIN: Final = frozenset(
     kind.name for kind in (kinds.DEVIATION, kinds.ERROR, kinds.INTERVAL, kinds.VARIANCE)
@@ -35,30 +32,16 @@ def _is_score(claim: JudgedClaim) -> bool:
     return not _is_count(claim) and not _is_uncertainty(claim)
 
 
-def _find_refuted(
-    rule: Rule, is_wanted: Callable[[JudgedClaim], bool], facts: RunFacts
-) -> Iterator[Violation]:
-    for claim, message in facts.judged:
-        if claim.state is State.REFUTED and is_wanted(claim):
-            yield _violation(rule, claim, message)
-
-
-def _violation(rule: Rule, claim: JudgedClaim, message: str) -> Violation:
-    return rule.violation(
-        message, pointer=claim.pointer, expected=claim.recomputed, found=claim.claimed
-    )
-
-
 def _score_refuted(facts: RunFacts) -> Iterator[Violation]:
-    return _find_refuted(ES801, _is_score, facts)
+    return find_refuted(ES801, facts.judged, _is_score)
 
 
 def _sample_count_refuted(facts: RunFacts) -> Iterator[Violation]:
-    yield from _find_refuted(ES802, _is_count, facts)
+    yield from find_refuted(ES802, facts.judged, _is_count)
     for claim, _ in facts.judged:
         if _is_open_count(claim):
             message = f"num_samples is above the number of rows, {claim.rows:,}: rows are missing"
-            yield _violation(ES802, claim, message)._replace(severity=Severity.WARNING)
+            yield claim_violation(ES802, claim, message, Severity.WARNING)
 
 
 def _is_open_count(claim: JudgedClaim) -> bool:
@@ -66,7 +49,7 @@ def _is_open_count(claim: JudgedClaim) -> bool:
 
 
 def _uncertainty_refuted(facts: RunFacts) -> Iterator[Violation]:
-    return _find_refuted(ES803, _is_uncertainty, facts)
+    return find_refuted(ES803, facts.judged, _is_uncertainty)
 
 
 def _claim_open(facts: RunFacts) -> Iterator[Violation]:
@@ -87,19 +70,11 @@ def _claim_open(facts: RunFacts) -> Iterator[Violation]:
         for claim, _ in facts.judged
         if not _is_open_count(claim) and not claim.pointer.startswith(tuple(silent))
     )
-    for reason, claims in reasons_left_open(left_open):
-        labels = [claim.label for claim in claims[:LABELS]]
-        more = f" and {len(claims) - LABELS:,} more" if len(claims) > LABELS else ""
-        message = f"{counted(len(claims), 'claim')} open: {reason} ({', '.join(labels)}{more})"
-        count = len(claims) if len(claims) > 1 else None
-        yield _violation(ES804, claims[0], message)._replace(count=count)
+    yield from find_open(ES804, left_open)
 
 
 def _claim_rounded(facts: RunFacts) -> Iterator[Violation]:
-    for claim, _ in facts.judged:
-        if claim.state is State.ROUNDED:
-            message = "the claim has too few digits to tell it from other figures"
-            yield _violation(ES806, claim, message)
+    return find_rounded(ES806, (claim for claim, _ in facts.judged))
 
 
 def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
@@ -13,11 +13,12 @@ from evalstream.formats.harpia.log_tally import Log, Record
 from evalstream.formats.harpia.requirements import at, is_empty, violation_of, violations_of
 from evalstream.formats.harpia.values import difference, shape_of, shape_text
 from evalstream.formats.harpia.views import Claim, Metric, Outcome
-from evalstream.model.claim import JudgedClaim, Reason, State, reasons_left_open
+from evalstream.model.claim import Reason
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import short_text
 from evalstream.rules.base import Rule
+from evalstream.rules.claims import find_open, find_refuted, find_rounded
 
 IDS_SHOWN: Final = 3
 """The number of missing instances, or of open scores, that a message lists."""
@@ -142,37 +143,11 @@ def _result_versus_score(seen: Record | JudgedScores) -> Iterator[Violation]:
     if isinstance(seen, Record):
         yield from _shape_mismatch(seen)
         return
-    for claim, message in seen.judgements:
-        if claim.state is State.REFUTED:
-            yield _score_violation(claim, message, None)
-        elif claim.state is State.ROUNDED:
-            digits = f"only some digits confirm the score, with {counted(claim.rows, 'result')}"
-            yield _score_violation(claim, digits, Severity.INFO)
+    yield from find_refuted(HAR303, seen.judgements)
+    yield from find_rounded(HAR303, seen.claims)
     if seen.has_log:
-        yield from _open_scores(seen.claims)
-
-
-def _score_violation(claim: JudgedClaim, message: str, severity: Severity | None) -> Violation:
-    return HAR303.violation(
-        message,
-        pointer=claim.pointer,
-        expected=claim.recomputed,
-        found=claim.claimed,
-        severity=severity,
-    )
-
-
-def _open_scores(claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
-    """Report open scores, one violation for each reason that no other rule reports."""
-    for reason, some in reasons_left_open(claims):
-        if reason in REPORTED:
-            continue
-        names = ", ".join(claim.label for claim in some[:IDS_SHOWN])
-        more = "" if len(some) <= IDS_SHOWN else ", …"
-        message = f"{counted(len(some), 'score')} open: {reason} ({names}{more})"
-        yield HAR303.violation(
-            message, pointer=some[0].pointer, severity=Severity.WARNING
-        )._replace(count=len(some) if len(some) > 1 else None)
+        # Other rules report these reasons.
+        yield from find_open(HAR303, (one for one in seen.claims if one.reason not in REPORTED))
 
 
 def _shape_mismatch(record: Record) -> Iterator[Violation]:

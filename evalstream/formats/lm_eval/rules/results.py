@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.lm_eval.non_finite import shown
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, digest_of
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import NO_STDERR, Results
-from evalstream.model.claim import JudgedClaim, State, reasons_left_open
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import Rule
+from evalstream.rules.claims import find_open, find_refuted, find_rounded
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judge import Judgement
-
-LABELS: Final = 3
-"""How many claims a message names."""
 
 _OBJECTS: Final = (
     "results",
@@ -129,42 +125,22 @@ def _missing_samples(seen: Siblings) -> Iterator[Violation]:
             )
 
 
-def _refuted(
-    rule: Rule, is_wanted: Callable[[JudgedClaim], bool], judgements: Iterable[Judgement]
-) -> Iterator[Violation]:
-    for claim, message in judgements:
-        if claim.state is State.REFUTED and is_wanted(claim):
-            yield rule.violation(
-                f"{claim.label}: {message}",
-                pointer=claim.pointer,
-                expected=claim.recomputed,
-                found=claim.claimed,
-            )
-
-
 def _metrics(judgements: Iterable[Judgement]) -> Iterator[Violation]:
-    return _refuted(LME301, lambda claim: claim.is_score, judgements)
+    return find_refuted(LME301, judgements, lambda claim: claim.is_score)
 
 
 def _errors(judgements: Iterable[Judgement]) -> Iterator[Violation]:
-    return _refuted(LME302, lambda claim: claim.kind == kinds.ERROR.name, judgements)
+    return find_refuted(LME302, judgements, lambda claim: claim.kind == kinds.ERROR.name)
 
 
 def _groups(judgements: Iterable[Judgement]) -> Iterator[Violation]:
-    return _refuted(LME304, lambda _claim: True, judgements)
+    return find_refuted(LME304, judgements)
 
 
-def _open(judgements: Iterable[Judgement]) -> Iterator[Violation]:
-    """Report open claims, one violation for each reason."""
-    for reason, claims in reasons_left_open(claim for claim, _ in judgements):
-        labels = ", ".join(claim.label for claim in claims[:LABELS])
-        more = f" and {len(claims) - LABELS:,} more" if len(claims) > LABELS else ""
-        yield LME303.violation(
-            f"{counted(len(claims), 'claim')} open: {reason} ({labels}{more})",
-            pointer=claims[0].pointer,
-            found=claims[0].claimed,
-            count=len(claims) if len(claims) > 1 else None,
-        )
+def _open(judgements: Sequence[Judgement]) -> Iterator[Violation]:
+    claims = [claim for claim, _ in judgements]
+    yield from find_open(LME303, claims)
+    yield from find_rounded(LME303, claims)
 
 
 def _unclaimed(facts: TaskFacts) -> Iterator[Violation]:
