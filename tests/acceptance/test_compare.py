@@ -100,7 +100,8 @@ def test_a_changed_copy_is_refused_with_the_reason(tmp_path: Path) -> None:
     ended = compare(A, tmp_path / "changed")
     assert ended.code == 3
     first, *_ = ended.out.splitlines()
-    assert first.startswith("not compared: B does not pass its check: ES501 checksum-mismatch (1)")
+    assert first.startswith("not compared: B does not pass its check: ")
+    assert "ES501 checksum-mismatch (1)" in first
     assert "A - B" not in ended.out
     ended = compare(A, tmp_path / "changed", "--no-verify")
     first, *_ = ended.out.splitlines()

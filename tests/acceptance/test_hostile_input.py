@@ -614,7 +614,7 @@ def test_a_file_whose_first_bytes_cannot_be_read_stops_no_other_input(
     monkeypatch.setattr(FileSource, "lines", lines)
     report = evalstream.check([first, second])
     assert [run.rows for run in report.runs] == [0, 8]
-    assert [run.verdict for run in report.runs] == ["incomplete", "incomplete"]
+    assert [run.verdict for run in report.runs] == ["incomplete", "unconfirmed"]
     assert report.counts["ES001"] == 1
     assert report.exit_code == 3
 

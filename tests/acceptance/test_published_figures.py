@@ -9,6 +9,7 @@ from corpus import CORPUS, needs_corpus
 from paths import PAIRS
 
 import evalstream
+from evalstream.model.finding import Severity
 from evalstream.reporters.summary import run_line
 
 SOUND = next((PAIRS / "0.3.0").rglob("*.json"))
@@ -25,20 +26,21 @@ def aggregate(tmp_path: Path, source: str | None, **members: Any) -> Path:
     return path
 
 
-def test_documentation_passes_and_says_that_there_are_no_rows(tmp_path: Path) -> None:
+def test_documentation_is_unconfirmed_and_says_that_there_are_no_rows(tmp_path: Path) -> None:
     path = aggregate(tmp_path, "documentation")
     for named in (path, tmp_path):
         report = evalstream.check(named)
-        assert (report.exit_code, report.counts, report.passed) == (0, {}, True)
+        assert (report.exit_code, report.counts, report.passed) == (0, {"ES805": 1}, False)
         (run,) = report.runs
-        assert (run.file, run.rows, run.verdict) == (None, 0, "passed")
-        assert run_line(run) == f"{path}: passed: an aggregate without rows, no findings"
+        assert (run.file, run.rows, run.verdict) == (None, 0, "unconfirmed")
+        assert run_line(run).startswith(f"{path}: unconfirmed: an aggregate without rows, 1 info; ")
+        assert evalstream.check(named, strict=True).exit_code == 1
 
 
-def test_a_run_without_its_rows_stays_incomplete(tmp_path: Path) -> None:
+def test_a_run_without_its_rows_is_unconfirmed(tmp_path: Path) -> None:
     report = evalstream.check(aggregate(tmp_path, "evaluation_run"))
-    assert (report.exit_code, report.counts, report.passed) == (0, {"ES506": 1}, False)
-    assert report.runs[0].verdict == "incomplete"
+    assert (report.exit_code, report.counts, report.passed) == (0, {"ES506": 1, "ES805": 1}, False)
+    assert report.runs[0].verdict == "unconfirmed"
 
 
 def test_documentation_that_declares_rows_needs_them(tmp_path: Path) -> None:
@@ -65,20 +67,18 @@ def test_rows_beside_documentation_are_checked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("source", [None, 3, [], "Documentation"])
 def test_odd_sources_are_not_documentation(tmp_path: Path, source: Any) -> None:
-    report = evalstream.check(aggregate(tmp_path, source), select=("ES0",))
-    assert report.runs[0].verdict == "incomplete"
+    report = evalstream.check(aggregate(tmp_path, source), select=("ES0", "ES805"))
+    assert report.runs[0].verdict == "unconfirmed"
+    assert [finding.severity for finding in report] == [Severity.WARNING]
 
 
 @needs_corpus
-def test_records_of_the_public_store_pass_if_they_are_sound() -> None:
+def test_records_of_the_public_store_are_unconfirmed_if_they_are_sound() -> None:
     report = evalstream.check(CORPUS / "eee-aggregates", exclude=["expected.json"])
     verdicts: dict[tuple[Any, str], int] = {}
     for run in report.runs:
         source = json.loads(Path(run.aggregate or "").read_bytes())["source_metadata"]
         key = source.get("source_type"), run.verdict
         verdicts[key] = verdicts.get(key, 0) + 1
-    assert verdicts[("documentation", "passed")] == 49
-    assert not any(verdict == "incomplete" for source, verdict in verdicts
-                   if source == "documentation")  # fmt: skip
-    assert not any(verdict == "passed" for source, verdict in verdicts
-                   if source != "documentation")  # fmt: skip
+    assert verdicts[("documentation", "unconfirmed")] == 49
+    assert {verdict for _, verdict in verdicts} == {"unconfirmed", "failed"}

@@ -106,7 +106,7 @@ def test_rows_are_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, j
     told = [json.loads(line) for line in Path(f"{bad}.findings.jsonl").read_bytes().splitlines()]
     seen = [(finding["row"], finding["code"], finding["line"]) for finding in told]
     assert seen == [(1, "ES103", 4), (2, "ES103", 5), (3, "ES202", 8)]
-    assert evalstream.check(good).counts == {"ES506": 1}
+    assert evalstream.check(good).counts == {"ES506": 1, "ES805": 1}
     assert rows.read_bytes() == MIXED
 
 
@@ -265,7 +265,7 @@ def test_an_aggregate_may_come_after_its_rows(tmp_path: Path) -> None:
 
     code, codes, run = checked(GOOD, "--tee", rows.name)
     assert (code, codes, run["verdict"]) == (0, [], "passed")
-    assert run["results"][0]["recomputed"]["score"] == 0.75
+    assert run["claims"]["list"][0]["recomputed"] == 0.75
     foreign = GOOD.replace(b"1760000000", b"1760000001", 1)
     code, codes, run = checked(FAULTY + foreign, "--tee", rows.name)
     # What was told as it came is not told again.

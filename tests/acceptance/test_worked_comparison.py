@@ -50,7 +50,7 @@ def test_a_shuffled_copy_says_the_same(tmp_path: Path) -> None:
 
 
 def test_the_first_line_says_that_a_claim_is_refuted(tmp_path: Path) -> None:
-    """Altered rows with a new seal pass with a warning: they do not give the claimed mean."""
+    """Altered rows with a new seal do not pass: they do not give the claimed mean."""
     rows, aggregate = copied(tmp_path / "resealed")
     text = rows.read_bytes()
     wrong = b'"score":0.0,"is_correct":false'
@@ -58,7 +58,8 @@ def test_the_first_line_says_that_a_claim_is_refuted(tmp_path: Path) -> None:
     sealed(rows, aggregate)
     report = evalstream.compare([tmp_path / "resealed", SECOND])
     assert report.first_line == (
-        "A and B pass their checks; A with warnings: ES801 score-not-reproduced (2)"
+        "not compared: A does not pass its check: ES801 score-refuted (1), "
+        "ES803 uncertainty-refuted (1)"
     )
     assert evalstream.compare([FIRST, SECOND]).first_line == "A and B pass their checks"
 

@@ -157,39 +157,8 @@ def _group(row: Mapping[str, Any], results: list[dict[str, Any]]) -> Any:
     if isinstance(own, str) and any(one is not None for one in ids):
         places = [place for place, one in enumerate(ids) if one == own]
     else:
-        places = _places_by_name(name, results)
+        places = [at for at, one in enumerate(results) if one.get("evaluation_name") == name]
     return places[0] if len(places) == 1 else (name, own)
-
-
-def _places_by_name(name: Any, results: list[dict[str, Any]]) -> list[int]:
-    """Return the results that rows with a name may score, by the first kind of name that fits.
-
-    A single result has all rows. Names are those of results, then of tasks in names as converters
-    write them, then of data sets.
-    """
-    if len(results) == 1:
-        return [0]
-    for names_of in (_own_names, _task_names, _data_names):
-        places = [at for at, one in enumerate(results) if name in names_of(one)]
-        if places:
-            return places
-    return []
-
-
-def _own_names(result: Mapping[str, Any]) -> list[Any]:
-    return [result.get("evaluation_name")]
-
-
-def _task_names(result: Mapping[str, Any]) -> list[str]:
-    words = str(result.get("evaluation_name") or "").split(" for scorer ")[0].split(" on ")
-    return [" on ".join(words[at:]) for at in range(1, len(words))]
-
-
-def _data_names(result: Mapping[str, Any]) -> list[Any]:
-    source = result.get("source_data")
-    return (
-        [source.get(key) for key in ("dataset_name", "hf_repo")] if isinstance(source, dict) else []
-    )
 
 
 def _metric_names(

@@ -389,7 +389,7 @@ class RunCheck:
                 about_aggregate.append(PlacedViolation(violation))
             else:
                 about_rows.append(violation)
-        if self._incomplete_reason is None and not facts.tally.unread:
+        if not (self._incomplete_reason or facts.tally.unread or facts.changed):
             found = find_nothing_confirmed(
                 self._claims(facts),
                 is_info=self._is_documentation and self._options.threshold > Severity.WARNING,

@@ -14,6 +14,7 @@ from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
+from evalstream.rules.claims import ES805
 from evalstream.rules.inputs import ES006
 
 LATER: Final = (
@@ -48,7 +49,8 @@ def check_late(
         show(finding)
 
     first_routing = replace(routing, **{name: getattr(RowRouting(), name) for name in LATER})
-    alone = replace(options, ignore=(*options.ignore, ES506.code), routing=first_routing)
+    alone_codes = (ES506.code, ES805.code)
+    alone = replace(options, ignore=(*options.ignore, *alone_codes), routing=first_routing)
     first = RunCheck(Run(run.rows, None), alone, show_and_remember, progress).summary()
     if first.incomplete_reason is not None:
         # The copy may have less than the whole stream.

@@ -30,11 +30,12 @@ class RowGroup:
     `violations` and `notices` are those of the rules that read nothing else. `evaluation` digests
     the evaluation_id, and `name` digests it with the evaluation_name: used as seeds, they make
     digests of inputs and samples differ. `place` is the place of the result that the rows belong
-    to (`is_joined` if they belong to one; `is_counted` if the aggregate has results), and `number`
-    is that of the group in its block. `named` says that all ids have text, `is_unknown` that the
-    version that they declare (`declared`) is not known, which is a violation. `rows` counts them,
-    `first` is the line of the first, and `scores` counts their scores. `links` are the words of
-    rows that can be compared with other runs, None if they are not collected.
+    to (`is_joined` if they belong to one, `is_named_alike` if they have its id or name;
+    `is_counted` if the aggregate has results), and `number` is that of the group in its block.
+    `named` says that all ids have text, `is_unknown` that the version that they declare
+    (`declared`) is not known, which is a violation. `rows` counts them, `first` is the line of the
+    first, and `scores` counts their scores. `links` are the words of rows that can be compared with
+    other runs, None if they are not collected.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class RowGroup:
         "is_foreign",
         "is_joined",
         "is_named",
+        "is_named_alike",
         "is_unknown",
         "link_key",
         "links",
@@ -79,6 +81,9 @@ class RowGroup:
         self.result = 0 if result is None else xxhash.xxh3_64_intdigest(f"{result}".encode())
         self.place = join.place(row)
         self.is_joined, self.number = joined is not None, 0
+        self.is_named_alike = joined is not None and (
+            (result is not None and result == joined.id) or name == joined.name
+        )
         self.is_counted = bool(context.results)
         self.most_values = FEW_VALUES if joined is None else joined.most_values
         self.sample_ids = None if joined is None else joined.sample_ids

@@ -26,7 +26,7 @@ _NO_IDENTITY: Final = (UNKNOWN, UNKNOWN)
 
 def label_of(group: RowGroup, name: Any, result: Any) -> GroupLabel:
     """Return the label of a group of rows with an evaluation_name and an evaluation_result_id."""
-    if group.is_joined:
+    if group.is_named_alike:
         return GroupLabel(group.place)
     return GroupLabel(None, *(None if text is None else f"{text}" for text in (name, result)))
 
