@@ -22,7 +22,7 @@ NUMBERS = ["evaluation/score", "token_usage/total_tokens", "performance/latency_
 NOT_NULLABLE = ["input/formatted", "input/choices", "evaluation/num_turns", "metadata"]
 NOT_NULLABLE_SINCE_RESULT_IDS = ["evaluation_result_id"]
 RUN_CODES = (*["ES804"] * 4, "ES805")
-"""What a run of faulty rows adds: four open claims, since rows have no score, and none confirmed."""
+"""What a run of faulty rows adds: four open claims, as rows have no score; none is confirmed."""
 
 
 def spoil_row(row: Document, index: int, dialect: Dialect) -> tuple[str, ...]:

@@ -75,17 +75,17 @@ def find_refuted(
     judgements: Iterable[Judgement],
     is_wanted: Callable[[JudgedClaim], bool] = lambda _claim: True,
 ) -> Iterator[Violation]:
-    """Report refuted claims, each with its label."""
+    """Report refuted claims."""
     for claim, message in judgements:
         if claim.state is State.REFUTED and is_wanted(claim):
-            yield claim_violation(rule, claim, f"{claim.label}: {message}")
+            yield claim_violation(rule, claim, message)
 
 
 def find_rounded(rule: Rule, claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
     """Report claims that agree at few digits only."""
     for claim in claims:
         if claim.state is State.ROUNDED:
-            message = f"{claim.label} has too few digits to tell it from other figures"
+            message = "the claim has too few digits to tell it from other figures"
             yield claim_violation(rule, claim, message, Severity.INFO)
 
 

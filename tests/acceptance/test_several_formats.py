@@ -242,8 +242,9 @@ def test_several_evaluations_find_their_own_benchmarks() -> None:
 def test_an_evaluation_by_itself_says_what_it_lacks() -> None:
     copied("infereval", EVALUATION)
     report = check(EVALUATION)
-    assert (report.exit_code, report.counts, report.runs[0].verdict) == (3, {"INF302": 1},
-                                                                        "incomplete")  # fmt: skip
+    assert (report.exit_code, report.runs[0].verdict) == (0, "unconfirmed")
+    assert report.counts == {"INF302": 1}
+    assert check(EVALUATION, strict=True).exit_code == 1
 
 
 @pytest.fixture

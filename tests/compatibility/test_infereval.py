@@ -112,7 +112,7 @@ def test_the_example_passes() -> None:
 
 def test_an_evaluation_alone_is_not_said_to_have_passed(tmp_path: Path) -> None:
     report, (finding,) = check(shutil.copy(EVALUATION, tmp_path))
-    assert (report.runs[0].verdict, report.exit_code, report.passed) == ("incomplete", 3, False)
+    assert (report.runs[0].verdict, report.exit_code, report.passed) == ("unconfirmed", 0, False)
     assert (finding.code, finding.severity) == ("INF302", Severity.WARNING)
     assert "no benchmark was given" in finding.message
 
@@ -138,7 +138,7 @@ def test_upstreams_files(entry: Any) -> None:
         assert f"sha256:{run.actual}" == entry["benchmark_hash"]
         assert run.verdict == "passed"
     elif entry["kind"] == "evaluation":
-        assert run.verdict == "incomplete"
+        assert run.verdict == "unconfirmed"
 
 
 @needs_corpus
@@ -748,14 +748,14 @@ def test_among_several_benchmarks_the_hash_decides(tmp_path: Path) -> None:
     (tmp_path / "b.json").unlink()
     written_to(tmp_path / "c.json", {**known["benchmark"], "title": "A newer one"})
     report, found = check(tmp_path)
-    assert "incomplete" in {run.verdict for run in report.runs}
+    assert "unconfirmed" in {run.verdict for run in report.runs}
     assert any("several benchmarks" in one.message for one in found)
 
 
 def test_an_evaluation_without_a_benchmark_in_its_folder(tmp_path: Path) -> None:
     written_to(tmp_path / "e.json", documents()["evaluation"])
     report, (finding,) = check(tmp_path)
-    assert (report.runs[0].verdict, finding.code) == ("incomplete", "INF302")
+    assert (report.runs[0].verdict, finding.code) == ("unconfirmed", "INF302")
     assert "has its benchmark_id" in finding.message
 
 
@@ -811,8 +811,9 @@ def test_packed_evaluations(aggregate: Path | None, tmp_path: Path) -> None:
     path = tmp_path / "e.json.gz"
     path.write_bytes(gzip.compress(EVALUATION.read_bytes()))
     report, _ = check(path, aggregate=aggregate, input_format="infereval")
-    # Without its benchmark an evaluation is incomplete.
-    assert (report.exit_code, report.runs[0].rows) == (3 if aggregate is None else 0, 2)
+    # Without its benchmark an evaluation is unconfirmed.
+    assert (report.exit_code, report.runs[0].rows) == (0, 2)
+    assert report.passed == (aggregate is not None)
     packed = tmp_path / "b.json.gz"
     packed.write_bytes(gzip.compress(BENCHMARK.read_bytes()))
     assert check(EVALUATION, aggregate=packed)[0].passed
@@ -941,7 +942,7 @@ def test_a_benchmark_beside_a_named_evaluation_is_its_own(tmp_path: Path) -> Non
     (tmp_path / "notes.json").write_text("{}")
     (tmp_path / "elsewhere").mkdir()
     shutil.copy(BENCHMARK, tmp_path / "elsewhere")
-    assert check(path)[0].runs[0].verdict == "incomplete"
+    assert check(path)[0].runs[0].verdict == "unconfirmed"
     shutil.copy(BENCHMARK, tmp_path / "b.json")
     report, _ = check(path)
     assert (report.runs[0].verdict, report.exit_code) == ("passed", 0)
@@ -952,7 +953,7 @@ def test_a_benchmark_beside_a_named_evaluation_is_its_own(tmp_path: Path) -> Non
     assert check(path)[0].runs[0].aggregate == str(tmp_path / "b.json")
     (tmp_path / "b.json").write_text(json.dumps(document))
     report, _ = check(path)
-    assert report.runs[0].verdict == "incomplete"
+    assert report.runs[0].verdict == "unconfirmed"
     assert report.runs[0].aggregate is None
 
 

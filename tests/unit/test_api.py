@@ -92,10 +92,13 @@ def test_rows_are_sealed(tmp_path: Path) -> None:
     rows.write_bytes((EXAMPLES / "run.jsonl").read_bytes())
     text = (EXAMPLES / "aggregate.json").read_text().replace("bec2d955", "00000000")
     aggregate.write_text(text)
-    shown = evalstream.seal(rows, aggregate, dry_run=True)
+    # The aggregate has the seal of other bytes.
+    assert evalstream.seal(rows, aggregate).runs[0].sealed is None
+    assert aggregate.read_text() == text
+    shown = evalstream.seal(rows, aggregate, dry_run=True, force=True)
     assert "bec2d955" in (shown.runs[0].change or "")
     assert aggregate.read_text() == text
-    assert evalstream.seal(rows, aggregate).runs[0].sealed == str(aggregate)
+    assert evalstream.seal(rows, aggregate, force=True).runs[0].sealed == str(aggregate)
     assert evalstream.check(rows, aggregate=aggregate).passed
 
 

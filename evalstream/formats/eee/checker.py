@@ -389,7 +389,8 @@ class RunCheck:
                 about_aggregate.append(PlacedViolation(violation))
             else:
                 about_rows.append(violation)
-        if not (self._incomplete_reason or facts.tally.unread or facts.changed):
+        is_open = self._incomplete_reason or facts.tally.unread or facts.changed
+        if not is_open and not _is_orphan(facts):
             found = find_nothing_confirmed(
                 self._claims(facts),
                 is_info=self._is_documentation and self._options.threshold > Severity.WARNING,
@@ -438,12 +439,11 @@ class RunCheck:
             )
         enabled = facts.context.enabled
         unreadable = facts.aggregate is None and facts.aggregate_path is not None
-        orphaned = ES902.code in enabled and are_undeclared(facts)
         for rule, check in _enabled_checks(enabled).of_runs:
             if self._awaited and rule.code.startswith(JOINING):
                 continue
             # Another rule explains why the rows are not sealed.
-            if rule is ES506 and (unreadable or orphaned or self._options.routing.seal_to):
+            if rule is ES506 and (unreadable or _is_orphan(facts) or self._options.routing.seal_to):
                 continue
             if looked_at or rule.about_paths:
                 yield from check(facts)
@@ -556,6 +556,11 @@ def prepare(options: Options, aggregate: Aggregate | None = None, *, size: int =
     checker = probe_context(options, aggregate, b"").checker()
     checker.expect(size)
     checker.run(Lines(b"{}\n"))
+
+
+def _is_orphan(facts: RunFacts) -> bool:
+    """Return whether a rule reports that the rows have no aggregate."""
+    return ES902.code in facts.context.enabled and are_undeclared(facts)
 
 
 def _is_file_or_link(path: str) -> bool:

@@ -34,7 +34,6 @@ from evalstream.model.text import counted
 from evalstream.parsing.limits import refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
-from evalstream.rules.claims import ES805
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005
 
 UNCOMPARED: Final = "there was no benchmark to compare it with"
@@ -218,8 +217,6 @@ class EvaluationCheck:
         items = self._items
         claims = None if items is None else list(items.tally.claims())
         is_alone = evaluation is not None and evaluation.benchmark is None
-        if is_alone and claims is not None and documents.incomplete_reason is None:
-            documents.note(ES805.violation(UNCOMPARED))
         summary = documents.closed(rows=self._rows, version=version, claims=claims)
         if evaluation is None:
             return summary

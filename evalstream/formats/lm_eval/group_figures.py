@@ -56,7 +56,7 @@ def _claim(figure: TaskFigure, kind: Kind) -> Claim:
     label = f"{figure.key} of the group {figure.task}"
     value, is_score = number_of(figure.value), not figure.is_stderr
     shows = shown(figure.value)
-    return Claim(figure.pointer, label, kind, value, shows, is_score)
+    return Claim(figure.pointer, label, kind, value, shows, is_score, has_all_digits=True)
 
 
 def _kind(figure: TaskFigure, sets: list[list[_Member]]) -> Kind:

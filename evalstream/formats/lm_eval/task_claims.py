@@ -66,6 +66,7 @@ def _claim(figure: TaskFigure, kind: kinds.Kind, resampling: Resampling | None =
         not figure.is_stderr,
         None if resampling is None or resampling.is_exact else "bootstrap",
         None if resampling is None else resampling.draws,
+        has_all_digits=True,
     )
 
 

@@ -14,7 +14,7 @@ from evalstream.reporters.summary import remarks, sort_runs
 TABLE: Final = 250_000
 """How many bytes the rows of the table may take."""
 
-DETAILS: Final = 250_000
+DETAILS: Final = 200_000
 """How many bytes the details of runs may take."""
 
 REASON: Final = 200

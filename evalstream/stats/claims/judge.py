@@ -71,7 +71,8 @@ class Claim(NamedTuple):
 
     `pointer` is its JSON Pointer, `value` the number with its digits as written, or the two ends of
     an interval; None if it is no number. `shown` is the JSON value at the pointer. `method`,
-    `draws` and `level` describe an uncertainty.
+    `draws` and `level` describe an uncertainty. With `has_all_digits` its writer never rounds: one
+    or two digits are all that the figure has.
     """
 
     pointer: str
@@ -83,6 +84,7 @@ class Claim(NamedTuple):
     method: str | None = None
     draws: int | None = None
     level: float = formulas.USUAL_LEVEL
+    has_all_digits: bool = False
 
 
 class Judgement(NamedTuple):
@@ -130,7 +132,7 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
     expected = _plain(figures[0].value) if figures else None
     near = _near(value, figures, evidence) if claim.kind.is_exact else None
     if not evidence.missing or claim.kind is kinds.COUNT:
-        found, best = _agreeing(value, figures, evidence)
+        found, best = _agreeing(claim, value, figures, evidence)
         if best is not None:
             return confirm(claim, _plain(best.value), rows, found)
         shows_digits = near and abs(Fraction(near.value)) >= FEWEST_UNITS * evidence.unit
@@ -144,12 +146,14 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
 
 
 def _agreeing(
-    value: Decimal, figures: list[Figure], evidence: Evidence
+    claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence
 ) -> tuple[Agreement, Figure | None]:
     """Return the figure that gives a claim, and how well; None if none does."""
     found, best = _best(value, figures)
     if found is not Agreement.FULL and figures and _is_rounding(value, figures[0], evidence):
         return Agreement.FULL, figures[0]
+    if claim.has_all_digits and found is Agreement.ROUGH:
+        return Agreement.NONE, None
     return found, best
 
 
@@ -250,7 +254,8 @@ def _near(value: Decimal, figures: Iterable[Figure], evidence: Evidence) -> Figu
     if not evidence.unit:
         return None
     room = (evidence.unit + (0 if is_small_whole(value) else Fraction(unit_of(value)))) / 2
-    distances = ((abs(Fraction(value) - Fraction(one.value)), one) for one in figures)
+    known = (one for one in figures if _is_finite(one.value))
+    distances = ((abs(Fraction(value) - Fraction(one.value)), one) for one in known)
     return next((one for distance, one in distances if distance <= room), None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.lm_eval.non_finite import shown
@@ -13,7 +13,7 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import Rule
-from evalstream.rules.claims import find_open, find_refuted, find_rounded
+from evalstream.rules.claims import find_open, find_refuted
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judge import Judgement
 
@@ -137,10 +137,8 @@ def _groups(judgements: Iterable[Judgement]) -> Iterator[Violation]:
     return find_refuted(LME304, judgements)
 
 
-def _open(judgements: Sequence[Judgement]) -> Iterator[Violation]:
-    claims = [claim for claim, _ in judgements]
-    yield from find_open(LME303, claims)
-    yield from find_rounded(LME303, claims)
+def _open(judgements: Iterable[Judgement]) -> Iterator[Violation]:
+    return find_open(LME303, (claim for claim, _ in judgements))
 
 
 def _unclaimed(facts: TaskFacts) -> Iterator[Violation]:

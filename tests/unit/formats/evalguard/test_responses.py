@@ -64,9 +64,8 @@ def test_a_sound_response_is_recognised_and_passes(
     assert (run.format, run.verdict) == ("evalguard", "unconfirmed"), found
     alone, _ = checked(value, tmp_path)
     assert alone.format == "evalguard"
-    refers = endpoint in ("reports", "thresholds", "tasks")
-    others = "unconfirmed" if endpoint == "metrics" else "passed"
-    assert alone.verdict == ("incomplete" if refers else others)
+    is_open = endpoint in ("reports", "thresholds", "tasks", "metrics")
+    assert alone.verdict == ("unconfirmed" if is_open else "passed")
     figures = {"metrics": ["/metrics/0/accuracy/value"], "reports": ["/reports/0"]}
     pointers = [claim.pointer for claim in alone.claims]
     assert all(map(str.startswith, pointers, figures.get(endpoint, []) * len(pointers)))
