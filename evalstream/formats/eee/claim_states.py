@@ -41,7 +41,7 @@ _FIGURES: Final = frozenset({"auc", "bleu", "f1", "precision", "recall", "rouge"
 
 
 class RowTotals(NamedTuple):
-    """What all rows of a run amount to, as far as claims need it."""
+    """Totals over the rows of a run, as claims need them."""
 
     rows: int
     unread: int
