@@ -257,7 +257,9 @@ class LogView:
     def has_plain_plan(self) -> bool:
         """Whether all solvers leave outputs as the model gave them."""
         steps = list_or_empty(member(self.header.get("plan"), "steps"))
-        return bool(steps) and all(member(one, "solver") in _PLAIN_SOLVERS for one in steps)
+        return bool(steps) and all(
+            text_or_none(member(one, "solver")) in _PLAIN_SOLVERS for one in steps
+        )
 
     @cached_property
     def sample_ids(self) -> list[str] | None:

@@ -27,7 +27,7 @@ from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import ListedMetric, Results, number_of
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing import json
-from evalstream.parsing.json import pointer
+from evalstream.parsing.json import pointer, text_or_none
 from evalstream.rules.base import Rule
 from evalstream.stats.claims.rounding import agrees
 
@@ -184,7 +184,7 @@ def find_row_contradictions(facts: TaskFacts) -> Iterator[Violation]:
         return
     task, results = facts.known
     listed = results.metric_list(task)
-    is_generated = results.config(task).get("output_type") not in _LIKELIHOODS
+    is_generated = text_or_none(results.config(task).get("output_type")) not in _LIKELIHOODS
     is_closed = not is_generated or all(one.name in REGISTERED for one in listed or ())
     if listed is not None and is_closed and not results.has_own_results(task):
         names = {one.name for one in listed}
