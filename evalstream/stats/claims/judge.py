@@ -19,6 +19,7 @@ from evalstream.stats.claims.rounding import (
     Agreement,
     agreement,
     as_float,
+    is_certain,
     is_small_whole,
     unit_of,
 )
@@ -126,12 +127,18 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
 
 
 def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement:
-    rows, figures = evidence.sums.joined, list(_scaled(claim.kind.figures(evidence), evidence))
+    rows, is_whole = evidence.sums.joined, not evidence.missing or claim.kind is kinds.COUNT
+    if is_whole and claim.method is None:
+        # Most claims are the usual figure of their kind: no other is computed.
+        usual = next(iter(claim.kind.figures(evidence)), None)
+        if usual is not None and is_certain(value, usual.value):
+            return confirm(claim, _plain(usual.value), rows)
+    figures = list(_scaled(claim.kind.figures(evidence), evidence))
     if claim.kind.name == kinds.ERROR.name and method_named(claim.method) is Method.RESAMPLED:
         return _judge_resampled_error(claim, value, figures, evidence)
     expected = _plain(figures[0].value) if figures else None
     near = _near(value, figures, evidence) if claim.kind.is_exact else None
-    if not evidence.missing or claim.kind is kinds.COUNT:
+    if is_whole:
         found, best = _agreeing(claim, value, figures, evidence)
         if best is not None:
             return confirm(claim, _plain(best.value), rows, found)
