@@ -410,9 +410,11 @@ def _has_uneven_repeats(evidence: Evidence) -> bool:
 
 
 def _describe(bounds: Bounds) -> str:
-    """Return bounds in words."""
-    least, most = (None if bound is None else f"{as_float(bound):.6g}" for bound in bounds)
-    return f"{'-∞' if least is None else least} to {'∞' if most is None else most}"
+    """Return bounds in words; one that is missing or no double is infinite."""
+    least, most = (None if bound is None else as_float(bound) for bound in bounds)
+    return (
+        f"{'-∞' if least is None else f'{least:.6g}'} to {'∞' if most is None else f'{most:.6g}'}"
+    )
 
 
 def _judged(
