@@ -63,7 +63,7 @@ def judge_claims(aggregate: Aggregate, totals: RowTotals | None) -> Iterator[Jud
         elif result.place in totals.scores:
             cover = totals.coverage.covers.get(result.place, ResultCoverage())
             evidence = _evidence(result, claims, totals.scores[result.place], cover)
-            is_shared = _has_scores_of_another(result, totals)
+            is_shared = result.is_qualified and _has_scores_of_another(result, totals)
             yield from _judge_result(made, evidence, result, is_shared=is_shared)
         else:
             places = [place for place in (*join.places(result), UNJOINED) if place in totals.scores]
@@ -181,7 +181,7 @@ def _judge_result(
         found = judge(claim, evidence)
         if claim.is_score:
             score = found = _or_mean(claim, found, evidence)
-            if found.claim.state is State.REFUTED and is_shared and result.is_qualified:
+            if found.claim.state is State.REFUTED and is_shared:
                 score = found = leave_open(claim, Reason.EVIDENCE, evidence.rows)
         elif claim.kind in _SPREADS and found.claim.state is State.REFUTED:
             found = _unless_of_other_figure(claim, found, score, result)
