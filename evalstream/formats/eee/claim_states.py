@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NamedTuple
@@ -10,7 +11,7 @@ from evalstream.formats.eee.aggregate import LEVELS, RESULTS, UNKNOWN_LEVEL, Agg
 from evalstream.formats.eee.claims import Claims
 from evalstream.model.claim import Reason, State
 from evalstream.model.row_record import UNJOINED
-from evalstream.parsing.json import member, resolve
+from evalstream.parsing.json import member, pointer, resolve
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import Claim, Judgement, judge, leave_open
@@ -50,20 +51,24 @@ class RowTotals(NamedTuple):
     coverage: Coverage
 
 
-def judge_claims(aggregate: Aggregate, totals: RowTotals | None) -> Iterator[Judgement]:
-    """Yield every claim of an aggregate; without `totals` there are no rows, and all are open."""
+def judge_claims(aggregate: Aggregate, totals: RowTotals) -> Iterator[Judgement]:
+    """Yield every claim of an aggregate; without rows all are open."""
     join = aggregate.join
+    times_of_sums = Counter(map(_sums_of, totals.scores.values()))
     for result in aggregate.joinable():
         claims = aggregate.claims.get(result.place, Claims())
         made = list(_claims_of(aggregate, result, claims))
-        if totals is None or not totals.rows:
+        if not totals.rows:
             yield from (leave_open(claim, Reason.NO_ROWS) for claim in made)
         elif totals.unread:
             yield from (leave_open(claim, Reason.UNREAD) for claim in made)
         elif result.place in totals.scores:
             cover = totals.coverage.covers.get(result.place, ResultCoverage())
             evidence = _evidence(result, claims, totals.scores[result.place], cover)
-            is_shared = result.is_qualified and _has_scores_of_another(result, totals)
+            # Converters write the one score of a sample under each metric of its scorer, also where
+            # the metrics are over parts of the samples, or over other values of a score.
+            is_shared = times_of_sums[_sums_of(totals.scores[result.place])] > 1
+            is_shared = is_shared and result.is_qualified
             yield from _judge_result(made, evidence, result, is_shared=is_shared)
         else:
             places = [place for place in (*join.places(result), UNJOINED) if place in totals.scores]
@@ -99,8 +104,7 @@ def _claims_of(aggregate: Aggregate, result: Result, claims: Claims) -> Iterator
     for key, value in details.items() if isinstance(details, dict) else ():
         kind, number = _kind_of_detail(key), _decimal(value)
         if kind is not None and number is not None:
-            pointer = key.replace("~", "~0").replace("/", "~1")
-            where = f"{RESULTS}/{result.place}/{DETAILS}/{pointer}"
+            where = f"{RESULTS}/{result.place}/{DETAILS}{pointer([key])}"
             yield Claim(where, f"{label}: {key}", kind, number, value)
 
 
@@ -155,18 +159,9 @@ def _without_unknown(sums: ScoreSums) -> ScoreSums:
     return known
 
 
-def _has_scores_of_another(result: Result, totals: RowTotals) -> bool:
-    """Return whether the rows of another result have the same sums of scores.
-
-    Converters write the one score of a sample under each metric of its scorer, also where the
-    metrics are over parts of the samples, or over other values of a score.
-    """
-    own = totals.scores[result.place]
-    return any(
-        (own.rows, own.total, own.squares) == (other.rows, other.total, other.squares)
-        for place, other in totals.scores.items()
-        if place != result.place
-    )
+def _sums_of(sums: ScoreSums) -> tuple[int, int, int]:
+    """Return what the rows of two results have in common if they have the same scores."""
+    return sums.rows, sums.total, sums.squares
 
 
 def _judge_result(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
@@ -59,16 +60,16 @@ def _claim_open(facts: RunFacts) -> Iterator[Violation]:
     """
     if facts.tally.unread or not facts.tally.rows:
         return
-    silent = {f"{RESULTS}/{place}/" for place in facts.rowless}
-    silent |= {
-        f"{RESULTS}/{result.place}/"
+    repeated = (
+        result.place
         for result in facts.context.results
         if result.id is not None and facts.ids[result.id] > 1
-    }
+    )
+    silent = tuple(f"{RESULTS}/{place}/" for place in chain(facts.rowless, repeated))
     left_open = (
         claim
         for claim, _ in facts.judged
-        if not _is_open_count(claim) and not claim.pointer.startswith(tuple(silent))
+        if not _is_open_count(claim) and not claim.pointer.startswith(silent)
     )
     yield from find_open(ES804, left_open)
 
