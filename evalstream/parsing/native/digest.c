@@ -69,6 +69,18 @@ void write_digests(
     write_word(digest + 8, xxh64(bytes, length, other_seed(other)));
 }
 
+static const byte is_hex_digit[256] = {
+    ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1,
+    ['8'] = 1, ['9'] = 1, ['a'] = 1, ['b'] = 1, ['c'] = 1, ['d'] = 1, ['e'] = 1, ['f'] = 1,
+};
+
+bool are_hex_digits(const byte *bytes, size_t length) {
+    byte all = 1;
+    for (size_t place = 0; place < length; place++)
+        all &= is_hex_digit[bytes[place]];
+    return all;
+}
+
 bool has_digest(const struct hasher *hasher, const byte *bytes, size_t length, const byte *hex) {
     static const char digits[] = "0123456789abcdef";
     /* As much as any state of OpenSSL's takes, and aligned for all of them. */
@@ -77,9 +89,9 @@ bool has_digest(const struct hasher *hasher, const byte *bytes, size_t length, c
     if (hasher->start(state) != 1 || hasher->update(state, bytes, length) != 1 ||
         hasher->end(digest, state) != 1)
         return false;
+    byte differs = 0;
     for (size_t place = 0; place < hasher->size; place++)
-        if (hex[2 * place] != digits[digest[place] >> 4] ||
-            hex[2 * place + 1] != digits[digest[place] & 15])
-            return false;
-    return true;
+        differs |= (hex[2 * place] ^ (byte)digits[digest[place] >> 4]) |
+                   (hex[2 * place + 1] ^ (byte)digits[digest[place] & 15]);
+    return !differs;
 }

@@ -27,6 +27,9 @@ struct hasher {
     uint64_t size; /* of the digest, in bytes */
 };
 
+/* Tell whether all bytes are small hex digits. */
+bool are_hex_digits(const byte *bytes, size_t length);
+
 /* Tell whether bytes have a digest that is written in small hex digits. */
 bool has_digest(const struct hasher *hasher, const byte *bytes, size_t length, const byte *hex);
 

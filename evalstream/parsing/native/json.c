@@ -140,6 +140,10 @@ const byte *read_string(const byte *at, const byte *end, struct span *span) {
         if (*at == '\\') {
             uint32_t point;
             span->escaped = true;
+            if (meant[at[1]]) {
+                at += 2;
+                continue;
+            }
             at = read_escape(at + 1, &point);
             if (!at)
                 return NULL;
@@ -293,8 +297,8 @@ void write_decoded(struct texts *texts, const struct span *span) {
         return;
     }
     while ((at = copy_plain(texts, at, stop)) < stop) {
-        uint32_t point = 0;
-        at = read_escape(at + 1, &point);
+        uint32_t point = meant[at[1]];
+        at = point ? at + 2 : read_escape(at + 1, &point);
         if (point < 0x80)
             texts->data[texts->size++] = (byte)point;
         else
@@ -375,7 +379,7 @@ bool is_ascii(const byte *bytes, size_t count) {
 }
 
 bool same(const struct span *one, const struct span *other) {
-    return one->length == other->length && !memcmp(one->start, other->start, one->length);
+    return one->length == other->length && equal(one->start, other->start, one->length);
 }
 
 bool is(const struct span *span, const char *text) {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef uint8_t byte;
 
@@ -37,6 +38,35 @@ static inline const byte *skip_spaces(const byte *at) {
     while (*at == ' ' || *at == '\t' || *at == '\r')
         at++;
     return at;
+}
+
+/* Skip a comma or a colon and the spaces behind it; mostly there is one or none. */
+static inline const byte *skip_sign(const byte *at) {
+    at += 1 + (at[1] == ' ');
+    return *at > ' ' ? at : skip_spaces(at);
+}
+
+/* Tell whether two texts of one length have the same bytes. Keys are short: a call of memcmp takes
+   longer than the comparison. */
+static inline bool equal(const byte *one, const byte *other, size_t length) {
+    uint64_t a, b, c, d;
+    if (length > 16)
+        return !memcmp(one, other, length);
+    if (length >= 8) {
+        memcpy(&a, one, 8), memcpy(&b, other, 8);
+        memcpy(&c, one + length - 8, 8), memcpy(&d, other + length - 8, 8);
+        return !((a ^ b) | (c ^ d));
+    }
+    if (length >= 4) {
+        uint32_t first, last, other_first, other_last;
+        memcpy(&first, one, 4), memcpy(&other_first, other, 4);
+        memcpy(&last, one + length - 4, 4), memcpy(&other_last, other + length - 4, 4);
+        return !((first ^ other_first) | (last ^ other_last));
+    }
+    for (size_t place = 0; place < length; place++)
+        if (one[place] != other[place])
+            return false;
+    return true;
 }
 
 /* Read a string behind its first quote, in memory that goes on up to `end`. Return what follows

@@ -640,6 +640,12 @@ static void write_json(
     write_literal(texts, list ? "]}" : "\"}");
 }
 
+static void write_references(const struct facts *facts, enum recipe recipe, struct texts *texts) {
+    for (size_t place = 0; place < facts->references.count; place++)
+        if (!place || recipe == CONCAT)
+            write_decoded(texts, &facts->references.span[place]);
+}
+
 void write_covered(const struct facts *facts, enum recipe recipe, struct texts *texts) {
     switch (recipe) {
     case NO_RECIPE:
@@ -648,9 +654,7 @@ void write_covered(const struct facts *facts, enum recipe recipe, struct texts *
     case CONCAT:
     case CONCAT_FIRST:
         write_decoded(texts, text_of(facts, RAW));
-        for (size_t place = 0; place < facts->references.count; place++)
-            if (!place || recipe == CONCAT)
-                write_decoded(texts, &facts->references.span[place]);
+        write_references(facts, recipe, texts);
         break;
     case JSON_STR:
         write_json(facts, texts, " ", false);
@@ -669,12 +673,7 @@ static bool is_hashed(const struct facts *facts, const struct demands *demands) 
     const struct span *const hash = text_of(facts, HASH);
     if (hash->length != (size_t)demands->hash_digits)
         return false;
-    for (size_t place = 0; place < hash->length; place++) {
-        const byte one = hash->start[place];
-        if (!((one >= '0' && one <= '9') || (one >= 'a' && one <= 'f')))
-            return false;
-    }
-    return true;
+    return are_hex_digits(hash->start, hash->length);
 }
 
 /* Tell whether a row has an input that a hash covers: a text, and texts as references. */
@@ -737,9 +736,26 @@ static void write_parted(struct texts *texts, const struct spans *spans) {
     }
 }
 
-static void write_input(const struct facts *facts, struct texts *texts) {
+/* Write what identifies the input of a row. Return how many bytes of it input.raw takes. */
+static size_t write_input(const struct facts *facts, struct texts *texts) {
+    const size_t start = texts->size;
     write_decoded(texts, text_of(facts, RAW));
+    const size_t raw = texts->size - start;
     write_parted(texts, &facts->references);
+    return raw;
+}
+
+/* Write what a recipe makes sample_hash the digest of, as `write_covered` does; the text of
+   input.raw is copied from where it stands decoded. */
+static void write_covered_of(
+    const struct facts *facts, enum recipe recipe, size_t start, size_t raw, struct texts *texts
+) {
+    if (recipe != CONCAT && recipe != CONCAT_FIRST) {
+        write_covered(facts, recipe, texts);
+        return;
+    }
+    write_bytes(texts, texts->data + start, raw);
+    write_references(facts, recipe, texts);
 }
 
 bool write_row(
@@ -758,13 +774,12 @@ bool write_row(
     at->hash = texts->size;
     write_decoded(texts, text_of(facts, HASH));
     at->input = texts->size;
-    if (has_input)
-        write_input(facts, texts);
+    const size_t raw = has_input ? write_input(facts, texts) : 0;
     at->choices = texts->size;
     write_joined(texts, &facts->choices);
     at->covered = texts->size;
     if (!(*flags & (UNHASHED | UNCHECKED)) && !(*doubts & DOUBTFUL_HASH))
-        write_covered(facts, (enum recipe)demands->recipe, texts);
+        write_covered_of(facts, (enum recipe)demands->recipe, at->input, raw, texts);
     at->mark = texts->size;
     if (!write_mark(facts, texts))
         return false;

@@ -22,6 +22,7 @@ struct scanner {
     struct tables tables;
     struct demands demands;
     struct hasher hasher;
+    uint64_t end_of_lines; /* of the block; 0 before it is known */
     size_t scopes, last_scope;
     struct scope scope[MOST_SCOPES];
     struct key key[MOST_SCOPES];
@@ -80,6 +81,7 @@ void start_block(
     scanner->hasher = *hasher;
     scanner->scopes = scanner->last_scope = scanner->letter_count = 0;
     scanner->signatures = scanner->last_signature = scanner->signature_bytes = 0;
+    scanner->end_of_lines = 0;
 }
 
 /* Write the ids of a row behind the keys that are known. Return the length, 0 without room. */
@@ -300,21 +302,32 @@ static void write_sample(
         sample->prompt = digest_of(texts, at->prompt, at->end, 0);
 }
 
-/* Walk a line. Return whether it is an object, and nothing else, of which all can be told. */
-static bool walk_line(struct scanner *scanner, struct walk *walk, const struct row *row,
-                      const byte *bytes) {
-    const byte *const line = skip_spaces(bytes + row->start), *const stop = bytes + row->stop;
-    if (*line != '{')
-        return false;
-    clear_facts(&scanner->facts);
-    const byte *const at = walk_value(walk, line);
-    if (!at || skip_spaces(at) != stop)
+/* Walk the line that begins where the row starts, and find its end. Return whether it is an object,
+   and nothing else, of which all can be told. */
+static bool walk_line(
+    struct scanner *scanner, struct walk *walk, const struct scan *scan, struct row *row
+) {
+    const byte *const line = scan->bytes + row->start, *at = skip_spaces(line);
+    if (*at == '{') {
+        clear_facts(&scanner->facts);
+        at = walk_value(walk, at);
+        at = at ? skip_spaces(at) : NULL;
+    } else {
+        at = NULL;
+    }
+    const bool is_whole = at && *at == '\n';
+    /* No token holds a newline, so the first one is at the end. */
+    if (!is_whole)
+        at = memchr(line, '\n', scan->size - row->start);
+    row->stop = (uint64_t)(at - scan->bytes);
+    if (!is_whole || row->stop - row->start > scan->longest)
         return false;
     check_conditions(walk, &scanner->demands);
     return !walk->signature.full && (scanner->demands.deviating || !walk->signature.size);
 }
 
-/* Take a line whose row can be told of. Return whether its scope is known. */
+/* Find the end of a line, and take its row if it can be told of. Return whether its scope is
+   known. */
 static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts, struct row *row) {
     struct facts *const facts = &scanner->facts;
     struct walk walk;
@@ -325,13 +338,13 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
     walk.signature = (struct texts){
         .data = new_signature(scanner), .capacity = MOST_SIGNATURE_BYTES
     };
-    const bool returns = row->stop > row->start && scan->bytes[row->stop - 1] == '\r';
-    uint64_t flags = returns ? TAKEN | CARRIAGE_RETURN : TAKEN;
+    uint64_t flags = TAKEN;
     uint32_t doubts = NO_CHECK;
-    if ((scan->offsets && scan->line > scan->offset_count) ||
-        !walk_line(scanner, &walk, row, scan->bytes) ||
+    if (!walk_line(scanner, &walk, scan, row) ||
+        (scan->offsets && scan->line > scan->offset_count) ||
         !judge(facts, &scanner->demands, &flags, &doubts))
         return true;
+    flags |= scan->bytes[row->stop - 1] == '\r' ? CARRIAGE_RETURN : 0;
     const size_t scope = scope_of(scanner);
     if (scope == NOT_KNOWN) {
         for (int id = 0; id < IDS; id++)
@@ -367,20 +380,25 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
     return true;
 }
 
+/* Return the end of the last line that has a newline. */
+static uint64_t end_of_lines(const struct scan *scan) {
+    uint64_t stop = scan->size;
+    while (stop && scan->bytes[stop - 1] != '\n')
+        stop--;
+    return stop;
+}
+
 int scan_lines(struct scanner *scanner, struct scan *scan) {
-    while (scan->at < scan->size) {
-        const byte *const line = scan->bytes + scan->at;
-        const byte *const newline = memchr(line, '\n', scan->size - scan->at);
-        if (!newline)
-            return NO_MORE_LINES;
+    if (!scanner->end_of_lines)
+        scanner->end_of_lines = end_of_lines(scan);
+    while (scan->at < scanner->end_of_lines) {
         if (scan->row_count == scan->most_rows)
             return NO_MORE_ROOM;
         struct texts texts = {scan->texts, scan->byte_count, scan->most_bytes, false};
         struct row *const row = &scan->rows[scan->row_count];
         memset(row, 0, sizeof *row);
         row->start = scan->at;
-        row->stop = (uint64_t)(newline - scan->bytes);
-        if (row->stop - row->start <= scan->longest && !look(scanner, scan, &texts, row))
+        if (!look(scanner, scan, &texts, row))
             return NEW_SCOPE;
         if (texts.full && scan->byte_count)
             return NO_MORE_ROOM;

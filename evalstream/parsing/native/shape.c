@@ -12,15 +12,15 @@ static const byte *value_at(struct walk *walk, int32_t place, const byte *at, in
 static inline bool is_label(const struct tables *tables, int32_t text, const struct span *span) {
     const struct label label = tables->labels[text];
     return (size_t)label.length == span->length &&
-           !memcmp(tables->letters + label.start, span->start, span->length);
+           equal(tables->letters + label.start, span->start, span->length);
 }
 
 /* Return what follows a key if it is this label, as it mostly is; else NULL. */
 static inline const byte *skip_label(const struct walk *walk, int32_t text, const byte *at) {
     const struct label label = walk->tables->labels[text];
     const bool is_it = walk->end - at > label.length + 1 && *at == '"' &&
-                       !memcmp(walk->tables->letters + label.start, at + 1, (size_t)label.length) &&
-                       at[label.length + 1] == '"';
+                       at[label.length + 1] == '"' &&
+                       equal(walk->tables->letters + label.start, at + 1, (size_t)label.length);
     return is_it ? at + label.length + 2 : NULL;
 }
 
@@ -142,7 +142,7 @@ static const byte *object_at(struct walk *walk, int32_t place, const byte *at, i
         at = skip_spaces(at);
         if (*at != ':')
             return NULL;
-        at = value_at(walk, child, skip_spaces(at + 1), depth);
+        at = value_at(walk, child, skip_sign(at), depth);
         if (!at)
             return NULL;
         walk->steps = steps;
@@ -153,7 +153,7 @@ static const byte *object_at(struct walk *walk, int32_t place, const byte *at, i
         }
         if (*at != ',')
             return NULL;
-        at = skip_spaces(at + 1);
+        at = skip_sign(at);
     }
 }
 
@@ -199,7 +199,7 @@ static const byte *array_at(struct walk *walk, int32_t place, const byte *at, in
         }
         if (*at != ',')
             return NULL;
-        at = skip_spaces(at + 1);
+        at = skip_sign(at);
     }
 }
 
