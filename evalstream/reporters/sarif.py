@@ -182,8 +182,9 @@ class SarifReporter:
 
     def _about_runs(self, report: Report) -> Iterator[dict[str, Any]]:
         """Iterate over the totals, then each run, those not checked or not confirmed first."""
+        unchecked = unchecked_line(report.totals)
         for line in total_lines(report):
-            yield _notification(line, "warning" if unchecked_line(report.totals) else "note")
+            yield _notification(line, "error" if line == unchecked else "note")
         open_ones = (run for run in report.runs if _level(run) != "note")
         others = (run for run in report.runs if _level(run) == "note")
         for run in islice(chain(open_ones, others), MOST_RUNS):
