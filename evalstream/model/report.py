@@ -46,8 +46,8 @@ class Checked(NamedTuple):
 NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008"})
 """Codes that mean that something could not be checked; the exit code is 3."""
 
-DAMAGED: Final = ("ES002", "ES003", "ES1")
-"""Beginnings of the codes of bytes that cannot be read, or behind which nothing can be."""
+FAULTS: Final = ("ES002", "ES003", "ES009", "ES1")
+"""Beginnings of the codes of faults of the data that keep something from being read."""
 
 
 VERDICTS: Final = ("passed", "unconfirmed", "failed", "incomplete")
@@ -135,15 +135,15 @@ class RunSummary(DataClass):
     def is_unchecked(self) -> bool:
         """Whether something of the run was not checked, other than what its findings name.
 
-        Data that breaks off or cannot be decoded fails the run, and was looked at. So do rows that
-        are not the expected ones, and those that are not sealed.
+        Data that breaks off, cannot be decoded or leads out of the inputs fails the run, and was
+        looked at. So do rows that are not the expected ones, and those that are not sealed.
         """
         if NOT_CHECKED & self.counts.keys():
             return True
         if self.incomplete_reason is None:
             return False
-        is_damaged = any(code.startswith(DAMAGED) for code in self.failing)
-        is_explained = is_damaged or self.incomplete_reason.startswith(NOT_SEALED)
+        is_fault = any(code.startswith(FAULTS) for code in self.failing)
+        is_explained = is_fault or self.incomplete_reason.startswith(NOT_SEALED)
         return self.otherwise != "failed" and not (self.verdict == "failed" and is_explained)
 
     @property
