@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -167,7 +168,7 @@ def test_a_task_that_is_given_up_takes_no_other_with_it(
 
 
 def test_what_a_dead_worker_left_is_done_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen = tmp_path / "seen"
     seen.mkdir()
@@ -182,6 +183,8 @@ def test_what_a_dead_worker_left_is_done_again(
         assert list(results) == list(range(4, 30))
     by = {name.name.partition("-")[2] for name in seen.iterdir()}
     assert by == {str(process.pid) for process in cluster.workers}
+    (notice,) = {one.message for one in caplog.records if one.name == "evalstream"}
+    assert re.search(r"lost 1 worker \(tcp://127\S+\); their runs are checked again", notice)
 
 
 def test_a_cluster_is_started_here_and_names_what_kills_its_workers() -> None:

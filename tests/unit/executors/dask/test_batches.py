@@ -21,6 +21,7 @@ from evalstream.executors.dask import backend as dask
 from evalstream.io.output import Output
 from evalstream.model.errors import CannotCheck
 from evalstream.model.report import Report
+from evalstream.reporters.jsonl import JsonLinesReporter
 from evalstream.reporters.summary import total_lines
 
 pytestmark = needs_dask
@@ -100,6 +101,23 @@ def test_a_single_run_is_checked_on_the_cluster(
     assert said(check(folder / "run-02", cluster)) == expected
 
 
+def test_a_file_with_more_links_than_a_message_holds_is_checked_here(
+    folder: Path, cluster: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here: list[str | None] = []
+    check_here = scheduler.check_planned
+
+    def noted(options: Any, planned: Any, progress: Any) -> Any:
+        here.append(planned.found.rows)
+        return check_here(options, planned, progress)
+
+    monkeypatch.setattr(scheduler, "check_planned", noted)
+    monkeypatch.setattr(scheduler, "MOST_LINKED_BYTES", 20_000)
+    assert said(check(folder, cluster)) == said(evalstream.check(folder, executor="pool", jobs=2))
+    (large,) = [name for name in here if name is not None]
+    assert "run-03" in large
+
+
 def test_inputs_without_a_run_are_reported_here(folder: Path, cluster: Machines) -> None:
     (folder / "none.jsonl").write_bytes(b"")
     (folder / "foreign.json").write_text('{"a": 1}')
@@ -125,6 +143,14 @@ def test_a_scheduler_that_is_lost_passes_nothing_and_keeps_what_was_done(
     (notice,) = [one.message for one in caplog.records if "NOT CHECKED" in one.message]
     assert notice.startswith("evalstream: the Dask scheduler at tcp://127.")
     assert notice.endswith(said_of_loss)
+    stored = tmp_path / "report.jsonl"
+    with Output(str(stored)) as output:
+        reporter = JsonLinesReporter(output)
+        for finding in report:
+            reporter.finding(finding)
+        reporter.finish(report)
+    read = evalstream.read_report(stored)
+    assert (read.exit_code, read.totals) == (3, report.totals)
     again = evalstream.check(folder, ledger="ledger", ignore=("ES9",))
     assert again.totals.unchanged == done
     assert said(again) == said(evalstream.check(folder, ignore=("ES9",)))
