@@ -78,6 +78,7 @@ def check(
     executor: str = DEFAULTS.executor,
     dask_address: str | None = DEFAULTS.dask_address,
     dask_scheduler_file: str | None = DEFAULTS.dask_scheduler_file,
+    dask_insecure: bool = DEFAULTS.dask_insecure,
     skip_noise: bool = DEFAULTS.skip_noise,
     noise: str | None = DEFAULTS.noise,
     tee: str | None = ROUTING.tee,
@@ -340,7 +341,8 @@ def _outcome(
     first = list(islice(found, 2))
     if options.source is not None:
         _check_source(first, options, alone=ledger is None and part is None)
-    if len(first) == 1 and ledger is None and part is None:
+    is_alone = len(first) == 1 and ledger is None and part is None
+    if is_alone and not _is_for_cluster(options):
         return _check_alone(first[0], options, show, end_run, progress=progress)
     from evalstream.batch.batch import check_many
 
@@ -354,6 +356,12 @@ def _outcome(
         progress=progress,
         end_run=end_run,
     )
+
+
+def _is_for_cluster(options: Options) -> bool:
+    """Tell whether a cluster checks even a single run; what passes rows on or seals stays here."""
+    stays = options.routing != RowRouting() or options.sealing is not None or options.source
+    return options.executor == "dask" and not stays
 
 
 def _to_seal(found: Iterator[Run | NoInput]) -> Iterator[Run | NoInput]:

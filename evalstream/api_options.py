@@ -45,6 +45,7 @@ NOT_REPORTED: Final = frozenset(
         "engine",
         "executor",
         "dask_address",
+        "dask_insecure",
         "dask_scheduler_file",
         "exclude",
         "sketches",
@@ -56,6 +57,7 @@ KEPT_OPTIONS: Final = (
     "jobs",
     "executor",
     "dask_address",
+    "dask_insecure",
     "dask_scheduler_file",
     "engine",
     "exclude",
@@ -172,6 +174,8 @@ def _refuse_unknown(name: str, value: str | None, choices: Sequence[str]) -> Non
 def _check_dask(options: Options) -> None:
     if options.executor != "dask" and (options.dask_address or options.dask_scheduler_file):
         raise UsageError("--dask-address and --dask-scheduler-file require --executor dask; add it")
+    if options.dask_insecure and not (options.dask_address or options.dask_scheduler_file):
+        raise UsageError("--dask-insecure requires --dask-address or --dask-scheduler-file")
     if options.dask_address and options.dask_scheduler_file:
         raise UsageError("--dask-address and --dask-scheduler-file cannot be combined")
 

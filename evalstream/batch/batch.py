@@ -68,6 +68,7 @@ def check_many(
                 results.amend(number, end_run)
 
         results = ResultStore(plan.numbers(), show, part.run if part else settle)
+        lost: str | None = None
 
         def add_links(checked: RunResult) -> None:
             cross_run_index.add(checked.number, checked.summary)
@@ -78,9 +79,9 @@ def check_many(
             suppress(Stopped),
             _open_ledger(ledger, linked_options, overwrite=overwrite) as open_ledger,
         ):
-            BatchScheduler(plan, linked_options, results, open_ledger, add_links).run(
-                progress=progress
-            )
+            scheduler = BatchScheduler(plan, linked_options, results, open_ledger, add_links)
+            scheduler.run(progress=progress)
+            lost = scheduler.lost
         results.finish()
         unreached = plan.own_count - results.count
         if part is None or own_shard is None:
@@ -92,7 +93,7 @@ def check_many(
             part.write_trailer(
                 PartTrailer(own_shard, plan.digest, plan.count, plan.own_count, settings, partial)
             )
-    return _outcome(results, unreached)
+    return _outcome(results, unreached, lost)
 
 
 @_translate_database_errors()
@@ -129,8 +130,8 @@ def _compares_runs(plan: RunPlan, options: Options) -> bool:
     return wanted and plan.runs > 1 and options.routing == RowRouting()
 
 
-def _outcome(results: ResultStore, unreached: int) -> Outcome:
-    totals = Totals(unreached=unreached)
+def _outcome(results: ResultStore, unreached: int, lost: str | None = None) -> Outcome:
+    totals = Totals(unreached=unreached, lost=lost)
     for run in results.summaries():
         totals.add(run)
     return results.runs(), totals

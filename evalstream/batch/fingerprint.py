@@ -16,6 +16,7 @@ WITHOUT_EFFECT: Final = frozenset(
     {
         "baseline",
         "dask_address",
+        "dask_insecure",
         "dask_scheduler_file",
         "exclude",
         "executor",

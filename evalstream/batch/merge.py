@@ -34,8 +34,8 @@ def open_parts(paths: Sequence[str]) -> list[Part]:
         seen[number] = part
         if part.trailer.partial:
             raise CannotCheck(
-                f"{part.path}: the check of this shard was stopped; run it again; "
-                "nothing was merged"
+                f"{part.path}: the check of this shard was stopped before its last run; run it "
+                "again; nothing was merged"
             )
     _refuse_missing(seen, first.trailer)
     for part in parts:

@@ -21,6 +21,7 @@ from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import replace
 from evalstream.model.errors import WorkerLost
 from evalstream.model.finding import Finding, FindingList, Violation
+from evalstream.model.notices import notify
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import ForeignLog, NoInput, Run
@@ -84,15 +85,19 @@ def bundle_small_runs(
 
 
 def check_bundles(
-    bundles: Iterable[RunBundle], options: Options, backend: Backend
+    bundles: Iterable[RunBundle],
+    options: Options,
+    backend: Backend,
+    check: Callable[[RunBundle], list[RunResult]] | None = None,
 ) -> Iterator[list[RunResult]]:
     """Check bundles in workers, and yield the results of their runs, in order.
 
-    A run that kills its worker on each attempt counts as not checked.
+    `check` is what workers run, by default `check_bundle`. A run that kills its worker on each
+    attempt counts as not checked.
     """
     if backend.inherit_modules:
         main_format().prepare(options, BUNDLE_BYTES)
-    check = partial(check_bundle, replace(options, jobs=1, executor="serial"))
+    check = check or partial(check_bundle, replace(options, jobs=1, executor="serial"))
     lost = partial(_one_by_one, options, backend, check)
     return run_in_order(backend, check, bundles, lost)
 
@@ -191,6 +196,7 @@ def _one_by_one(
     """Check the runs of a bundle one by one, and report the run that kills its worker."""
     if len(bundle.runs) == 1:
         (planned,) = bundle.runs
+        notify(str(error))
         return [planned_not_checked(planned, str(error), options)]
     lost = partial(_one_by_one, options, backend, check)
     alone = (RunBundle((planned,)) for planned in bundle.runs)

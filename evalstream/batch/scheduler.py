@@ -12,20 +12,19 @@ from evalstream.batch.packing import (
     bundle_small_runs,
     check_bundles,
     check_planned,
-    planned_not_checked,
 )
 from evalstream.batch.plan import PlannedRun, RunPlan
 from evalstream.batch.results import ResultStore
 from evalstream.engine.block_tasks import WORTH_A_POOL_BYTES, usable_cores
 from evalstream.executors import serial
 from evalstream.executors.base import Backend
-from evalstream.io.file_names import is_packed_name
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_remote
 from evalstream.model.errors import ExecutorLost
+from evalstream.model.notices import notify
 from evalstream.model.options import Options
-from evalstream.model.run import Run
+from evalstream.model.run import NoInput, Run
 from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.text import counted
 from evalstream.stats.run_links import decode_links, encode_links
 
 if TYPE_CHECKING:
@@ -35,18 +34,18 @@ if TYPE_CHECKING:
 LOOKED_UP: Final = 64
 """Number of runs to look up in a ledger with one lock of its file."""
 
-OUTLIER_BYTES: Final = 1 << 30
-OUTLIER_SHARE: Final = 4
-"""Limits above which a cluster cuts a file into blocks: bytes, and the share of a worker's part.
+MOST_LINKED_BYTES: Final = 16 << 30
+"""Largest file that a worker of a cluster checks where rows of runs are compared.
 
-A file above both is split, so that no file keeps one worker busy long after the others.
+What relates its rows to others comes back in one message, of about 32 bytes a row.
 """
 
 
 class BatchScheduler:
     """Checks the runs of a plan, and adds the results to a store.
 
-    `on_result` is called with each result.
+    `on_result` is called with each result. `lost` says why the runs without a result were not
+    reached, if the executor was lost.
     """
 
     def __init__(
@@ -62,6 +61,7 @@ class BatchScheduler:
         self._states: dict[int, RunState | None] = {}
         self._progress = Progress(shown=False)
         self._runs = self._findings = 0
+        self.lost: str | None = None
 
     def run(self, *, progress: bool) -> None:
         """Check all runs. Raises Stopped after a signal; the results so far are in the store."""
@@ -70,25 +70,29 @@ class BatchScheduler:
             try:
                 self._check_all()
             except ExecutorLost as error:
-                self._mark_rest_unchecked(str(error))
+                self._note_loss(str(error))
 
     def _check_all(self) -> None:
         backend = self._backend()
-        is_remote_executor = backend.submit_aside is not None
-        if backend.parallelism <= 1 and not is_remote_executor:
+        is_cluster = self._options.executor == "dask"
+        if backend.parallelism <= 1 and not is_cluster:
             for planned in self._without_entry(self._plan.in_order()):
                 self._check_here(planned)
             return
-        runs, is_small = self._without_entry(self._plan.by_size()), self._small(backend)
-        work = (
-            bundle_small_runs(runs, is_small, worth=1)
-            if is_remote_executor
-            else bundle_small_runs(runs, is_small)
-        )
+        runs = self._with_data(self._without_entry(self._plan.by_size()))
+        check = None
+        if is_cluster:
+            # Other checks need no wire.
+            from evalstream.batch.wire import remote_check
+
+            check = remote_check(self._options)
+            work = bundle_small_runs(runs, self._is_for_cluster, worth=1)
+        else:
+            work = bundle_small_runs(runs, _is_small)
         for are_bundles, group in groupby(work, lambda item: isinstance(item, RunBundle)):
             if are_bundles:
                 bundles = (bundle for bundle in group if isinstance(bundle, RunBundle))
-                for checked in check_bundles(bundles, self._options, backend):
+                for checked in check_bundles(bundles, self._options, backend, check):
                     for item in checked:
                         self._record(item, item.summary.bytes)
                 continue
@@ -97,7 +101,10 @@ class BatchScheduler:
                     self._check_here(one_run)
 
     def _backend(self) -> Backend:
-        """Choose the executor. Raises MissingExtra, and ExecutorLost where it has no workers."""
+        """Choose the executor.
+
+        Raises UsageError and MissingExtra, and ExecutorLost where it has no workers.
+        """
         options = self._options
         jobs = options.jobs or usable_cores()
         if options.executor == "serial":
@@ -105,25 +112,24 @@ class BatchScheduler:
         if options.executor == "dask":
             from evalstream.executors.dask import backend as dask
 
-            return dask.backend(options.dask_address, options.dask_scheduler_file, workers=jobs)
+            place = options.dask_address, options.dask_scheduler_file
+            return dask.backend(*place, workers=jobs, insecure=options.dask_insecure)
         from evalstream.executors import pool
 
         return pool.backend(jobs)
 
-    def _small(self, backend: Backend) -> Callable[[PlannedRun], bool]:
-        """Return the predicate of the runs that one worker checks as a whole."""
-        if backend.submit_aside is None:
-            return lambda run: not run.is_stream and run.size < WORTH_A_POOL_BYTES
-        share = self._plan.total // (OUTLIER_SHARE * backend.parallelism)
-        largest = max(OUTLIER_BYTES, share)
+    def _is_for_cluster(self, planned: PlannedRun) -> bool:
+        """Tell whether a worker of a cluster checks a run; others are checked on this machine."""
+        is_large = self._options.links and planned.size > MOST_LINKED_BYTES
+        return not (planned.is_stream or is_large)
 
-        def is_small(run: PlannedRun) -> bool:
-            rows = run.found.rows if isinstance(run.found, Run) else None
-            # A compressed or remote file cannot be split, so one worker reads it as a whole.
-            is_whole = rows is not None and (is_packed_name(rows) or is_remote(rows))
-            return not run.is_stream and (is_whole or run.size < largest)
-
-        return is_small
+    def _with_data(self, planned: Iterator[PlannedRun]) -> Iterator[PlannedRun]:
+        """Iterate over the runs; inputs without one need no worker, and are reported here."""
+        for item in planned:
+            if isinstance(item.found, NoInput):
+                self._check_here(item)
+            else:
+                yield item
 
     def _without_entry(self, planned: Iterator[PlannedRun]) -> Iterator[PlannedRun]:
         """Iterate over the runs without a valid entry in the ledger."""
@@ -174,11 +180,20 @@ class BatchScheduler:
         self._findings += sum(summary.counts.values())
         self._progress.add(size, runs=self._runs, findings=self._findings)
 
-    def _mark_rest_unchecked(self, reason: str) -> None:
-        """Report all remaining runs as not checked, with the reason."""
+    def _note_loss(self, reason: str) -> None:
+        """Say at once that the remaining runs are not checked, and report what needs no worker."""
+        self.lost = reason
         for planned in self._plan.in_order():
-            if not self._results.has(planned.number):
-                self._count(planned_not_checked(planned, reason, self._options), planned.size)
+            if isinstance(planned.found, NoInput) and not self._results.has(planned.number):
+                self._check_here(planned)
+        total = self._plan.own_count
+        left = total - self._results.count
+        notify(f"{reason}; {left:,} of {counted(total, 'run')} NOT CHECKED")
+
+
+def _is_small(planned: PlannedRun) -> bool:
+    """Tell whether a worker process checks a run as a whole."""
+    return not planned.is_stream and planned.size < WORTH_A_POOL_BYTES
 
 
 def _cached_result(planned: PlannedRun, find: CachedRun) -> RunResult:

@@ -88,6 +88,7 @@ def decode_totals(encoded: dict[str, Any]) -> Totals:
         bytes=encoded["bytes"],
         unchanged=encoded.get("unchanged", 0),
         unreached=encoded.get("unreached", 0),
+        lost=encoded.get("lost"),
         unchecked=encoded.get("unchecked", 0),
         **{name: encoded.get(name, 0) for name in _LEFT_OUT},
         verdicts={verdict: encoded[verdict] for verdict in VERDICTS if encoded[verdict]},

@@ -87,7 +87,7 @@ def check(
     """Check rows against their schema, their hashes, and the claims of their aggregate.
 
     Exit codes: 0 no finding that fails, 1 findings, 2 wrong usage, 3 something could not be
-    checked.
+    checked, whatever was found.
     """
     if not inputs and files_from is None:
         from evalstream.cli.help import how_to_begin

@@ -120,8 +120,8 @@ def compare(
     """Compare runs sample by sample, after their check.
 
     Samples are matched by their input, whatever recipe hashed them; the first run is the baseline.
-    Exit codes: 0 compared, 1 a condition of --fail-on holds, 2 wrong usage, 3 not comparable: a
-    run does not pass its check, or too few samples match.
+    Exit codes: 0 compared, 1 a condition of --fail-on holds, 2 wrong usage, 3 not comparable,
+    which comes before 1: a run does not pass its check, or too few samples match.
     """
     from evalstream.api_compare import compare as run_comparison
     from evalstream.reporters.comparison import comparison_reporter

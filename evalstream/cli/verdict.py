@@ -9,7 +9,13 @@ from evalstream.io.names import printable
 from evalstream.model.claim import State
 from evalstream.model.report import Report
 from evalstream.model.text import counted, on_one_line
-from evalstream.reporters.summary import format_verdict, overall_verdict, rule_limits, severities
+from evalstream.reporters.summary import (
+    format_verdict,
+    overall_verdict,
+    rule_limits,
+    severities,
+    unchecked_line,
+)
 
 
 def announce(report: Report, output: str, noun: str) -> None:
@@ -24,7 +30,7 @@ def announce(report: Report, output: str, noun: str) -> None:
 
 
 def verdict_line(report: Report) -> str:
-    """Return the verdict over all runs, which rules limited it, and the number of findings."""
+    """Return what was not checked, the verdict over all runs, its rules, and its findings."""
     totals = report.totals
     limited = {rule_limits(run) for run in report.runs}
     if len(limited) == 1:
@@ -35,7 +41,6 @@ def verdict_line(report: Report) -> str:
     if refuted := totals.claims.get(State.REFUTED.value):
         said.append(counted(refuted, "refuted claim"))
     said += severities(totals.severities)
-    if totals.unreached:
-        said.append(f"{counted(totals.unreached, 'run')} not looked at")
     verdict = format_verdict(overall_verdict(report))
-    return f"{verdict}{f' ({left_out})' if left_out else ''}: {', '.join(said)}"
+    line = f"{verdict}{f' ({left_out})' if left_out else ''}: {', '.join(said)}"
+    return "; ".join(filter(None, [unchecked_line(totals), line]))

@@ -24,9 +24,6 @@ BLOCK_BYTES: Final = 2 * MEBIBYTE
 STREAM_LOOK_AHEAD: Final = 3
 """Blocks of a stream in memory for each worker; more do not make it faster."""
 
-CLUSTER_BLOCK_BYTES: Final = 64 * MEBIBYTE
-"""Large enough that the transfer to another machine does not matter."""
-
 SMALLEST_BLOCK_BYTES: Final = MEBIBYTE
 WORTH_A_POOL_BYTES: Final = 24 * MEBIBYTE
 """Below this size a second process costs more time than it saves."""
@@ -52,8 +49,7 @@ def plan_blocks(
 ) -> BlockPlan:
     """Plan the pass over the blocks of an input; all its bytes are digested in the same pass.
 
-    `is_ordered` says that this process must work on all blocks, in order. Raises MissingExtra and
-    ExecutorLost.
+    `is_ordered` says that this process must work on all blocks, in order.
     """
     source = opened.source
     backend, length = backend_for(opened, options, is_ordered=is_ordered)
@@ -117,9 +113,6 @@ def _ranges(
     if backend.name == "serial":
         source.start_digest(algorithms)
         return source.lines(length, longest)
-    if backend.submit_aside is not None:
-        source.digest_in_task(algorithms, length, backend.submit_aside)
-        return source.blocks(length, other_machines=True)
     return source.digest_in_thread(algorithms, length, source.blocks(length))
 
 
@@ -146,20 +139,14 @@ def backend_for(
 ) -> tuple[Backend, int]:
     """Choose the executor for the blocks of an input, and their length.
 
-    A file can be cut anywhere and read by the workers of a cluster; a stream stays on this machine.
-    Rows that arrive slowly while a consumer waits stay in this process: starting workers would
-    delay the first ones. So do blocks that must be seen in order. Raises MissingExtra and
-    ExecutorLost if such workers are not available.
+    Blocks stay on this machine: a cluster gets whole runs. Rows that arrive slowly while a consumer
+    waits stay in this process: starting workers would delay the first ones. So do blocks that must
+    be seen in order.
     """
     source = opened.source
     if options.executor == "serial" or is_ordered:
         return serial.backend(), BLOCK_BYTES
     jobs = options.jobs or usable_cores()
-    if options.executor == "dask" and isinstance(source, FileSource):
-        from evalstream.executors.dask import backend as dask
-
-        place = options.dask_address, options.dask_scheduler_file
-        return dask.backend(*place, workers=jobs), CLUSTER_BLOCK_BYTES
     if jobs <= 1 or (options.executor != "pool" and _is_small(source, options)):
         return serial.backend(), BLOCK_BYTES
     from evalstream.executors import pool

@@ -2,13 +2,11 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
 from evalstream.model.errors import WorkerLost
+from evalstream.model.notices import notify
 from evalstream.model.signals import STOPPING, Stopped
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
@@ -29,8 +27,26 @@ Work = TypeVar("Work", bound=Task)
 Lost = Callable[[Work, WorkerLost], Result]
 """Returns the replacement result of a task that kills its worker on each attempt."""
 
-SubmitAside = Callable[[Callable[[Any], Any], Any], "Future[Any]"]
-"""Runs a function over one argument in a worker, outside the ordered window."""
+
+class RemoteFunction(Generic[Work, Result]):
+    """A function over tasks that travels as data, so that machines exchange bytes alone.
+
+    A worker runs `answer`, a function at the top of a module, over the bytes that `encode` makes of
+    a task; `decode` makes the result of the task and the bytes of the answer, whatever they are.
+    Called, it does all three in this process.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[bytes], bytes],
+        encode: Callable[[Work], bytes],
+        decode: Callable[[Work, bytes], Result],
+    ) -> None:
+        self.answer, self.encode, self.decode = answer, encode, decode
+
+    def __call__(self, task: Work) -> Result:
+        """Return the result of a task, by way of its bytes."""
+        return self.decode(task, self.answer(self.encode(task)))
 
 
 class TaskFuture(Protocol[Result_co]):
@@ -59,10 +75,9 @@ class Backend(NamedTuple):
     `start` makes an executor, also a new one after the last one broke. `look_ahead` is the number
     of tasks per worker that may be running, or done and waiting for their turn. An executor with
     `survives_worker_death` continues with all other tasks after a worker dies, and has already
-    retried the task on several workers. `submit_aside` runs one more task outside the window; set
-    where workers may be on other machines and read files themselves. `current_parallelism` returns
-    the number of workers at this moment, where it changes. Workers that `inherit_modules` are
-    copies of this process: what it imports before they start costs them nothing.
+    retried the task on several workers. `current_parallelism` returns the number of workers at this
+    moment, where it changes. Workers that `inherit_modules` are copies of this process: what it
+    imports before they start costs them nothing.
     """
 
     name: str
@@ -71,7 +86,6 @@ class Backend(NamedTuple):
     look_ahead: int = 2
     broken: tuple[type[BaseException], ...] = ()
     survives_worker_death: bool = False
-    submit_aside: SubmitAside | None = None
     current_parallelism: Callable[[], int] | None = None
     inherit_modules: bool = False
 
@@ -125,14 +139,13 @@ def run_in_order(
     """
     waiting: deque[_PendingTask[Work]] = deque()
     source = _Source(tasks, tasks_raise_stopped=tasks_raise_stopped)
-    executor = backend.start()
+    workers = _Workers(backend)
     try:
         while True:
             while not source.paused and len(waiting) < backend.window:
                 task = source.next()
                 if task is not None:
-                    future = _submit(backend, executor, function, task)
-                    waiting.append(_PendingTask(task, future))
+                    waiting.append(_PendingTask(task, workers.submit(function, task)))
             if not waiting:
                 if source.ended:
                     source.close()
@@ -144,15 +157,38 @@ def run_in_order(
                 result = first.future.result()
             except backend.broken:
                 if not backend.survives_worker_death:
-                    executor.shutdown(wait=False, cancel_futures=True)
-                    executor = backend.start()
+                    workers.replace()
                 result = _run_alone(backend, function, first.task, lost)
                 if not backend.survives_worker_death:
                     for later in waiting:
-                        later.future = _submit(backend, executor, function, later.task)
+                        later.future = workers.submit(function, later.task)
             yield result
     finally:
-        executor.shutdown(wait=True, cancel_futures=True)
+        workers.executor.shutdown(wait=True, cancel_futures=True)
+
+
+class _Workers:
+    """The executor of a pass, which is replaced after a worker died."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._was_replaced = False
+        self.executor = backend.start()
+
+    def submit(self, function: Callable[[Work], Result], task: Work) -> TaskFuture[Result]:
+        """Submit a task; an executor that is already broken shows in the future."""
+        try:
+            return self.executor.submit(function, task)
+        except self._backend.broken as error:
+            return _RejectedTask(error)
+
+    def replace(self) -> None:
+        """Start a new executor, and say so the first time."""
+        if not self._was_replaced:
+            notify("a worker process died; what it was checking is checked again")
+        self._was_replaced = True
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        self.executor = self._backend.start()
 
 
 class _Source(Generic[Work]):
@@ -180,16 +216,6 @@ class _Source(Generic[Work]):
         """Raise Stopped if a signal ended the tasks."""
         if self._stopped is not None:
             raise self._stopped
-
-
-def _submit(
-    backend: Backend, executor: Executor, function: Callable[[Work], Result], task: Work
-) -> TaskFuture[Result]:
-    """Submit a task; an executor that is already broken shows in the future."""
-    try:
-        return executor.submit(function, task)
-    except backend.broken as error:
-        return _RejectedTask(error)
 
 
 def _run_alone(

@@ -6,16 +6,12 @@ import hashlib
 import threading
 from collections.abc import Sequence
 from io import RawIOBase
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from xxhash import xxh64_digest
 
 from evalstream.io.block_digests import BlockDigests, BlockLayout, RunningBlockDigests
 from evalstream.model.block import Bytes
-from evalstream.model.errors import WorkerLost
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 _OTHER_SEED: Final = 0x27D4EB2F165667C5
 """Seed of the second half of a 128-bit digest; the scanner uses the same value."""
@@ -132,27 +128,3 @@ class FileDigest:
             self._read_on()
         except OSError as error:
             self._error = error
-
-
-class TaskDigest:
-    """Digest of a file that a task of an executor computes; `name` is the name of the file."""
-
-    def __init__(self, future: Future[FileDigests], name: str) -> None:
-        self._future, self._name = future, name
-
-    def cancel(self) -> None:
-        """Cancel the task, if it has not started."""
-        self._future.cancel()
-
-    def result(self) -> FileDigests:
-        """Wait for the digests. Raises OSError of the reading, and WorkerLost."""
-        # Runs without workers do not need this import.
-        from concurrent.futures import BrokenExecutor
-
-        try:
-            return self._future.result()
-        except BrokenExecutor as error:
-            message = (
-                f"{self._name}: the worker process died on each attempt to compute the checksum"
-            )
-            raise WorkerLost(message) from error

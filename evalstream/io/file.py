@@ -1,39 +1,18 @@
 """Rows from a local file: blocks are byte ranges that workers read themselves."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from io import RawIOBase
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Final
 
 from evalstream.io.block_digests import BlockDigests, BlockLayout, digest_of_head, first_difference
-from evalstream.io.digest import FileDigest, FileDigests, RunningDigest, TaskDigest
+from evalstream.io.digest import FileDigest, RunningDigest
 from evalstream.io.file_state import describe_change
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
 
 TAIL_BYTES: Final = 1 << 14
 DIAGNOSED_LINE_BYTES: Final = 16 * MEBIBYTE
 SHORTER: Final = "the file became shorter while it was read"
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-SubmitAside = Callable[[Callable[[Any], Any], Any], "Future[Any]"]
-"""Runs a function over one argument in another process."""
-
-
-class DigestTask(NamedTuple):
-    """A task: digest the first `size` bytes of a file, in some algorithms.
-
-    `inode` and `modified`, in nanoseconds, identify the file among later ones of the same name.
-    `layout` are the blocks to digest as well.
-    """
-
-    path: str
-    size: int
-    inode: int
-    modified: int
-    algorithms: tuple[str, ...]
-    layout: BlockLayout
 
 
 class FileSource:
@@ -47,7 +26,7 @@ class FileSource:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
         self._opened = os.fstat(self._file.fileno())
         self.size = self._opened.st_size
-        self._digest: FileDigest | TaskDigest | None = None
+        self._digest: FileDigest | None = None
         self._head = b""
         self._length = 0
         self._checked = bytearray()
@@ -86,16 +65,11 @@ class FileSource:
                     )
                     offset, size, pending = offset + size, 0, []
 
-    def blocks(self, length: int, *, other_machines: bool = False) -> Iterator[Block]:
-        """Iterate over byte ranges of `length` bytes that cover the file.
-
-        With `other_machines`, blocks identify the file by its modification time as well: some
-        network file systems give a file another inode number on each machine.
-        """
-        inode, modified = self._opened.st_ino, self._opened.st_mtime_ns if other_machines else 0
+    def blocks(self, length: int) -> Iterator[Block]:
+        """Iterate over byte ranges of `length` bytes that cover the file."""
         for offset in range(0, self.size, length):
             size = min(length, self.size - offset)
-            yield Block(self.path, offset, size, self.size, inode, modified=modified)
+            yield Block(self.path, offset, size, self.size, self._opened.st_ino)
 
     def start_digest(self, algorithms: Sequence[str]) -> None:
         """Begin a digest of the bytes that `lines` reads."""
@@ -114,18 +88,6 @@ class FileSource:
             yield block
             if not block.offset:
                 digest.start()
-
-    def digest_in_task(
-        self, algorithms: Sequence[str], length: int, submit_aside: SubmitAside
-    ) -> None:
-        """Begin a digest of the file in a separate task, which `submit_aside` runs.
-
-        `length` is the length of the blocks that workers check.
-        """
-        status, layout = self._opened, self._layout(length)
-        numbers = self.size, status.st_ino, status.st_mtime_ns
-        task = DigestTask(self.path, *numbers, tuple(algorithms), layout)
-        self._digest = TaskDigest(submit_aside(digest_whole, task), self.path)
 
     def note_checked(self, digest: bytes) -> None:
         """Add the digest of the lines that a worker read of the next block."""
@@ -158,7 +120,7 @@ class FileSource:
 
     def _pieces(self, length: int) -> Iterator[tuple[bytes, bool]]:
         """Iterate over the bytes with an end flag, adding them to the digest. Raises OSError."""
-        digest = self._digest if isinstance(self._digest, FileDigest) else None
+        digest = self._digest
         done = 0
         while done < self.size:
             piece = self._head[done : done + length]
@@ -197,7 +159,7 @@ def read_lines(block: Block, longest: int) -> Lines:
     end = block.offset + block.length
     before = 1 if block.offset else 0
     with open(block.path, "rb", buffering=0) as file:
-        _check_identity(file, block.inode, block.modified)
+        _check_identity(file, block.inode)
         file.seek(block.offset - before)
         data = _read_exactly(file, block.length + before)
         start = data.find(b"\n") + 1 if before else 0
@@ -211,20 +173,9 @@ def read_lines(block: Block, longest: int) -> Lines:
     return Lines(data, start, block.offset - before, tail, final)
 
 
-def digest_whole(task: DigestTask) -> FileDigests:
-    """Return the digests of a file; this function runs as a task.
-
-    Raises OSError when the file cannot be read or was replaced since it was opened.
-    """
-    with open(task.path, "rb", buffering=0) as file:
-        _check_identity(file, task.inode, task.modified)
-        return FileDigest(file, task.size, task.algorithms, task.layout).result()
-
-
-def _check_identity(file: RawIOBase, inode: int, modified: int) -> None:
-    """Raise OSError for a file with another inode and, where one is given, another time."""
-    status = os.fstat(file.fileno())
-    if status.st_ino != inode and not (modified and status.st_mtime_ns == modified):
+def _check_identity(file: RawIOBase, inode: int) -> None:
+    """Raise OSError for a file with another inode."""
+    if os.fstat(file.fileno()).st_ino != inode:
         raise OSError("the file was replaced while it was read")
 
 

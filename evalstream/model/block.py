@@ -22,11 +22,10 @@ class Block(NamedTuple):
     """A block of rows: a byte range of a file, or the bytes themselves.
 
     `size` is the number of bytes of the whole file when it was opened. `inode` identifies the file
-    among later ones of the same name; for blocks that other machines read, `modified` does, its
-    time in nanoseconds. In a block with `data`, which may be shared with forked workers, `final`
-    means that the input ends with it. `places` are the lines and offsets of its rows, alternating
-    and packed as 64-bit numbers, where they are not the lines of `data`. An `overlong` block is one
-    line above the length limit; its `data` need only hold the first bytes.
+    among later ones of the same name. In a block with `data`, which may be shared with forked
+    workers, `final` means that the input ends with it. `places` are the lines and offsets of its
+    rows, alternating and packed as 64-bit numbers, where they are not the lines of `data`. An
+    `overlong` block is one line above the length limit; its `data` need only hold the first bytes.
     """
 
     path: str
@@ -38,7 +37,6 @@ class Block(NamedTuple):
     final: bool = False
     places: bytes | None = None
     overlong: bool = False
-    modified: int = 0
 
     @property
     def content(self) -> bytes:

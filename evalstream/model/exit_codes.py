@@ -8,6 +8,9 @@
 | 3 | something could not be checked |
 | 128 + n | signal n stopped the program: 130 SIGINT, 143 SIGTERM, 141 a closed pipe |
 
+What was not checked comes before what was found: a check with failing runs that did not reach
+others has code 3. Damaged data, such as a compressed file that breaks off, is found: code 1.
+
 An unconfirmed run is checked, and nothing of it fails: it has code 0 unless warnings fail the
 check, as with `--strict`.
 
@@ -64,7 +67,7 @@ PIPE_CLOSED: Final = of_signal(SIGPIPE)
 def exit_code(totals: Totals) -> int:
     """Return the exit code of a check; never 0 where nothing was checked.
 
-    Failed runs come before runs that could not be checked, and a signal before both.
+    Runs that could not be checked come before failed ones, and a signal before both.
     """
     if STOPPING.raised is not None:
         return of_signal(STOPPING.raised)
@@ -73,9 +76,9 @@ def exit_code(totals: Totals) -> int:
 
 def code_of(totals: Totals) -> ExitCode:
     """Return the exit code of a check that no signal stopped."""
-    if totals.verdicts.get("failed"):
-        return ExitCode.FAILED
-    return ExitCode.UNCHECKED if _lacks(totals) else ExitCode.PASSED
+    if _lacks(totals):
+        return ExitCode.UNCHECKED
+    return ExitCode.FAILED if totals.verdicts.get("failed") else ExitCode.PASSED
 
 
 def shown_exit_code(code: int, totals: Totals, scheme: str = OWN, *, zero: bool = False) -> int:

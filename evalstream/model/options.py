@@ -297,6 +297,11 @@ class Options(DataClass, frozen=True):
     dask_scheduler_file: str | None = option(
         None, "The file that the scheduler of the Dask cluster wrote.", Group.ADVANCED, "FILE"
     )
+    dask_insecure: bool = option(
+        False,
+        "Accept a Dask scheduler on another machine without TLS: who reaches it can run code here.",
+        Group.ADVANCED,
+    )
     links: bool = False
     samples: SampleRequest | None = None
     sealing: Sealing | None = None

@@ -44,7 +44,10 @@ class Checked(NamedTuple):
 
 
 NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008"})
-"""Codes that mean that something could not be checked; alone they lead to exit code 3."""
+"""Codes that mean that something could not be checked; the exit code is 3."""
+
+FAULTS: Final = ("ES002", "ES003", "ES009", "ES1")
+"""Beginnings of the codes of faults of the data that keep something from being read."""
 
 
 VERDICTS: Final = ("passed", "unconfirmed", "failed", "incomplete")
@@ -127,6 +130,21 @@ class RunSummary(DataClass):
     known_severities: dict[Severity, int] = field(default_factory=dict)
     fixable: dict[str, int] = field(default_factory=dict)
     checked: tuple[Checked, ...] = ()
+
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether something of the run was not checked, other than what its findings name.
+
+        Data that breaks off, cannot be decoded or leads out of the inputs fails the run, and was
+        looked at. So do rows that are not the expected ones, and those that are not sealed.
+        """
+        if NOT_CHECKED & self.counts.keys():
+            return True
+        if self.incomplete_reason is None:
+            return False
+        is_fault = any(code.startswith(FAULTS) for code in self.failing)
+        is_explained = is_fault or self.incomplete_reason.startswith(NOT_SEALED)
+        return self.otherwise != "failed" and not (self.verdict == "failed" and is_explained)
 
     @property
     def is_refuted(self) -> bool:
@@ -279,7 +297,8 @@ class Totals(DataClass):
 
     `verdicts` counts runs by verdict, `counts` occurrences by code and `severities` by severity;
     `unchanged` counts runs that a ledger answered, `unreached` those that the check did not reach
-    before it was stopped, and `unchecked` those that were not checked in full. `excluded` counts
+    before it was stopped or its executor was `lost`, for a reason, and `unchecked` those that were
+    not checked in full. `excluded` counts
     the names that searches left out, `missing` the names of lists that are gone, and `other_files`
     the files of lists that are not evaluation files. `known` and `known_severities` count what a
     baseline knows, without which the other counts are, and `vanished` what only the baseline has.
@@ -292,6 +311,7 @@ class Totals(DataClass):
     bytes: int = 0
     unchanged: int = 0
     unreached: int = 0
+    lost: str | None = None
     unchecked: int = 0
     excluded: int = 0
     missing: int = 0
@@ -315,7 +335,7 @@ class Totals(DataClass):
         self.rows += run.rows
         self.bytes += run.bytes
         self.unchanged += run.unchanged is not None
-        self.unchecked += bool(run.incomplete_reason or NOT_CHECKED & run.counts.keys())
+        self.unchecked += run.is_unchecked
         if not run.is_note:
             self.verdicts[run.verdict] = self.verdicts.get(run.verdict, 0) + 1
         _add(self.counts, run.counts)
@@ -342,6 +362,7 @@ class Totals(DataClass):
             **({"vanished": self.vanished} if self.vanished else {}),
             **({"unchanged": self.unchanged} if self.unchanged else {}),
             **({"unreached": self.unreached} if self.unreached else {}),
+            **({} if self.lost is None else {"lost": self.lost}),
             **({"unchecked": self.unchecked} if self.unchecked else {}),
             **({"excluded": self.excluded} if self.excluded else {}),
             **({"missing": self.missing} if self.missing else {}),

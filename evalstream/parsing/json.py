@@ -116,6 +116,28 @@ def read_back(text: bytes) -> Any:
         return json.loads(text)
 
 
+def dumps_exactly(value: Any) -> str:
+    """Encode JSON in ASCII that `loads_exactly` decodes to the same value.
+
+    Lone surrogates, infinities and integers of any size are kept.
+    """
+    return _EXACT.encode(value)
+
+
+def loads_exactly(text: bytes) -> Any:
+    """Decode the output of `dumps_exactly`. Raises ValueError or RecursionError."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError):
+        # It has a lone surrogate or an infinity, which only this parser reads.
+        return json.loads(text)
+
+
+_EXACT: Final = json.JSONEncoder(separators=(",", ":"))
+
+
 def canonical(value: Any) -> bytes:
     """Encode `value` as JSON that does not depend on the order of keys."""
     import orjson

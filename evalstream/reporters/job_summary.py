@@ -22,6 +22,7 @@ from evalstream.reporters.summary import (
     run_line,
     sort_runs,
     total_lines,
+    unchecked_line,
 )
 
 _VERDICTS: Final = {
@@ -64,9 +65,12 @@ def _warn(text: str) -> None:
 
 def _lines(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
     verdict = overall_verdict(report)
-    yield f"## evalstream: {_VERDICTS.get(verdict, verdict)}\n"
+    unchecked = unchecked_line(report.totals)
+    heading = "; ".join(filter(None, [unchecked, _VERDICTS.get(verdict, verdict)]))
+    yield f"## evalstream: {escaped(heading)}\n"
     for line in total_lines(report):
-        yield f"{escaped(line)}\n"
+        if line != unchecked:
+            yield f"{escaped(line)}\n"
     if report.totals.runs:
         yield from _runs(report)
         yield from _claims(report)

@@ -27,7 +27,13 @@ from evalstream.parsing.json import canonical, dumps
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.describe import cut, values_of, visible
 from evalstream.reporters.places import Places
-from evalstream.reporters.summary import occurrences, run_line, severities, total_lines
+from evalstream.reporters.summary import (
+    occurrences,
+    run_line,
+    severities,
+    total_lines,
+    unchecked_line,
+)
 
 MOST_RESULTS: Final = 25_000
 MOST_COMPRESSED: Final = 9_000_000
@@ -176,8 +182,9 @@ class SarifReporter:
 
     def _about_runs(self, report: Report) -> Iterator[dict[str, Any]]:
         """Iterate over the totals, then each run, those not checked or not confirmed first."""
+        unchecked = unchecked_line(report.totals)
         for line in total_lines(report):
-            yield _notification(line, "warning" if report.totals.unreached else "note")
+            yield _notification(line, "error" if line == unchecked else "note")
         open_ones = (run for run in report.runs if _level(run) != "note")
         others = (run for run in report.runs if _level(run) == "note")
         for run in islice(chain(open_ones, others), MOST_RUNS):

@@ -86,10 +86,10 @@ def sort_runs(
 
 
 def total_lines(report: Report) -> Iterator[str]:
-    """Say in a line what all runs amount to, where there is more than one."""
+    """Say what was not checked, and in a line what all runs amount to if there are several."""
     totals = report.totals
-    if totals.unreached:
-        yield f"{counted(totals.unreached, 'run')} not looked at: the verdict is partial"
+    if unchecked := unchecked_line(totals):
+        yield unchecked
     if totals.excluded:
         yield f"{counted(totals.excluded, 'name')} left out by --exclude"
     if totals.missing:
@@ -106,6 +106,18 @@ def total_lines(report: Report) -> Iterator[str]:
         yield _runs_line(totals)
     if totals.fixable:
         yield f"{totals.fixable:,} fixable with evalstream fix"
+
+
+def unchecked_line(totals: Totals) -> str | None:
+    """Say how many of several runs were not checked, and how many not in full; None if all were."""
+    named, said = totals.runs + totals.unreached, []
+    of = f"of {counted(named, 'run')}"
+    if totals.unreached:
+        reason = "" if totals.lost is None else f": {totals.lost}"
+        said.append(f"{totals.unreached:,} {of} NOT CHECKED{reason}")
+    if totals.unchecked and named > 1:
+        said.append(f"{totals.unchecked:,} {of} NOT CHECKED IN FULL")
+    return "; ".join(said) or None
 
 
 def _runs_line(totals: Totals) -> str:

@@ -54,8 +54,8 @@ ES001: Final = Rule(
     What it finds: a file that is missing, may not be read, or fails part-way; also an aggregate
     whose declared rows file is missing. Other inputs still run.
 
-    Why it matters: data that could not be read was not checked. The exit code is 3 when nothing
-    else went wrong.
+    Why it matters: data that could not be read was not checked. The exit code is 3, whatever else
+    was found.
 
     How to fix: Correct the path or the file's permissions, then check again. Where declared rows
     are missing, put the rows file next to its aggregate, or name both: `evalstream check ROWS
@@ -152,8 +152,8 @@ ES005: Final = Rule(
     "no data file matched, or the file has no format that can be checked",
     """
     What it finds: a folder without rows or aggregates, a name with an unknown extension, a JSON
-    document of no known format, or an aggregate where rows are expected. The exit code is 3 when
-    nothing else went wrong.
+    document of no known format, or an aggregate where rows are expected. The exit code is 3,
+    whatever else was found.
 
     Why it matters: a check that looked at nothing must not look like a check that passed.
 
@@ -240,7 +240,7 @@ ES008: Final = Rule(
     What it finds: a file whose content is a log of HELM, LightEval, promptfoo, OpenAI evals or
     simple-evals; with --input-format eee also one of Inspect or lm-evaluation-harness, whose logs
     are checked as they are otherwise. The finding names the harness and the command that converts
-    the log to Every Eval Ever, where one exists. The exit code is 3 when nothing else went wrong.
+    the log to Every Eval Ever, where one exists. The exit code is 3.
 
     Why it matters: such a log has its own format, so checking it as rows would report an error for
     every line and say nothing about the results.

@@ -25,7 +25,7 @@ RIVALS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The settings that an option of the command line puts aside, as they contradict it."""
 
-OF_DASK: Final = ("dask_address", "dask_scheduler_file")
+OF_DASK: Final = ("dask_address", "dask_insecure", "dask_scheduler_file")
 
 
 class Chosen(NamedTuple):

@@ -116,7 +116,7 @@ def test_conditions_decide_the_exit_code() -> None:
     assert compare(B, A, "--baseline", "B", "--fail-on", "regression").code == 1
     assert compare(A, B, "--fail-on", "overlap,drift").code == 1
     assert compare(A, B, "--overlap", "0.99").code == 3
-    assert compare(A, B, "--overlap", "0.99", "--fail-on", "overlap").code == 1
+    assert compare(A, B, "--overlap", "0.99", "--fail-on", "overlap").code == 3
 
 
 def test_too_few_samples_in_both_give_no_verdict() -> None:

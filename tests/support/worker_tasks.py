@@ -3,10 +3,16 @@
 import os
 import signal
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from evalstream.engine.result import BlockResult
 from evalstream.engine.row_pass import check_block
+from evalstream.executors.base import RemoteFunction
 from evalstream.formats.eee.context import RowContext
 from evalstream.io.file import read_lines
 from evalstream.model.block import Block
@@ -15,6 +21,36 @@ from evalstream.model.block import Block
 def blocks(count: int, name: str = "rows.jsonl") -> list[Block]:
     """Make blocks that tests tell apart by their offset."""
     return [Block(name, number, 1, count) for number in range(count)]
+
+
+def remote(function: Callable[..., Any], *first: Any) -> RemoteFunction[Block, Any]:
+    """Return a task of this module, with its first arguments, as a function that travels."""
+    return RemoteFunction(
+        run_remote,
+        lambda block: msgspec.msgpack.encode((function.__name__, first, tuple(block))),
+        lambda _, answer: msgspec.msgpack.decode(answer),
+    )
+
+
+def run_remote(task: bytes) -> bytes:
+    name, first, block = msgspec.msgpack.decode(task)
+    return msgspec.msgpack.encode(partial(globals()[name], *first)(Block(*block)))
+
+
+class Trap:
+    """An object whose pickle creates a file where it is unpickled."""
+
+    def __init__(self, flag: str) -> None:
+        self._flag = flag
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (Path(self._flag),)
+
+
+def return_trap(_versions: Any, _folder: str, _function: Any, task: bytes) -> Trap:
+    """Return a trap in place of an answer, with the path of the block as its file."""
+    _, _, block = msgspec.msgpack.decode(task)
+    return Trap(block[0])
 
 
 def slow_at_first(block: Block) -> int:

@@ -48,10 +48,10 @@ def compare_samples(
         ]
         report.drifts_in_all = _in_all(found)
         report.failed_on = [name for name in settings.fail_on if _holds(name, found, settings)]
-    if report.failed_on:
-        report.exit_code = int(ExitCode.FAILED)
-    elif report.refused is not None or left:
+    if report.refused is not None or left:
         report.exit_code = int(ExitCode.UNCHECKED)
+    elif report.failed_on:
+        report.exit_code = int(ExitCode.FAILED)
     return report
 
 

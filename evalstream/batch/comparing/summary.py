@@ -26,12 +26,10 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
     report.warnings = [*report.warnings, *_unpaired(report, runs), *_same_bytes(runs)]
     report.failed_on = [name for name in report.settings.fail_on if _holds(name, report)]
     verdicts = {one.verdict for one in report.comparisons}
-    if report.failed_on:
-        report.exit_code = int(ExitCode.FAILED)
-    elif report.refused is not None or CompareVerdict.NOT_COMPARABLE in verdicts:
+    if report.refused is not None or CompareVerdict.NOT_COMPARABLE in verdicts:
         report.exit_code = int(ExitCode.UNCHECKED)
     else:
-        report.exit_code = int(ExitCode.PASSED)
+        report.exit_code = int(ExitCode.FAILED if report.failed_on else ExitCode.PASSED)
 
 
 def _unpaired(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Iterator[str]:

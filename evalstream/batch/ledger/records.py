@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Iterable, Iterator
 from tempfile import SpooledTemporaryFile
 from typing import Any, Final, NamedTuple
 
-import msgspec
 from xxhash import xxh3_128_digest
+
+from evalstream.parsing.json import dumps_exactly, loads_exactly
 
 CHUNK: Final = 500
 CHUNK_CHARACTERS: Final = 1 << 20
@@ -108,19 +108,14 @@ class ByteStore:
 
 def encode(value: Any, bound_to: bytes) -> bytes:
     """Encode a value as compressed JSON, with a digest over the data and its position."""
-    return _encode(_text(value), bound_to)
+    return _encode(dumps_exactly(value), bound_to)
 
 
 def decode(data: Any, bound_to: bytes) -> Any:
     """Decode a value. Raises Damaged."""
     _verify(data, bound_to)
     try:
-        text = zlib.decompress(data[_DIGEST_BYTES:])
-        try:
-            return msgspec.json.decode(text)
-        except (msgspec.DecodeError, ValueError):
-            # It has a lone surrogate or an infinity, which only this parser reads.
-            return json.loads(text)
+        return loads_exactly(zlib.decompress(data[_DIGEST_BYTES:]))
     except (ValueError, zlib.error, RecursionError) as error:
         raise Damaged from error
 
@@ -129,7 +124,7 @@ def encode_all(values: Iterable[dict[str, Any]], key: bytes, kind: int) -> ByteS
     """Encode many values of a run, in chunks."""
     stored, texts, characters = ByteStore(), [], 0
     for value in values:
-        texts.append(_text(value))
+        texts.append(dumps_exactly(value))
         characters += len(texts[-1])
         if len(texts) == CHUNK or characters >= CHUNK_CHARACTERS:
             stored.append(_encode(f"[{','.join(texts)}]", _position(key, kind, len(stored))))
@@ -170,11 +165,3 @@ def _verify(data: Any, bound_to: bytes) -> None:
 
 def _position(key: bytes, kind: int, number: int) -> bytes:
     return b"%b %d %d " % (key, kind, number)
-
-
-def _text(value: Any) -> str:
-    """Encode JSON that decodes to the same value, lone surrogates and infinities included."""
-    return _ENCODER.encode(value)
-
-
-_ENCODER: Final = json.JSONEncoder(separators=(",", ":"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Future
 from concurrent.futures import wait as wait_for
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic
 from weakref import WeakSet
 
-from evalstream.executors.base import Backend
+from evalstream.executors.base import Backend, RemoteFunction, Result, TaskFuture, Work
 from evalstream.model.signals import STOPPING
 
 if TYPE_CHECKING:
@@ -26,19 +26,23 @@ def backend(
     scheduler_file: str | None = None,
     workers: int = 1,
     *,
+    insecure: bool = False,
     timeout: float = CONNECT_TIMEOUT_SECONDS,
 ) -> Backend:
     """Describe the workers of a Dask cluster, connecting to one or starting one with `workers`.
 
     `address` is the address of its scheduler, or else `scheduler_file` contains it. The connection
     stays open for later calls until `leave` is called or the process ends. TLS follows Dask's own
-    configuration; a cluster that is started here always uses it. Raises MissingExtra without Dask,
-    and ExecutorLost where no scheduler or no worker answers within `timeout` seconds, or where a
-    worker has other versions than this process.
+    configuration; a cluster that is started here always uses it. The functions that its executor
+    takes are RemoteFunctions.
+
+    Raises UsageError for a scheduler on another machine without TLS, unless `insecure` is set;
+    MissingExtra without Dask; and ExecutorLost where no scheduler or no worker answers within
+    `timeout` seconds, or where a worker has other versions than this process.
     """
     from evalstream.executors.dask.connect import ClusterAddress
 
-    cluster = _CLUSTERS.joined(ClusterAddress(address, scheduler_file, workers), timeout)
+    cluster = _CLUSTERS.joined(ClusterAddress(address, scheduler_file, workers, insecure), timeout)
     return Backend(
         "dask",
         parallelism=cluster.width,
@@ -46,7 +50,6 @@ def backend(
         look_ahead=4,
         broken=(BrokenExecutor,),
         survives_worker_death=True,
-        submit_aside=cluster.submit,
         current_parallelism=lambda: cluster.width,
     )
 
@@ -56,19 +59,31 @@ def leave() -> None:
     _CLUSTERS.leave()
 
 
-class _Tasks(Executor):
+class _Decoded(Generic[Result]):
+    """The future of a task, whose answer is decoded when it is asked for."""
+
+    def __init__(self, future: Future[bytes], decode: Callable[[bytes], Result]) -> None:
+        self._future, self._decode = future, decode
+
+    def result(self) -> Result:
+        """Return the result of the task, or raise what `Cluster.submit` says."""
+        return self._decode(self._future.result())
+
+
+class _Tasks:
     """The tasks of one pass over a cluster; the cluster outlives it."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._futures: WeakSet[Future[Any]] = WeakSet()
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run `fn` with one argument, its task, on a worker."""
-        (task,) = args
-        future = self._cluster.submit(partial(fn, **kwargs), task)
+    def submit(self, fn: Callable[[Work], Result], task: Work, /) -> TaskFuture[Result]:
+        """Run a RemoteFunction over a task on a worker."""
+        if not isinstance(fn, RemoteFunction):
+            raise TypeError(f"{fn} does not travel as data")
+        future = self._cluster.submit(fn.answer, fn.encode(task))
         self._futures.add(future)
-        return future
+        return _Decoded(future, partial(fn.decode, task))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Cancel the tasks, or wait for them; a task that already runs ends without effect."""

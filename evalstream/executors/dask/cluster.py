@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import pickle
 import time
 import uuid
 from collections.abc import Callable
@@ -13,8 +11,18 @@ from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
 from typing import Any, Final
 
-from evalstream.executors.dask.worker import differences, versions, work
+import msgspec
+
+from evalstream.executors.dask.worker import (
+    TaskAnswer,
+    differences,
+    encoded_versions,
+    versions,
+    work,
+)
 from evalstream.model.errors import ExecutorLost
+from evalstream.model.notices import notify
+from evalstream.model.text import counted
 
 WATCH_SECONDS: Final = 2.0
 ANSWER_TIMEOUT_SECONDS: Final = 60.0
@@ -67,27 +75,27 @@ class Cluster:
             raise self._lost_error(error) from error
         self._watcher = asyncio.run_coroutine_threadsafe(self._watch(), self._loop)
 
-    def submit(self, function: Callable[[Any], Any], task: Any) -> Future[Any]:
+    def submit(self, function: Callable[[bytes], bytes], task: bytes) -> Future[bytes]:
         """Run a function over a task on a worker, and again where that worker dies.
 
-        The future raises what the function raises, TaskKilled, or ExecutorLost.
+        The future raises TaskKilled, and ExecutorLost, also for what the function raises.
         """
-        payload = pickle.dumps((function, task), pickle.HIGHEST_PROTOCOL)
         try:
             # Dask answers a pure task from its cache, with the result for the file as it was
             # before.
             remote = self._client.submit(
                 work,
-                json.dumps(self._versions),
+                self._versions,
                 os.getcwd(),
-                payload,
+                function,
+                task,
                 key=f"evalstream-{uuid.uuid4().hex}",
                 pure=False,
                 retries=RETRIES,
             )
             return asyncio.run_coroutine_threadsafe(self._outcome(remote), self._loop)
         except Exception as error:  # noqa: BLE001 - a closed client raises many types
-            failed: Future[Any] = Future()
+            failed: Future[bytes] = Future()
             failed.set_exception(self._lost_error(error))
             return failed
 
@@ -112,13 +120,13 @@ class Cluster:
                 raise ExecutorLost(f"{self._name} has no worker after {timeout:g} seconds")
             await asyncio.sleep(0.1)
         self.width = len(threads)
-        answers: dict[str, Any] = await self._client.run(versions, on_error="return")
+        answers: dict[str, Any] = await self._client.run(encoded_versions, on_error="return")
         for worker, answer in sorted(answers.items()):
             if problem := _worker_problem(answer, self._versions):
                 raise ExecutorLost(f"the worker {worker} {problem}")
 
-    async def _outcome(self, remote: Any) -> Any:
-        """Wait for a task, and fetch its result. Raises as `submit` says."""
+    async def _outcome(self, remote: Any) -> bytes:
+        """Wait for a task, and fetch its answer. Raises as `submit` says."""
         from distributed import wait
 
         with self._client.as_current():
@@ -131,10 +139,21 @@ class Cluster:
         violation = asyncio.CancelledError() if answer.cancelled() else answer.exception()
         if violation is not None:
             raise self._translate(violation) from violation
-        result, failure = pickle.loads(answer.result())  # noqa: S301 - from workers that run what we send
-        if failure is not None:
-            raise failure
-        return result
+        return self._opened(answer.result())
+
+    def _opened(self, data: Any) -> bytes:
+        """Return the answer in what a worker returned. Raises ExecutorLost."""
+        try:
+            decoded = msgspec.msgpack.decode(data, type=TaskAnswer)
+        except (TypeError, msgspec.MsgspecError) as error:
+            raise ExecutorLost(
+                f"{self._name}: a worker returned no valid answer: {error}"
+            ) from error
+        if decoded.error is not None or decoded.answer is None:
+            kind, message = decoded.error or ("", "a worker returned no answer")
+            reason = message if kind == ExecutorLost.__name__ else f"{kind}: {message}"
+            raise ExecutorLost(f"{self._name}: {reason}")
+        return decoded.answer
 
     async def _wait_unless_lost(self, future: asyncio.Future[Any], keep: bool = False) -> None:
         """Wait until a future is done; cancel it at the end unless `keep` is set.
@@ -153,7 +172,7 @@ class Cluster:
 
     async def _watch(self) -> None:
         """Count the workers at intervals, and mark the cluster as lost when it stops answering."""
-        last_worker_seen = time.monotonic()
+        last_worker_seen, seen = time.monotonic(), frozenset[str]()
         while not self.is_lost:
             await asyncio.sleep(WATCH_SECONDS)
             try:
@@ -162,6 +181,13 @@ class Cluster:
                 self._mark_lost(str(self._lost_error(error)))
                 return
             self.width = len(threads) or self.width
+            if gone := sorted(seen - threads.keys()):
+                number = counted(len(gone), "worker")
+                notify(
+                    f"{self._name} lost {number} ({gone[0]}{', …' if gone[1:] else ''}); "
+                    "their runs are checked again on others"
+                )
+            seen = frozenset(threads)
             last_worker_seen = time.monotonic() if threads else last_worker_seen
             if time.monotonic() - last_worker_seen > NO_WORKER_TIMEOUT_SECONDS:
                 self._mark_lost(
@@ -198,4 +224,7 @@ def _worker_problem(answer: Any, expected: dict[str, str]) -> str | None:
         return None
     if isinstance(answer, Exception):
         return f"cannot run evalstream: {answer}"
-    return differences(expected, answer)
+    try:
+        return differences(expected, msgspec.msgpack.decode(answer, type=dict[str, str]))
+    except (TypeError, msgspec.MsgspecError) as error:
+        return f"does not say its versions: {error}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import logging
+import socket
 import sys
 import time
 from contextlib import suppress
@@ -11,18 +13,28 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.executors.dask import worker
 from evalstream.executors.dask.cluster import CLOSE_TIMEOUT_SECONDS, Cluster
-from evalstream.model.errors import ExecutorLost, MissingExtra
+from evalstream.model.errors import ExecutorLost, MissingExtra, UsageError
 
 NOISY_LOGGERS: Final = frozenset({"asyncio", "distributed", "tornado"})
 """Loggers that print tracebacks for failures which are raised as exceptions here."""
 
+ENCRYPTED: Final = frozenset({"tls", "wss"})
+"""Schemes of addresses that Dask reaches with TLS alone."""
+
+WITHIN: Final = "inproc"
+"""The scheme of addresses within this process."""
+
 
 class ClusterAddress(NamedTuple):
-    """The address of a cluster; without address and file a cluster is started with `workers`."""
+    """The address of a cluster; without address and file a cluster is started with `workers`.
+
+    `insecure` permits an address on another machine without TLS.
+    """
 
     address: str | None
     scheduler_file: str | None
     workers: int
+    insecure: bool = False
 
     def described(self) -> str:
         """Describe the scheduler for messages."""
@@ -32,17 +44,27 @@ class ClusterAddress(NamedTuple):
 
 
 def join(target: ClusterAddress, timeout: float) -> Cluster:
-    """Connect to a cluster and check its workers. Raises ExecutorLost."""
+    """Connect to a cluster and check its workers. Raises UsageError, and ExecutorLost."""
     distributed = _library()
     address, owned = target.address, None
     if address is None and target.scheduler_file is not None:
         address = _address_in(target.scheduler_file, timeout)
+    if address is not None and not target.insecure:
+        refuse_open_address(address, target.described())
     try:
         if address is None:
             owned = _start_cluster(distributed, target.workers)
         # Dask's destructor would wait and log errors for a client that failed to connect.
         kind = type("Client", (distributed.Client,), {"__del__": _close_quietly})
-        client = kind(owned or address, timeout=timeout, set_as_default=False, name="evalstream")
+        client = kind(
+            owned or address,
+            timeout=timeout,
+            set_as_default=False,
+            name="evalstream",
+            # Answers are bytes: nothing else is read from them. Dask pickles its own messages.
+            serializers=["msgpack"],
+            deserializers=["msgpack"],
+        )
     except Exception as error:
         if owned is not None:
             owned.close(timeout=CLOSE_TIMEOUT_SECONDS)
@@ -91,6 +113,43 @@ def _address_in(scheduler_file: str, timeout: float) -> str:
                 message = f"cannot use the scheduler file {scheduler_file}: {reason}"
                 raise ExecutorLost(f"{message}, after {timeout:g} seconds") from error
         time.sleep(0.1)
+
+
+def refuse_open_address(address: str, name: str) -> None:
+    """Raise UsageError for a scheduler on another machine without TLS.
+
+    Whoever is on the way to it could run code here, as Dask unpickles what it receives. `name`
+    describes the scheduler.
+    """
+    from distributed.comm.addressing import parse_address, parse_host_port
+
+    try:
+        scheme, place = parse_address(address)
+        host = place if scheme in ENCRYPTED or scheme == WITHIN else parse_host_port(place, 0)[0]
+    except ValueError as error:
+        raise UsageError(
+            f"{name}: {address!r} is not an address such as tls://host:8786"
+        ) from error
+    if scheme in ENCRYPTED or scheme == WITHIN or _is_loopback(host):
+        return
+    raise UsageError(
+        f"{name} has the address {address}, which is without TLS on another machine: everyone on "
+        "the way could run code here; configure TLS in Dask and name it tls://…, or add "
+        "--dask-insecure if nobody else is on that network"
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    """Tell whether an address, or what the name localhost stands for, is this machine alone."""
+    try:
+        hosts = (
+            [host]
+            if host != "localhost"
+            else [str(found[4][0]) for found in socket.getaddrinfo(host, None)]
+        )
+        return all(ipaddress.ip_address(one).is_loopback for one in hosts)
+    except (OSError, ValueError):
+        return False
 
 
 def _library() -> Any:

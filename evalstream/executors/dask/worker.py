@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
-import pickle
 import signal
 import sys
 import threading
-import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
+import msgspec
+
 from evalstream._version import __version__
-from evalstream.model.errors import CannotCheck, ExecutorLost
+from evalstream.model.errors import ExecutorLost
 
 VERDICT_LIBRARIES: Final = ("fastjsonschema", "jiter", "jsonschema-rs", "msgspec", "xxhash")
 """Libraries that affect verdicts."""
@@ -25,11 +24,19 @@ _TASK_LOCK: Final = threading.Lock()
 """Tasks share compiled objects that are not thread-safe, and threads bring no speed."""
 
 
+class TaskAnswer(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """What a worker returns: the bytes of an answer, or the type and the message of an error."""
+
+    answer: bytes | None
+    error: tuple[str, str] | None = None
+
+
 def versions() -> dict[str, str]:
     """Return the versions that must be the same in every process of a check, by name."""
     return {
         "evalstream": __version__,
         "Python": f"{sys.version_info.major}.{sys.version_info.minor}",
+        "byte order": sys.byteorder,
         **{name: _version_of(name) for name in VERDICT_LIBRARIES},
     }
 
@@ -47,29 +54,39 @@ def differences(expected: Mapping[str, str], found: Mapping[str, str]) -> str | 
     )
 
 
-def work(expected: str, folder: str, payload: bytes) -> bytes:
-    """Run a task, and return its result or its exception.
+def encoded_versions() -> bytes:
+    """Return the versions of this process as bytes, which need no pickle."""
+    return msgspec.msgpack.encode(versions())
 
-    `expected` are the driver's versions as JSON, and `folder` is the driver's working directory.
-    Tasks and results are pickled here, so that Dask does not inspect them. An exception raised by
-    this function itself is a failure of the worker, not of the task.
+
+def work(
+    expected: Mapping[str, str], folder: str, function: Callable[[bytes], bytes], task: bytes
+) -> bytes:
+    """Run a function over a task, and return a TaskAnswer as bytes.
+
+    `expected` are the driver's versions, and `folder` is the driver's working directory. Errors are
+    returned as data, so an exception from Dask is always a problem of the cluster.
     """
-    problem = differences(json.loads(expected), _own_versions())
-    if problem:
-        raise ExecutorLost(f"the worker {_own_address()} {problem}")
-    with _TASK_LOCK, _working_directory(folder):
-        function, task = pickle.loads(payload)  # noqa: S301 - a worker runs any code it receives
-        try:
-            outcome: tuple[Any, Exception | None] = function(task), None
-        except Exception as error:  # noqa: BLE001 - raised again in the driver
-            outcome = None, _sendable(error)
-        return pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL)
+    try:
+        _require_versions(expected)
+        with _TASK_LOCK, _working_directory(folder):
+            return msgspec.msgpack.encode(TaskAnswer(function(task)))
+    except Exception as error:  # noqa: BLE001 - the driver raises ExecutorLost for it
+        message = str(error).encode(errors="backslashreplace").decode()
+        return msgspec.msgpack.encode(TaskAnswer(None, (type(error).__name__, message)))
 
 
 def dask_setup(_worker: Any) -> None:
     """Leave interrupts to the driver; Dask calls this in the workers that it starts."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _require_versions(expected: Mapping[str, str]) -> None:
+    """Raise ExecutorLost where this process has other versions."""
+    problem = differences(expected, _own_versions())
+    if problem:
+        raise ExecutorLost(f"the worker {_own_address()} {problem}")
 
 
 @cache
@@ -108,14 +125,3 @@ def _working_directory(folder: str) -> Iterator[None]:
         yield
     finally:
         os.chdir(before)
-
-
-def _sendable(error: Exception) -> Exception:
-    """Return an exception that can be pickled, with its traceback as a note."""
-    error.add_note("".join(traceback.format_exception(error)))
-    error.__traceback__ = error.__cause__ = error.__context__ = None
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
-    except Exception:  # noqa: BLE001 - pickling can raise any type
-        return CannotCheck(f"{type(error).__name__}: {error}")
-    return error

@@ -15,7 +15,13 @@ from evalstream.reporters.html.run import run_body, run_names
 from evalstream.reporters.html.runs import runs_sections
 from evalstream.reporters.html.wording import badge, limits_of, severity_counts, size, subject
 from evalstream.reporters.markup import Child, Markup, cut, tag
-from evalstream.reporters.summary import NOT_CHECKED, TOOL, WORST_FIRST, overall_verdict
+from evalstream.reporters.summary import (
+    NOT_CHECKED,
+    TOOL,
+    WORST_FIRST,
+    overall_verdict,
+    unchecked_line,
+)
 
 TITLE: Final = 120
 """How many characters of a file name are shown in the title of the page."""
@@ -42,8 +48,8 @@ def page(report: Report, kept: Mapping[str, list[Finding]]) -> Iterator[str]:
 
 def _head(report: Report, verdict: str) -> Iterator[str]:
     first = next(iter(report.runs), None)
-    about = counted(report.totals.runs, "run")
-    if report.totals.runs == 1 and first is not None:
+    about = unchecked_line(report.totals) or counted(report.totals.runs, "run")
+    if report.totals.runs == 1 and first is not None and not report.totals.unreached:
         about = cut(subject(first), TITLE)
     yield from head(f"{verdict.capitalize()}: {about} - evalstream")
 
@@ -76,6 +82,8 @@ def _verdicts(report: Report) -> list[str]:
 def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
     """Yield sentences that say what the verdict means, and what was not looked at."""
     totals = report.totals
+    if unchecked := unchecked_line(totals):
+        yield f"{unchecked}."
     yield {
         "passed": "No finding fails the check. The page lists what was verified, and what was not.",
         "failed": "Findings fail the check.",
@@ -89,8 +97,6 @@ def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
         yield f"A baseline knows {counted(known, 'more finding')}, which fail no run."
     if totals.vanished:
         yield f"{counted(totals.vanished, 'finding')} of the baseline no longer found."
-    if totals.unreached:
-        yield f"The check was stopped; {counted(totals.unreached, 'run')} not looked at."
     if totals.excluded:
         yield f"{counted(totals.excluded, 'name')} left out by --exclude."
     if totals.unchanged:

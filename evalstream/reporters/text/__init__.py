@@ -22,7 +22,7 @@ _BEGINNING: Final = LazyPattern(
     rb"|[\d,]+  [A-Z]{2,3}\d{3} +(?:error|warning|info)?  "
     rb"|(?:passed|unconfirmed|FAILED|incomplete|not checked)(?: \([^\n)]*\))?: "
     rb"|[^\n]*: (?:passed|unconfirmed|FAILED|incomplete|not checked)\b"
-    rb"|[\d,]+ runs? not looked at)"
+    rb"|[\d,]+ (?:runs? not looked at|of [\d,]+ runs? NOT CHECKED))"
 )
 """The name of a rule, a line of statistics, a run, or runs that were not reached.
 

@@ -139,7 +139,7 @@ main()
 """
     stopped = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert stopped.returncode == 128 + signal.SIGTERM
-    assert b"7 runs not looked at: the verdict is partial" in stopped.stdout
+    assert b"7 of 12 runs NOT CHECKED" in stopped.stdout
     assert b"partial" in stopped.stderr
     report = evalstream.check(folder, ledger="ledger")
     assert report.totals.unchanged == 5
@@ -157,8 +157,8 @@ def test_when_who_runs_the_work_is_lost_nothing_passes_unseen(
     monkeypatch.setattr("evalstream.batch.packing.BUNDLE_RUNS", 3)
     report = evalstream.check(folder, jobs=2)
     assert report.exit_code == 3
-    assert report.counts == {"ES001": RUNS}
-    assert all(run.verdict == "incomplete" for run in report.runs)
+    assert (len(report.runs), report.totals.unreached, report.counts) == (0, RUNS, {})
+    assert report.totals.lost == "the scheduler is gone"
 
 
 def test_the_longest_run_of_a_plan_comes_first(folder: Path) -> None:
@@ -179,7 +179,8 @@ def test_a_ledger_is_for_files_alone(folder: Path, settings: dict[str, Any]) -> 
 
 def test_runs_that_cannot_be_found_are_told_among_the_others(folder: Path) -> None:
     report = evalstream.check([folder, "nowhere.jsonl", folder / "run-00", "empty-*"])
-    assert report.exit_code == 1
+    assert report.exit_code == 3
+    assert report.totals.verdicts["failed"]
     assert [run.incomplete_reason is not None for run in report.runs][-2:] == [True, True]
     assert report.totals.unchecked == 2
 

@@ -99,7 +99,10 @@ def check_or_die(options: Options, pack: RunBundle) -> list[RunResult]:
 
 @pytest.mark.parametrize("ignored", [(), ("ES001",)])
 def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ignored: tuple[str, ...]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ignored: tuple[str, ...],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(packing, "BUNDLE_RUNS", 3)
     monkeypatch.setattr(packing, "check_bundle", check_or_die)
@@ -110,6 +113,9 @@ def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
         (f"run-{number}", "incomplete" if number == 4 else "passed") for number in range(SOME)
     ]
     assert "the worker process died" in (report.runs[4].incomplete_reason or "")
+    notices = [one.message for one in caplog.records]
+    assert notices[0] == "evalstream: a worker process died; what it was checking is checked again"
+    assert notices[-1] == f"evalstream: {report.runs[4].incomplete_reason}"
     assert [finding.code for finding in report] == ([] if ignored else ["ES001"])
     assert report.exit_code == 3
 

@@ -42,7 +42,7 @@ def ended(*arguments: str, folder: Path, data: str = "") -> "subprocess.Complete
         (("alone/run.jsonl",), 0, 2, 0),
         (TAMPERED, 1, 1, 0),
         (("missing.jsonl",), 3, 1, 3),
-        ((*TAMPERED, "missing.jsonl"), 1, 1, 3),
+        ((*TAMPERED, "missing.jsonl"), 3, 1, 3),
         ((), 2, 1, 2),
         (("run.jsonl", "--no-such-option"), 2, 1, 2),
         (("run.jsonl", "--select", "ES99"), 2, 1, 2),

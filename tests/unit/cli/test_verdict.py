@@ -40,7 +40,9 @@ def test_the_worst_verdict_counts() -> None:
 
 
 def test_what_was_not_looked_at_is_not_passed() -> None:
-    assert line_of(PASSED, unreached=2) == ("incomplete: 1 run, no findings, 2 runs not looked at")
+    assert line_of(PASSED, unreached=2) == (
+        "2 of 3 runs NOT CHECKED; incomplete: 1 run, no findings"
+    )
     assert line_of(run_of("passed", counts={"ES001": 1})).startswith("incomplete")
 
 

@@ -65,11 +65,15 @@ def test_only_so_many_blocks_are_held(backend: Backend) -> None:
     assert taken == yielded == 30
 
 
-def test_what_a_dead_worker_left_is_done_again(tmp_path: Path) -> None:
+def test_what_a_dead_worker_left_is_done_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     flag = tmp_path / "died"
     function = partial(deadly_once, str(flag))
     assert list(run_in_order(pool.backend(2), function, blocks(20))) == list(range(20))
     assert flag.exists()
+    notice = "evalstream: a worker process died; what it was checking is checked again"
+    assert [one.message for one in caplog.records] == [notice]
 
 
 def test_a_block_that_always_kills_is_named(tmp_path: Path) -> None:

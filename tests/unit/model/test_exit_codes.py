@@ -18,16 +18,24 @@ from evalstream.model.exit_codes import (
     shown_exit_code,
 )
 from evalstream.model.finding import Severity
-from evalstream.model.report import RunSummary, Totals
+from evalstream.model.report import NOT_SEALED, RunSummary, Totals
 
 PACKAGE = Path(evalstream.__file__).parent
 ENDINGS = {"exit", "_exit", "Exit", "stop"}
 
 
-def totals_of(*verdicts: str, reason: str | None = None, unreached: int = 0) -> Totals:
+def totals_of(
+    *verdicts: str,
+    reason: str | None = None,
+    unreached: int = 0,
+    failing: str = "ES401",
+    counts: str = "ES401",
+) -> Totals:
     totals = Totals(unreached=unreached)
     for verdict in verdicts:
         run = RunSummary("run.jsonl", None, "eee", verdict=verdict, incomplete_reason=reason)
+        if verdict == "failed":
+            run.failing, run.counts = {failing: 1}, {counts: 1}
         totals.add(run)
     return totals
 
@@ -42,7 +50,13 @@ def totals_of(*verdicts: str, reason: str | None = None, unreached: int = 0) -> 
         (totals_of("unconfirmed", reason="no access"), ExitCode.UNCHECKED),
         (totals_of("unconfirmed", "failed"), ExitCode.FAILED),
         (totals_of("passed", "failed"), ExitCode.FAILED),
-        (totals_of("failed", reason="no access"), ExitCode.FAILED),
+        (totals_of("passed", "failed", unreached=1), ExitCode.UNCHECKED),
+        (totals_of("failed", "incomplete"), ExitCode.UNCHECKED),
+        (totals_of("failed", reason="no access"), ExitCode.UNCHECKED),
+        (totals_of("failed", reason="it breaks off", failing="ES002"), ExitCode.FAILED),
+        (totals_of("failed", reason="it breaks off", failing="ES103"), ExitCode.FAILED),
+        (totals_of("failed", reason=f"{NOT_SEALED}: errors"), ExitCode.FAILED),
+        (totals_of("failed", "failed", counts="ES001", failing="ES103"), ExitCode.UNCHECKED),
         (totals_of("incomplete", reason="no access"), ExitCode.UNCHECKED),
         (totals_of("passed", unreached=1), ExitCode.UNCHECKED),
         (totals_of(), ExitCode.UNCHECKED),

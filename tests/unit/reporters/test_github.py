@@ -150,7 +150,9 @@ PAIR: Final = "zwölf/run.jsonl with zwölf/aggregate.json"
 
 def test_the_summary_tells_verdicts_rules_and_first_findings(summary: Path) -> None:
     render(GithubReporter, Case(FINDINGS, [failed_run(), empty_run()]))
-    assert summary.read_text().startswith("## evalstream: FAILED\n")
+    assert summary.read_text().startswith(
+        "## evalstream: 1 of 2 runs NOT CHECKED IN FULL&#59; FAILED\n"
+    )
     assert cells(summary).rows == [
         ["run", "verdict"],
         [
@@ -240,9 +242,12 @@ def stopped() -> Case:
         (Case([], [sound_run()]), "passed"),
         (Case(FINDINGS, [failed_run()]), "FAILED"),
         (Case([UNSEALED], several_formats()[:2]), "unconfirmed"),
-        (Case([], [sound_run(), empty_run()]), "not everything was checked"),
+        (
+            Case([], [sound_run(), empty_run()]),
+            "1 of 2 runs NOT CHECKED IN FULL&#59; not everything was checked",
+        ),
         (Case([], []), "nothing was checked"),
-        (stopped(), "not everything was checked"),
+        (stopped(), "1 of 2 runs NOT CHECKED&#59; not everything was checked"),
     ],
 )
 def test_the_summary_begins_with_the_verdict(case: Case, verdict: str, summary: Path) -> None:

@@ -216,7 +216,7 @@ def test_runs_that_were_not_reached_are_an_error() -> None:
     case = Stopped([], [sound_run()])
     assert outcomes(case)["verdict"] == "passed"
     assert outcomes(case, 1) == {"verdict": "error"}
-    assert "3 runs not looked at" in text_of(case, "verdict", 1)
+    assert "3 of 4 runs NOT CHECKED" in text_of(case, "verdict", 1)
 
 
 def test_an_open_verdict_is_skipped() -> None:

@@ -56,6 +56,7 @@ evalstream: zwölf/run.jsonl with zwölf/aggregate.json: FAILED (without ES7,ES8
 2,345 rows, 6 errors, 1,234 warnings, 1 info; checksum not ok, row count ok, \
 sample_hash ok in 1,111 of 2,345 rows (concat), claims: 1 confirmed, 1 refuted, 2 open
 evalstream: nichts: incomplete: 0 rows, no findings; nothing to check: no rows
+evalstream: 1 of 2 runs NOT CHECKED IN FULL
 evalstream: 2 runs: 1 FAILED (1 with refuted claims), 1 incomplete, 2,345 rows, 6 errors, \
 1,234 warnings, 1 info
 """

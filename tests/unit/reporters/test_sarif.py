@@ -244,17 +244,18 @@ def test_what_was_not_checked_is_said() -> None:
     assert invocation["executionSuccessful"] is False
     assert "exitCode" not in invocation  # --exit-zero and others change it
     said = notifications(case)
-    assert said[1] == (
+    assert said[0] == ("error", "1 of 2 runs NOT CHECKED IN FULL")
+    assert said[2] == (
         "error",
         "nichts: incomplete: 0 rows, no findings; nothing to check: no rows",
     )
-    assert said[2][0] == "note"
-    assert "passed: 8 rows" in said[2][1]
+    assert said[3][0] == "note"
+    assert "passed: 8 rows" in said[3][1]
 
 
 def test_an_unconfirmed_run_is_a_warning_before_the_others() -> None:
     case = Case([], [sound_run(), *every_verdict()])
-    said = notifications(case)[2:]
+    said = notifications(case)[3:]
     assert [level for level, _ in said] == ["error", "warning", *["note"] * 4]
     assert said[1][1].startswith("open.jsonl with open.json: unconfirmed: 8 rows, 1 warning")
     (invocation,) = document(Case([], [every_verdict()[3]]))["runs"][0]["invocations"]
@@ -328,7 +329,7 @@ def test_findings_that_were_not_listed_are_counted() -> None:
 def test_runs_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sarif, "MOST_RUNS", 2)
     said = notifications(Case([], [sound_run(), sound_run("b", "c"), empty_run()]))
-    assert [level for level, _ in said] == ["note", "error", "note", "note"]
+    assert [level for level, _ in said] == ["error", "note", "error", "note", "note"]
     assert said[-1][1] == "1 more run without a line here"
 
 

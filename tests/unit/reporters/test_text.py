@@ -274,6 +274,7 @@ ES103 invalid-json: 1
         "run.jsonl with aggregate.json: passed: 8 rows\n",
         "run.jsonl: FAILED (without ES501): 8 rows, 1 error\n",
         "\n3 runs not looked at: the verdict is partial\n",
+        "\n3 of 5 runs NOT CHECKED\n",
     ],
 )
 def test_reports_of_former_layouts_are_recognised(head: str) -> None:

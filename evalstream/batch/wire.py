@@ -1,0 +1,223 @@
+"""How runs travel to other machines and their results come back: bytes of data, and no objects."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from evalstream.batch.fingerprint import restored, verdict_options
+from evalstream.batch.packing import RunBundle, RunResult, check_planned, planned_not_checked
+from evalstream.batch.plan import PlannedRun
+from evalstream.batch.serialize import decode_finding, decode_run, encode_run
+from evalstream.executors.base import RemoteFunction
+from evalstream.io.progress import Progress
+from evalstream.model.block import MEBIBYTE
+from evalstream.model.data_class import replace, values_of
+from evalstream.model.errors import CannotCheck
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options
+from evalstream.model.report import VERDICTS, RunSummary
+from evalstream.model.run import Run
+from evalstream.parsing.json import dumps_exactly, loads_exactly
+from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey
+from evalstream.stats.run_links import ROW_BYTES, RunLinks
+
+MOST_LINK_BYTES: Final = 512 * MEBIBYTE
+"""Most bytes of links in an answer, which a worker holds in memory: 16 million rows."""
+
+_OTHER_OPTIONS: Final = ("exclude", "links", "memory_limit", "sketches")
+"""The options that a worker needs beside those that decide the verdict."""
+
+_NOT_SENT: Final = frozenset({"links", "samples"})
+"""The members of a summary that its JSON does not have."""
+
+
+class _SentRun(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """A run to check; `run` is JSON, as names may hold lone surrogates."""
+
+    number: int
+    size: int
+    run: bytes
+
+
+class _SentTask(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """Runs to check, and the options as JSON."""
+
+    options: bytes
+    runs: list[_SentRun]
+
+
+class _SentLinks(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """The links of a run; `rows` are chunks of the rows of groups."""
+
+    record: str | None
+    evaluation: int | None
+    is_array: bool
+    is_cut: bool
+    rows: list[tuple[LinkKey, bytes]]
+
+
+class _SentResult(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """The result of a run, summary and findings as JSON; or the type and message of an error."""
+
+    number: int
+    summary: bytes = b""
+    findings: bytes = b""
+    links: _SentLinks | None = None
+    error: tuple[str, str] | None = None
+
+
+_SUMMARY: Final = msgspec.defstruct(
+    "_Summary",
+    [(name, one.type) for name, one in RunSummary.__data_fields__.items() if name not in _NOT_SENT],
+    forbid_unknown_fields=True,
+)
+"""The members of a summary with their types."""
+
+
+def remote_check(options: Options) -> RemoteFunction[RunBundle, list[RunResult]]:
+    """Return the check of bundles as a function that travels as data.
+
+    Its results have a run as not checked, with the reason, whose answer is not valid.
+    """
+    return RemoteFunction(answer, partial(encode_task, options), partial(decode_answer, options))
+
+
+def encode_task(options: Options, bundle: RunBundle) -> bytes:
+    """Return the bytes of a task: options and runs, which all are of the class Run."""
+    values = verdict_options(options) | {name: getattr(options, name) for name in _OTHER_OPTIONS}
+    runs = [_SentRun(one.number, one.size, _exact(values_of(one.found))) for one in bundle.runs]
+    return msgspec.msgpack.encode(_SentTask(_exact(values), runs))
+
+
+def answer(task: bytes) -> bytes:
+    """Check the runs of a task, and return the bytes of their results; workers run this.
+
+    Raises ValueError, KeyError or TypeError for bytes that are no task.
+    """
+    sent = msgspec.msgpack.decode(task, type=_SentTask)
+    options = replace(restored(loads_exactly(sent.options)), jobs=1, executor="serial")
+    return msgspec.msgpack.encode([_check(one, options) for one in sent.runs])
+
+
+def decode_answer(options: Options, bundle: RunBundle, data: bytes) -> list[RunResult]:
+    """Return the results of a bundle from an answer; what is not valid counts as not checked."""
+    try:
+        sent = msgspec.msgpack.decode(data, type=list[_SentResult])
+        if [one.number for one in sent] != [planned.number for planned in bundle.runs]:
+            raise ValueError("it is about other runs")
+    except _NOT_VALID as error:
+        reason = _not_valid(error)
+        return [planned_not_checked(planned, reason, options) for planned in bundle.runs]
+    return [
+        _decode_result(options, planned, one)
+        for planned, one in zip(bundle.runs, sent, strict=True)
+    ]
+
+
+_NOT_VALID: Final = (msgspec.MsgspecError, ValueError, TypeError, LookupError, ArithmeticError)
+"""What decoding raises for values that are not what was expected."""
+
+
+def _not_valid(error: Exception) -> str:
+    return f"a worker returned no valid result, so the run was not checked: {error}"
+
+
+def _check(sent: _SentRun, options: Options) -> _SentResult:
+    """Check one run; whatever it raises becomes its result."""
+    try:
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in loads_exactly(sent.run).items()
+        }
+        planned = PlannedRun(sent.number, Run(**values), sent.size)
+        _, summary, findings = check_planned(options, planned, Progress(shown=False))
+        return _SentResult(
+            sent.number,
+            _exact(encode_run(summary)),
+            _exact([finding.as_dict() for finding in findings]),
+            None if summary.links is None else _encode_links(summary.links),
+        )
+    except Exception as error:  # noqa: BLE001 - one run must not take the others with it
+        message = str(error).encode(errors="backslashreplace").decode()
+        return _SentResult(sent.number, error=(type(error).__name__, message))
+
+
+def _decode_result(options: Options, planned: PlannedRun, sent: _SentResult) -> RunResult:
+    """Return the result of a run; one that is not valid counts as not checked."""
+    if sent.error is not None:
+        kind, message = sent.error
+        reason = message if kind == CannotCheck.__name__ else f"{kind}: {message}"
+        return planned_not_checked(planned, reason, options)
+    try:
+        summary = decode_summary(loads_exactly(sent.summary))
+        summary.links = None if sent.links is None else _decode_links(sent.links)
+        findings = decode_findings(loads_exactly(sent.findings))
+    except (*_NOT_VALID, AttributeError, RecursionError) as error:
+        return planned_not_checked(planned, _not_valid(error), options)
+    return RunResult(planned.number, summary, findings)
+
+
+def decode_summary(encoded: Any) -> RunSummary:
+    """Return a summary from its JSON, each member of its declared type.
+
+    Raises ValueError, KeyError, TypeError or AttributeError for anything else.
+    """
+    summary = decode_run(encoded)
+    sent = {name: value for name, value in values_of(summary).items() if name not in _NOT_SENT}
+    msgspec.convert(sent, _SUMMARY)
+    if summary.verdict not in VERDICTS or (summary.verdict != "failed" and summary.failing):
+        raise ValueError("its verdict contradicts its findings")
+    return summary
+
+
+def decode_findings(encoded: Any) -> list[Finding]:
+    """Return findings from their JSON. Raises what `decode_summary` raises."""
+    findings = list(map(decode_finding, encoded))
+    # A value that is found or expected may be anything, also what no schema has.
+    plain = [finding._replace(expected=None, found=None) for finding in findings]
+    msgspec.convert(plain, list[Finding])
+    return findings
+
+
+def _encode_links(links: RunLinks) -> _SentLinks:
+    """Return links as they are sent. Raises CannotCheck where they are too many for one answer."""
+    rows = sum(group.rows for group in links.groups())
+    if rows * ROW_BYTES > MOST_LINK_BYTES:
+        raise CannotCheck(
+            f"it has {rows:,} rows, more than a worker can relate to those of other runs; check it "
+            "with --executor pool"
+        )
+    chunks = [
+        (group.link_key, chunk)
+        for group in links.groups()
+        for chunk in links.chunks(group.link_key)
+    ]
+    return _SentLinks(links.record, links.evaluation, links.is_array, links.is_cut, chunks)
+
+
+def _decode_links(sent: _SentLinks) -> RunLinks:
+    """Return links. Raises ValueError for numbers out of range, and for parts of rows."""
+    links = RunLinks()
+    links.record, links.evaluation = sent.record, sent.evaluation
+    for key, words in sent.rows:
+        _require_hashes(key)
+        if not words or len(words) % ROW_BYTES:
+            raise ValueError("its links end within a row")
+        links.append(key, array("Q", words))
+    _require_hashes(() if sent.evaluation is None else (sent.evaluation,))
+    links.is_array, links.is_cut = sent.is_array, sent.is_cut
+    return links
+
+
+def _require_hashes(numbers: Iterable[int]) -> None:
+    if not all(0 <= number <= GREATEST_HASH64 for number in numbers):
+        raise ValueError("a number of its links is out of range")
+
+
+def _exact(value: Any) -> bytes:
+    return dumps_exactly(value).encode("ascii")
