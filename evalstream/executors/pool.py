@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 from evalstream.executors.base import Backend
 from evalstream.model.block import Block, BlockTask
 from evalstream.model.exit_codes import ExitCode
+from evalstream.model.internal_errors import internal_error
 
 Result = TypeVar("Result")
 
@@ -61,8 +62,15 @@ class _Pool(ProcessPoolExecutor):
 
 
 def _call(pickled: bytes, /, *args: Any, **keywords: Any) -> Any:
-    """Call a pickled function in a worker."""
-    return _unpickled(pickled)(*args, **keywords)
+    """Call a pickled function in a worker.
+
+    Raises InternalError for a bug: other exceptions lose their place on the way back, and one that
+    cannot be pickled would break the pool.
+    """
+    try:
+        return _unpickled(pickled)(*args, **keywords)
+    except BaseException as error:  # noqa: BLE001 - whatever a library raises
+        raise internal_error(error) from None
 
 
 @lru_cache(maxsize=1)

@@ -43,7 +43,7 @@ class Checked(NamedTuple):
         return {"text": self.text, "ok": self.is_ok}
 
 
-NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008"})
+NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008", "ES010"})
 """Codes that mean that something could not be checked; alone they lead to exit code 3."""
 
 
