@@ -28,7 +28,7 @@ class Case:
     documents: Mapping[str, Path] = field(default_factory=dict)
 
     def check(self, **settings: Any) -> evalstream.Report:
-        """Check the files, while the rows grow, or a bug breaks the check, if the script says so."""
+        """Check the files, while they grow or a bug breaks the check, if the script says so."""
         with (
             growing(self.rows) if self.grows else nullcontext(),
             breaking() if self.has_bug else nullcontext(),
