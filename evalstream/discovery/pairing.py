@@ -139,7 +139,7 @@ class Pairing:
         if pairs and look.kind in MAYBE_AGGREGATES and self._has_samples(file.path):
             look = look._replace(kind=AGGREGATE)
         note = Note(file.path, look)
-        if not (pairs and look.kind in AGGREGATES and self.speaks(file)):
+        if not (pairs and look.kind in (*AGGREGATES, FAULTY) and self.speaks(file)):
             return note, ()
         rows = self._rows_of(file.path, look.declared)
         claims = {path for path in (rows.path, rows.true_path) if path is not None}
