@@ -15,7 +15,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from functools import lru_cache, partial
 from typing import Any, Final, TypeVar
 
-from evalstream.executors.base import Backend
+from evalstream.executors.base import Backend, SerialExecutor
 from evalstream.model.block import Block, BlockTask
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.internal_errors import internal_error
@@ -80,8 +80,26 @@ def _unpickled(pickled: bytes) -> Callable[..., Any]:
     return function
 
 
-def _start(workers: int) -> Executor:
-    return _Pool(workers, _start_method())
+def _start(workers: int) -> Executor | SerialExecutor:
+    """Start workers; without them, this process does their tasks.
+
+    Their queues need semaphores, which are files in /dev/shm on Linux.
+    """
+    try:
+        return _Pool(workers, _start_method())
+    except (OSError, ImportError, NotImplementedError) as error:
+        _warn(getattr(error, "strerror", None) or str(error))
+        return SerialExecutor()
+
+
+@lru_cache(maxsize=1)
+def _warn(reason: str) -> None:
+    """Say once on stderr that there are no workers."""
+    if sys.stderr is not None:
+        sys.stderr.write(
+            f"evalstream: no worker process can be started ({reason}; is /dev/shm missing, full or "
+            "read-only?); one process does all the work, which takes longer\n"
+        )
 
 
 def _start_method() -> str:
