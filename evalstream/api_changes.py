@@ -10,7 +10,7 @@ from typing import Any, Final
 from evalstream.api_options import kept_options
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.rewriting.fix import FixJob, fix_any
-from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any
+from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any, shown
 from evalstream.batch.rewriting.migration_ledger import MigrationLedger
 from evalstream.batch.rewriting.outcome import Outcome
 from evalstream.batch.rewriting.staging import Staging
@@ -25,6 +25,7 @@ from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
+from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
 
@@ -125,11 +126,15 @@ def _migrated(found: Run | NoInput, job: MigrationJob, memory: MigrationLedger |
     """Migrate a run, unless a ledger remembers that it was migrated and has not changed."""
     if memory is None or isinstance(found, NoInput):
         return migrate_any(found, job)
-    state = memory.state(found)
-    outcome = memory.find(found, state)
-    if outcome is None:
-        outcome = migrate_any(found, job)
-        memory.record(state, outcome)
+    try:
+        state = memory.state(found)
+        outcome = memory.find(found, state)
+        if outcome is None:
+            outcome = migrate_any(found, job)
+            memory.record(state, outcome)
+    except BaseException as error:  # noqa: BLE001 - whatever is wrong with this run
+        outcome = Outcome(shown(found.rows or found.inputs), shown(found.aggregate))
+        outcome.leave_unread(str(internal_error(error)))
     return outcome
 
 

@@ -19,13 +19,14 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import replace
-from evalstream.model.errors import WorkerLost
+from evalstream.model.errors import InternalError, WorkerLost
 from evalstream.model.finding import Finding, FindingList, Violation
 from evalstream.model.notices import notify
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
-from evalstream.model.run import ForeignLog, NoInput, Run
-from evalstream.rules.inputs import ES001, ES005, ES008
+from evalstream.model.run import FaultyInput, ForeignLog, NoInput, Run
+from evalstream.rules.base import Rule
+from evalstream.rules.inputs import ES001, ES005, ES008, ES010
 
 BUNDLE_RUNS: Final = 32
 BUNDLE_BYTES: Final = 2 * MEBIBYTE
@@ -118,17 +119,41 @@ def check_planned(options: Options, planned: PlannedRun, progress: Progress) -> 
     if isinstance(found, Unrecognised):
         return _unrecognised_result(planned, found, options)
     if isinstance(found, NoInput):
-        rule = ES008 if isinstance(found, ForeignLog) else ES005 if found.readable else ES001
-        incomplete_reason, violation = UNCHECKED.format(found.reason), rule.violation(found.reason)
-        return _not_checked(planned, incomplete_reason, violation, options)
+        violation = _rule_of(found).violation(found.reason)
+        return _not_checked(planned, UNCHECKED.format(found.reason), violation, options)
     findings = FindingList()
     summary = check_any(found, options, findings.append, progress)
     return RunResult(planned.number, summary, findings)
 
 
-def planned_not_checked(planned: PlannedRun, reason: str, options: Options) -> RunResult:
+def _rule_of(found: NoInput) -> Rule:
+    """Return the rule that reports an input without a run."""
+    if isinstance(found, FaultyInput):
+        return ES010
+    if isinstance(found, ForeignLog):
+        return ES008
+    return ES005 if found.readable else ES001
+
+
+def planned_not_checked(
+    planned: PlannedRun, reason: str, options: Options, rule: Rule = ES001
+) -> RunResult:
     """Return the result of a run that could not be checked, with the reason."""
-    return _not_checked(planned, reason, ES001.violation(reason), options)
+    return _not_checked(planned, reason, rule.violation(reason), options)
+
+
+def with_fault(checked: RunResult, fault: InternalError, options: Options) -> RunResult:
+    """Return the result of a run that was checked, with an internal error that came later."""
+    summary, violation = checked.summary, ES010.violation(str(fault))
+    summary.links = None
+    summary.leave_open(violation.message)
+    summary.incomplete_reason = summary.incomplete_reason or violation.message
+    selection = CATALOGUE.selection(options)
+    if violation.code not in selection:
+        return checked
+    finding = finding_of(violation, summary.file or summary.aggregate or "", selection)
+    summary.count(finding.code, finding.severity, 1)
+    return checked._replace(findings=chain(checked.findings, [finding]))
 
 
 def _not_checked(

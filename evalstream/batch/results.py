@@ -60,6 +60,11 @@ class ResultStore:
             data = pickle.dumps([tuple(finding) for finding in chunk_findings])
             self._base.execute("INSERT INTO findings VALUES (?, ?, ?)", (number, chunk, data))
 
+    def add_last(self, summary: RunSummary) -> None:
+        """Add a result after those of all runs; its findings were shown."""
+        ((last,),) = self._base.execute("SELECT coalesce(max(number), 0) FROM runs")
+        self._store(last + 1, summary)
+
     def finish(self) -> None:
         """Emit the results that waited for runs which will not arrive."""
         while self._next is not None:

@@ -12,6 +12,8 @@ from evalstream.batch.packing import (
     bundle_small_runs,
     check_bundles,
     check_planned,
+    planned_not_checked,
+    with_fault,
 )
 from evalstream.batch.plan import PlannedRun, RunPlan
 from evalstream.batch.results import ResultStore
@@ -20,11 +22,13 @@ from evalstream.executors import serial
 from evalstream.executors.base import Backend
 from evalstream.io.progress import Progress
 from evalstream.model.errors import ExecutorLost
+from evalstream.model.internal_errors import internal_error
 from evalstream.model.notices import notify
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import counted
+from evalstream.rules.inputs import ES010
 from evalstream.stats.run_links import decode_links, encode_links
 
 if TYPE_CHECKING:
@@ -138,20 +142,43 @@ class BatchScheduler:
             for item in some:
                 STOPPING.check()
                 if item.number in cached:
-                    self._count(_cached_result(item, cached.pop(item.number)), item.size)
+                    self._count(cached.pop(item.number), item.size)
                     continue
                 if self._ledger is not None and isinstance(item.found, Run):
-                    self._states[item.number] = self._ledger.begin(item.found)
+                    try:
+                        self._states[item.number] = self._ledger.begin(item.found)
+                    except BaseException as error:  # noqa: BLE001 - whatever is wrong with this run
+                        self._count(self._at_fault(item, error), item.size)
+                        continue
                 yield item
 
-    def _cached(self, planned: Sequence[PlannedRun]) -> dict[int, CachedRun]:
-        """Look some runs up in the ledger, and return the results that are valid, by number."""
+    def _cached(self, planned: Sequence[PlannedRun]) -> dict[int, RunResult]:
+        """Look some runs up in the ledger, and return the results that are valid, by number.
+
+        One whose look-up meets an internal error is not checked.
+        """
         if self._ledger is None:
             return {}
-        runs = [(item.number, item.found) for item in planned if isinstance(item.found, Run)]
-        found = self._ledger.find_each([run for _, run in runs])
-        results = zip(runs, found, strict=True)
-        return {number: result for (number, _), result in results if result is not None}
+        try:
+            runs = [item for item in planned if isinstance(item.found, Run)]
+            found = self._ledger.find_each([item.found for item in runs])  # type: ignore[misc]
+            results = zip(runs, found, strict=True)
+            return {
+                item.number: _cached_result(item, result)
+                for item, result in results
+                if result is not None
+            }
+        except BaseException as error:  # noqa: BLE001 - whatever is wrong with one of these runs
+            if len(planned) == 1:
+                return {planned[0].number: self._at_fault(planned[0], error)}
+            internal_error(error)
+            alone = (self._cached([item]) for item in planned)
+            return {number: result for one in alone for number, result in one.items()}
+
+    def _at_fault(self, planned: PlannedRun, error: BaseException) -> RunResult:
+        """Return the result of a run with which an internal error has to do. Raises others."""
+        reason = str(internal_error(error))
+        return planned_not_checked(planned, reason, self._options, ES010)
 
     def _check_here(self, planned: PlannedRun) -> None:
         """Check a run in this process, with workers for its blocks where that pays off."""
@@ -164,20 +191,29 @@ class BatchScheduler:
 
     def _record(self, checked: RunResult, size: int) -> None:
         """Add the result of a run, and write it to the ledger."""
-        number, summary, findings = checked
-        if self._ledger is not None and number in self._states:
-            # A format without links has none to collect, so its runs need not be checked for them.
-            none: list[dict[str, Any]] | None = [] if self._options.links else None
-            links = none if summary.links is None else encode_links(summary.links)
-            self._ledger.record(self._states.pop(number), summary, findings, links)
+        if self._ledger is not None and checked.number in self._states:
+            try:
+                self._remember(self._ledger, self._states.pop(checked.number), checked)
+            except BaseException as error:  # noqa: BLE001 - whatever is wrong with this run
+                checked = with_fault(checked, internal_error(error), self._options)
         self._count(checked, size)
 
+    def _remember(self, ledger: Ledger, state: RunState | None, checked: RunResult) -> None:
+        """Write the result of a run to the ledger."""
+        summary = checked.summary
+        # A format without links has none to collect, so its runs need not be checked for them.
+        none: list[dict[str, Any]] | None = [] if self._options.links else None
+        links = none if summary.links is None else encode_links(summary.links)
+        ledger.record(state, summary, checked.findings, links)
+
     def _count(self, checked: RunResult, size: int) -> None:
-        number, summary, findings = checked
-        self._on_result(checked)
-        self._results.add(number, summary, findings)
+        try:
+            self._on_result(checked)
+        except BaseException as error:  # noqa: BLE001 - whatever is wrong with this run
+            checked = with_fault(checked, internal_error(error), self._options)
+        self._results.add(*checked)
         self._runs += 1
-        self._findings += sum(summary.counts.values())
+        self._findings += sum(checked.summary.counts.values())
         self._progress.add(size, runs=self._runs, findings=self._findings)
 
     def _note_loss(self, reason: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from evalstream.batch.single import check_any
+from evalstream.batch.single import check_any, isolated
 from evalstream.engine.row_pass import reason_of
 from evalstream.engine.sealed_document import difference, write
 from evalstream.formats.registry import FORMATS, MAIN
@@ -39,6 +39,21 @@ def seal_run(
     raises.
     """
     refuse_sealing(run)
+    summary = isolated(
+        run, options, show, lambda shown: _sealed(run, request, options, shown, progress)
+    )
+    if summary.sealed is None and not request.dry_run:
+        summary.note_unsealed()
+    return summary
+
+
+def _sealed(
+    run: Run,
+    request: Sealing,
+    options: Options,
+    show: Callable[[Finding], None],
+    progress: Progress,
+) -> RunSummary:
     try:
         sealed = FORMATS[run.format].sealed(run, options)
     except (OSError, CannotCheck) as error:

@@ -7,6 +7,8 @@ from typing import Final
 
 from evalstream.discovery.unused_options import refuse_idle
 from evalstream.engine.collector import finding_of
+from evalstream.engine.result import Counts
+from evalstream.engine.row_pass import reason_of
 from evalstream.formats.registry import (
     CATALOGUE,
     FORMATS,
@@ -18,12 +20,14 @@ from evalstream.formats.registry import (
 )
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.model.errors import CannotCheck, CannotWrite, ExecutorLost, MissingExtra, UsageError
 from evalstream.model.finding import Finding, Violation
+from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
+from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import Stopped
-from evalstream.rules.inputs import ES005
+from evalstream.rules.inputs import ES001, ES005, ES010
 
 UNCHECKED: Final = "nothing was checked: {}"
 
@@ -37,9 +41,84 @@ def check_any(
 ) -> RunSummary:
     """Check one run and hand its findings to `show`, in order.
 
-    Standard input shows its format by its content. Raises what the check raises, and UsageError
-    where options do not go with what standard input holds.
+    Standard input shows its format by its content. Whatever goes wrong with the run makes its
+    verdict incomplete. Raises what `isolated` raises, and UsageError where options do not go with
+    what standard input holds.
     """
+    return isolated(run, options, show, lambda shown: _check(run, options, shown, progress))
+
+
+def isolated(
+    run: Run,
+    options: Options,
+    show: Callable[[Finding], None],
+    check: Callable[[Callable[[Finding], None]], RunSummary],
+) -> RunSummary:
+    """Return what `check` returns for a run, given where its findings go.
+
+    An exception makes the run incomplete, with a reason; findings that were shown before stay.
+    Raises what ends the whole call: UsageError, CannotWrite, MissingExtra, ExecutorLost, Stopped, a
+    closed pipe, and what `show` raises.
+    """
+    shown = ShownFindings(show)
+    try:
+        return check(shown)
+    except (UsageError, CannotWrite, MissingExtra, ExecutorLost, BrokenPipeError):
+        raise
+    except (CannotCheck, OSError) as error:
+        if shown.failed:
+            raise
+        reason = f"cannot be checked: {reason_of(error)}"
+        violation = ES001.violation(reason)
+    except BaseException as error:
+        if shown.failed:
+            raise
+        reason = str(internal_error(error))
+        violation = ES010.violation(reason)
+    return _broken_off(run, violation, reason, options, shown)
+
+
+class ShownFindings:
+    """Passes findings on, counts them, and notes if they could not be passed on."""
+
+    def __init__(self, show: Callable[[Finding], None]) -> None:
+        self._show = show
+        self.counts: Counts = {}
+        self.failed = False
+
+    def __call__(self, finding: Finding) -> None:
+        """Pass a finding on."""
+        try:
+            self._show(finding)
+        except BaseException:
+            self.failed = True
+            raise
+        key = finding.code, finding.severity
+        self.counts[key] = self.counts.get(key, 0) + finding.occurrences
+
+
+def _broken_off(
+    run: Run, violation: Violation, reason: str, options: Options, shown: ShownFindings
+) -> RunSummary:
+    """Return the summary of a run whose check an exception ended, and show the finding of it."""
+    before = dict(shown.counts)
+    summary = not_checked(run, violation, reason, options, shown)
+    selection = CATALOGUE.selection(options)
+    failing: dict[str, int] = {}
+    for (code, severity), count in before.items():
+        summary.count(code, severity, count)
+        if code not in NOT_CHECKED and selection.fails(code, severity, options.threshold):
+            failing[code] = failing.get(code, 0) + count
+    summary.judge(failing)
+    if options.routing.seal_to is not None:
+        summary.note_unsealed()
+    return summary
+
+
+def _check(
+    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+) -> RunSummary:
+    """Check one run. Raises what its format raises."""
     options = options_for(run, options)
     is_alone = run.rows == STDIN and run.aggregate is None and run.inputs is None
     if is_alone and options.input_format == "auto":
@@ -100,16 +179,20 @@ def not_checked(
     show: Callable[[Finding], None],
 ) -> RunSummary:
     """Say of a run why nothing of it was checked, and show the finding that says so."""
-    rows, aggregate = (
-        None if path is None else printable(path) for path in (run.rows, run.aggregate)
+    rows, aggregate, inputs = (
+        None if path is None else printable(path) for path in (run.rows, run.aggregate, run.inputs)
     )
-    summary = RunSummary(rows, aggregate, run.format, incomplete_reason=incomplete_reason)
-    options = options_for(run, options)
+    summary = RunSummary(
+        rows, aggregate, run.format, inputs=inputs, incomplete_reason=incomplete_reason
+    )
+    if violation.code != ES010.code:
+        # What looks at names may be where the internal error is.
+        options = options_for(run, options)
     summary.noun = FORMATS[run.format].noun
     summary.selected, summary.ignored = options.select, options.ignore
     selection = CATALOGUE.selection(options)
     if violation.code in selection:
-        finding = finding_of(violation, rows or aggregate or "", selection)
+        finding = finding_of(violation, rows or aggregate or inputs or "", selection)
         summary.count(violation.code, finding.severity, 1)
         show(finding)
     return summary

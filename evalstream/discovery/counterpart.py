@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from evalstream.discovery.aggregates import AggregateFinder
 from evalstream.discovery.declared_rows import is_outside, places, root_of
 from evalstream.discovery.pairing import without_rows
-from evalstream.discovery.peek import AGGREGATES, MAYBE_AGGREGATES, peek_aggregate
+from evalstream.discovery.peek import (
+    AGGREGATES,
+    FAULTY,
+    MAYBE_AGGREGATES,
+    AggregatePeek,
+    isolated,
+    peek_aggregate,
+)
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.file_names import (
     SAMPLES,
@@ -68,11 +75,16 @@ class _Near:
             return
 
 
+def _looked(path: str) -> AggregatePeek | None:
+    """Peek into a file; a FAULTY one is paired like an aggregate, and its check decides."""
+    return isolated(partial(peek_aggregate, path))
+
+
 class Neighbourhood:
     """Finds rows by aggregates and aggregates by rows, each beside or below the named file."""
 
     def __init__(self) -> None:
-        self.look = lru_cache(maxsize=_REMEMBERED)(peek_aggregate)
+        self.look = lru_cache(maxsize=_REMEMBERED)(_looked)
         self._near = lru_cache(maxsize=_REMEMBERED)(_Near)
         self._companions = AggregateFinder(
             self._is_aggregate, self._declaring, self._may_be_aggregate
@@ -135,10 +147,10 @@ class Neighbourhood:
         return None if found is None else os.path.join(folder, found[1])
 
     def _is_aggregate(self, path: str) -> bool:
-        return self._kind_of(path) in AGGREGATES
+        return self._kind_of(path) in (*AGGREGATES, FAULTY)
 
     def _may_be_aggregate(self, path: str) -> bool:
-        return self._kind_of(path) in (*AGGREGATES, *MAYBE_AGGREGATES)
+        return self._kind_of(path) in (*AGGREGATES, *MAYBE_AGGREGATES, FAULTY)
 
     def _kind_of(self, path: str) -> int | None:
         """Return the kind of a JSON file at a permitted place, or None."""

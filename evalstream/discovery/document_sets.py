@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from evalstream.formats.base import PairedFormat
 from evalstream.formats.registry import NAMES, paired_format
 from evalstream.io.spill_table import SpillTable, restored, stored
-from evalstream.model.run import NoInput, Run
+from evalstream.model.internal_errors import internal_error
+from evalstream.model.run import FaultyInput, NoInput, Run
 
 _TABLES: Final = """
     CREATE TABLE document (
@@ -45,8 +48,37 @@ class Gathered:
         """
         for name in NAMES:
             one = paired_format(name) if self.has(name) else None
-            if one is not None:
+            if one is None:
+                continue
+            try:
                 yield from one.pair(partial(self._documents, name), named=named)
+            except BaseException as error:  # noqa: BLE001 - whatever is wrong with one of the documents
+                internal_error(error)
+                yield from self._pair_without_faulty(one, named=named)
+
+    def _pair_without_faulty(self, one: PairedFormat, *, named: bool) -> Iterator[Run | NoInput]:
+        """Pair the documents of a format but those that cannot be paired even alone.
+
+        Runs may come that came before.
+        """
+        faults: dict[str, str] = {}
+        for document in self._documents(one.name):
+            try:
+                deque(one.pair(partial(iter, (document,)), named=named), maxlen=0)
+            except BaseException as error:  # noqa: BLE001 - whatever is wrong with this document
+                faults[document[1]] = str(internal_error(error))
+
+        def sound() -> Iterator[tuple[str, str]]:
+            return (each for each in self._documents(one.name) if each[1] not in faults)
+
+        yield from (FaultyInput(path, reason, format=one.name) for path, reason in faults.items())
+        try:
+            yield from one.pair(sound, named=named)
+        except BaseException as error:  # noqa: BLE001 - whatever is wrong with all of them together
+            reason = str(internal_error(error))
+            yield from (
+                FaultyInput(path, reason, format=one.name) for _, path in self._documents(one.name)
+            )
 
     def close(self) -> None:
         """Delete the table."""

@@ -12,8 +12,9 @@ from evalstream.discovery.unused_options import refuse_idle
 from evalstream.formats.registry import FORMATS, MAIN, NAMES, kind_of
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
+from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
-from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run import STDIN, FaultyInput, NoInput, Run
 
 AUTO: Final = "auto"
 
@@ -32,14 +33,24 @@ def find_all(
     given = checked_inputs(inputs)
     first = list(islice(given, 2))
     _check_together(len(first), aggregate, more)
+    try:
+        yield from _found(chain(first, given), aggregate, more, options)
+    except BaseException as error:  # noqa: BLE001 - whatever a library raises
+        yield FaultyInput(str(first[0]), f"the search for runs ended: {internal_error(error)}")
+
+
+def _found(
+    given: Iterator[str | NoInput], aggregate: str | None, more: str | None, options: Options
+) -> Iterator[Run | NoInput]:
+    """Find the runs among the inputs."""
     if aggregate is not None or more is not None:
         # With documents named beside it, the input is one file, even if its name has wildcards.
-        yield from _joined(str(first[0]), aggregate, more, options)
+        yield from _joined(str(next(given)), aggregate, more, options)
         return
     formats = NAMES if options.input_format == AUTO else (options.input_format,)
     # A user's own schema checks rows of any kind.
     any_rows = options.schema is not None
-    runs = find_runs(chain(first, given), formats, options.exclude, any_rows=any_rows)
+    runs = find_runs(given, formats, options.exclude, any_rows=any_rows)
     yield from _without_idle(runs, options)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from evalstream.discovery import unrecognised
 from evalstream.discovery.file_table import Entry, FileTable, KnownFile
-from evalstream.discovery.peek import DOCUMENT, AggregatePeek, peek_aggregate, peek_data
+from evalstream.discovery.peek import DOCUMENT, AggregatePeek, isolated, peek_aggregate, peek_data
 from evalstream.discovery.walk import Met, Sort, joined, walk
 from evalstream.formats.registry import folder_format
 from evalstream.io import file_names
@@ -71,7 +72,7 @@ class Folder:
 
     def looks(self, files: Iterable[KnownFile], _tree: FileTable) -> Iterator[AggregatePeek | None]:
         """Peek into listed files; None for files that no longer exist."""
-        return (self._look(self.path_of(file.path)) for file in files)
+        return (isolated(partial(self._look, self.path_of(file.path))) for file in files)
 
     def _look(self, path: str) -> AggregatePeek | None:
         """Peek into a file; of YAML in a folder named after its kind, only until one shows it.

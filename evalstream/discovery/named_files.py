@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from evalstream.discovery.document_sets import Gathered
 from evalstream.discovery.pairing import FoundRuns
-from evalstream.discovery.search_folder import identified
+from evalstream.discovery.search_folder import faulty, identified
 from evalstream.formats.registry import MAIN, main_format
 from evalstream.io.beginning import Beginning, beginning_of
 from evalstream.io.remote import is_remote
@@ -95,7 +95,10 @@ class _Coupling:
 
     def ended(self) -> Iterator[FoundRuns]:
         """Combine what belongs together, and iterate over everything in order."""
-        self._couple()
+        try:
+            self._couple()
+        except BaseException as error:  # noqa: BLE001 - whatever is wrong with what was named
+            yield faulty("(rows and aggregates that were named)", error)
         for run in self._gathered.runs(named=True):
             self._place(identified(run))
         for what in self._column("what", "lacks IS NOT 'document'"):

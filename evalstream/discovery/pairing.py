@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from evalstream.discovery.aggregates import AggregateFinder
 from evalstream.discovery.declared_rows import is_outside, missing_rows, places
 from evalstream.discovery.file_table import FileTable, KnownFile, Note
-from evalstream.discovery.peek import AGGREGATE, AGGREGATES, MAYBE_AGGREGATES, AggregatePeek
+from evalstream.discovery.peek import AGGREGATE, AGGREGATES, FAULTY, MAYBE_AGGREGATES, AggregatePeek
 from evalstream.discovery.unrecognised import Leftovers
 from evalstream.io.containment import OutsideFolder
 from evalstream.io.file_names import SAMPLES, is_json_name, rows_rank, without_ending
+from evalstream.model.internal_errors import internal_error
 from evalstream.model.run import NoInput, Run
 
 OUT: Final = "the path of the rows leads out of the inputs and was not opened"
@@ -121,16 +122,28 @@ class Pairing:
             # A file that disappears after the listing was a temporary file of a writer.
             if look is None:
                 continue
-            if pairs and look.kind in MAYBE_AGGREGATES and self._has_samples(file.path):
-                look = look._replace(kind=AGGREGATE)  # noqa: PLW2901 - as its name shows
-            note = Note(file.path, look)
-            if pairs and look.kind in AGGREGATES and self.speaks(file):
-                rows = self._rows_of(file.path, look.declared)
-                note = note._replace(rows=rows.path, leads_out=rows.leads_out)
-                claims += {path for path in (rows.path, rows.true_path) if path is not None}
+            try:
+                note, claimed = self._noted(file, look, pairs=pairs)
+            except BaseException as error:  # noqa: BLE001 - whatever is wrong with this file
+                detail = str(internal_error(error))
+                note, claimed = Note(file.path, AggregatePeek(FAULTY, detail=detail)), ()
             notes.append(note)
+            claims += claimed
         self._tree.note(notes)
         self._tree.claim(claims)
+
+    def _noted(
+        self, file: KnownFile, look: AggregatePeek, *, pairs: bool
+    ) -> tuple[Note, Sequence[str]]:
+        """Return what to note about a file, and the files that it claims as its rows."""
+        if pairs and look.kind in MAYBE_AGGREGATES and self._has_samples(file.path):
+            look = look._replace(kind=AGGREGATE)
+        note = Note(file.path, look)
+        if not (pairs and look.kind in (*AGGREGATES, FAULTY) and self.speaks(file)):
+            return note, ()
+        rows = self._rows_of(file.path, look.declared)
+        claims = {path for path in (rows.path, rows.true_path) if path is not None}
+        return note._replace(rows=rows.path, leads_out=rows.leads_out), tuple(claims)
 
     def _has_samples(self, path: str) -> bool:
         """Tell whether `NAME_samples` rows are beside the JSON file `NAME`."""

@@ -26,6 +26,7 @@ from evalstream.io.beginning import (
 )
 from evalstream.io.file_names import is_packed_json_name, is_rows_name
 from evalstream.model.errors import CannotCheck
+from evalstream.model.internal_errors import internal_error
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
 from evalstream.parsing.peek import ARRAY, LINES, PEEK_BYTES
@@ -40,6 +41,7 @@ LIKE_AGGREGATE: Final = 7
 BROKEN: Final = 8
 STRANGE: Final = 9
 ASIDE: Final = 10
+FAULTY: Final = 11
 
 AGGREGATES: Final = (AGGREGATE, BROKEN)
 """Checked as an aggregate."""
@@ -59,12 +61,21 @@ class AggregatePeek(NamedTuple):
     and kind (`harpia input`), for a LOG its harness, and otherwise the format that the members
     resemble, even weakly. A BROKEN file is checked as an aggregate, so that the check reports the
     error. STRANGE are lines of objects without any member of a row. A file of kind ASIDE holds no
-    data: `detail` is then the kind under which it is counted.
+    data: `detail` is then the kind under which it is counted. A look at a FAULTY file met an
+    internal error, whose message is `detail`.
     """
 
     kind: int
     declared: str | None = None
     detail: str | None = None
+
+
+def isolated(look: Callable[[], AggregatePeek | None]) -> AggregatePeek | None:
+    """Look at one file; an internal error is its own, and does not end the search."""
+    try:
+        return look()
+    except BaseException as error:  # noqa: BLE001 - whatever a library raises
+        return AggregatePeek(FAULTY, detail=str(internal_error(error)))
 
 
 def peek_aggregate(path: str) -> AggregatePeek | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import tee
 
 from evalstream.discovery import peek
@@ -70,7 +71,9 @@ class Prefix:
         unread, again = tee(file for file, look in zip(files, known, strict=True) if look is None)
         texts = read_each((self.path_of(file.path) for file in unread), MOST_JSON_BYTES)
         for look in known:
-            yield look if look is not None else _looked(next(again), next(texts))
+            if look is None:
+                look = peek.isolated(partial(_looked, next(again), next(texts)))  # noqa: PLW2901
+            yield look
 
     def _taken(self, one: Listed, left: Leftovers) -> Entry | None:
         if self._exclusion.covers_any(one.path):

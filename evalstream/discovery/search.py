@@ -17,6 +17,7 @@ from evalstream.discovery.remote import Prefix
 from evalstream.discovery.remote_object import found_at, stands_for_prefix
 from evalstream.discovery.search_folder import (
     TOO_LARGE_REASON,
+    faulty,
     identified,
     log_found,
     peeked_log,
@@ -32,7 +33,7 @@ from evalstream.io.file_names import Exclusion
 from evalstream.io.remote import is_remote
 from evalstream.io.spill_table import SpillTable, stored
 from evalstream.model.errors import CannotCheck
-from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run import STDIN, FaultyInput, NoInput, Run
 
 _LOOKS: Final = 1024
 """How many folders are remembered: rows and their aggregate are often named in sequence."""
@@ -50,10 +51,17 @@ class Search:
         self._lists: list[NameList] = []
 
     def found(self, path: str | NoInput) -> Iterator[FoundRuns]:
-        """Find the runs of one input that were not found before."""
-        for one in self._of_input(path):
-            if not (one.row_records and self._were_seen(one)):
-                yield one
+        """Find the runs of one input that were not found before.
+
+        An internal error ends the search of this input alone.
+        """
+        try:
+            for one in self._of_input(path):
+                if not (one.row_records and self._were_seen(one)):
+                    yield one
+        except BaseException as error:  # noqa: BLE001 - whatever a library raises
+            name = path.path if isinstance(path, NoInput) else str(path)
+            yield faulty(name, error)
 
     def rest(self) -> Iterator[FoundRuns]:
         """Iterate over the names that were left out of lists, one entry for each list."""
@@ -174,6 +182,8 @@ class Search:
         else:
             json = self._near.look(path) if file_names.is_json_name(path) else peek.peek_data(path)
             look = json or peek.AggregatePeek(peek.BROKEN)
+        if look.kind == peek.FAULTY:
+            return FoundRuns(FaultyInput(path, look.detail or ""))
         if look.kind == peek.LOG:
             return log_found(path, peeked_log(look))._replace(row_records=(self._identity(path),))
         if look.kind == peek.DOCUMENT and self._knows(look):

@@ -19,7 +19,8 @@ from evalstream.formats.base import FolderFormat
 from evalstream.formats.registry import FORMATS, MAIN, folder_format, paired_format
 from evalstream.io.file_names import is_json_name, is_rows_name, is_yaml_name, without_packing
 from evalstream.io.remote import is_remote
-from evalstream.model.run import ForeignLog, NoInput, Run
+from evalstream.model.internal_errors import internal_error
+from evalstream.model.run import FaultyInput, ForeignLog, NoInput, Run
 
 TOO_LARGE_REASON: Final = "too large for an aggregate, and not a file of rows"
 
@@ -60,6 +61,11 @@ def log_found(path: str, log: Log) -> FoundRuns:
     return FoundRuns(ForeignLog(path, log.described(path)))
 
 
+def faulty(path: str, error: BaseException) -> FoundRuns:
+    """Return the message about a file on which the search met an internal error. Raises others."""
+    return FoundRuns(FaultyInput(path, str(internal_error(error))))
+
+
 def identified(run: Run | NoInput) -> FoundRuns:
     """Return a run of documents with the one name of each document."""
     if isinstance(run, NoInput):
@@ -90,9 +96,12 @@ class _Search:
         yield from map(FoundRuns, self._place.fill(self._tree, self.left))
         self._pairing.look(pairs=MAIN in self._formats)
         self._whole = self._format_of_folder()
-        self._gather()
+        yield from self._gather()
         for file in self._tree.files():
-            one = self._of(file)
+            try:
+                one = self._of(file)
+            except BaseException as error:  # noqa: BLE001 - whatever is wrong with this file
+                one = faulty(self._place.path_of(file.path), error)
             if one is not None:
                 yield one
         yield from map(identified, self._gathered.runs())
@@ -111,14 +120,20 @@ class _Search:
     def _is_of(self, name: str) -> bool:
         return self._formats == (name,) or self._tree.holds(peek.DOCUMENT, name)
 
-    def _gather(self) -> None:
-        """Collect the documents of other formats; they decide the kind of other files."""
+    def _gather(self) -> Iterator[FoundRuns]:
+        """Collect the documents of other formats; they decide the kind of other files.
+
+        Returns messages about those that internal errors keep from being collected.
+        """
         for file in self._tree.of_kind(peek.DOCUMENT):
             look = file.look
             if look is None or not self._is_document(look) or not self._pairing.speaks(file):
                 continue
             if self._whole is None or not self._is_kept(self._whole, file, look):
-                self._gather_one(file, look.detail or "")
+                try:
+                    self._gather_one(file, look.detail or "")
+                except BaseException as error:  # noqa: BLE001 - whatever is wrong with this file
+                    yield faulty(self._place.path_of(file.path), error)
 
     def _gather_one(self, file: KnownFile, detail: str) -> None:
         name, kind = detail.split(" ", maxsplit=1)
@@ -144,6 +159,8 @@ class _Search:
         look = file.look
         if look is None or not self._pairing.speaks(file) or self._is_document(look):
             return None
+        if look.kind == peek.FAULTY:
+            return FoundRuns(FaultyInput(self._place.path_of(file.path), look.detail or ""))
         if self._whole is not None and self._is_within(self._whole, file, look):
             return None
         log = self._log_in(look)

@@ -177,8 +177,12 @@ def open_rows(
 def _ranged(path: str, layout_of: LayoutOf) -> OpenRows | None:
     """Open a file that workers can read in ranges, or return None. Raises OSError."""
     source = FileSource(path)
-    head = _head(source)
-    found = layout_of(head, source.size, path)
+    try:
+        head = _head(source)
+        found = layout_of(head, source.size, path)
+    except BaseException:
+        source.close()
+        raise
     if compression_of(head) is None and found.kind != layout.JSON_ARRAY:
         return OpenRows(source, head, found, origin=source)
     source.close()

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
 from evalstream.model.errors import WorkerLost
@@ -67,6 +68,24 @@ class Executor(Protocol):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Release the workers."""
+
+
+class SerialExecutor:
+    """Runs each task in this process, when its result is asked for."""
+
+    def submit(self, fn: Callable[..., Result], /, *args: Any) -> "_DeferredTask[Result]":
+        """Take a task."""
+        return _DeferredTask(partial(fn, *args))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Do nothing: no task is pending."""
+
+
+class _DeferredTask(Generic[Result]):
+    """The future of a task that runs when its result is asked for."""
+
+    def __init__(self, task: Callable[[], Result]) -> None:
+        self.result = task
 
 
 class Backend(NamedTuple):

@@ -15,9 +15,10 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from functools import lru_cache, partial
 from typing import Any, Final, TypeVar
 
-from evalstream.executors.base import Backend
+from evalstream.executors.base import Backend, SerialExecutor
 from evalstream.model.block import Block, BlockTask
 from evalstream.model.exit_codes import ExitCode
+from evalstream.model.internal_errors import internal_error
 
 Result = TypeVar("Result")
 
@@ -61,8 +62,15 @@ class _Pool(ProcessPoolExecutor):
 
 
 def _call(pickled: bytes, /, *args: Any, **keywords: Any) -> Any:
-    """Call a pickled function in a worker."""
-    return _unpickled(pickled)(*args, **keywords)
+    """Call a pickled function in a worker.
+
+    Raises InternalError for a bug: other exceptions lose their place on the way back, and one that
+    cannot be pickled would break the pool.
+    """
+    try:
+        return _unpickled(pickled)(*args, **keywords)
+    except BaseException as error:  # noqa: BLE001 - whatever a library raises
+        raise internal_error(error) from None
 
 
 @lru_cache(maxsize=1)
@@ -72,8 +80,26 @@ def _unpickled(pickled: bytes) -> Callable[..., Any]:
     return function
 
 
-def _start(workers: int) -> Executor:
-    return _Pool(workers, _start_method())
+def _start(workers: int) -> Executor | SerialExecutor:
+    """Start workers; without them, this process does their tasks.
+
+    Their queues need semaphores, which are files in /dev/shm on Linux.
+    """
+    try:
+        return _Pool(workers, _start_method())
+    except (OSError, ImportError, NotImplementedError) as error:
+        _warn(getattr(error, "strerror", None) or str(error))
+        return SerialExecutor()
+
+
+@lru_cache(maxsize=1)
+def _warn(reason: str) -> None:
+    """Say once on stderr that there are no workers."""
+    if sys.stderr is not None:
+        sys.stderr.write(
+            f"evalstream: no worker process can be started ({reason}; is /dev/shm missing, full or "
+            "read-only?); one process does all the work, which takes longer\n"
+        )
 
 
 def _start_method() -> str:

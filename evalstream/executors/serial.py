@@ -2,29 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Generic
-
-from evalstream.executors.base import Backend, Result
-
-
-class SerialExecutor:
-    """Runs each task when its result is asked for."""
-
-    def submit(self, fn: Callable[..., Result], /, *args: Any) -> _Deferred[Result]:
-        """Take a task."""
-        return _Deferred(partial(fn, *args))
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Do nothing: no task is pending."""
-
-
-class _Deferred(Generic[Result]):
-    """The future of a task that runs when its result is asked for."""
-
-    def __init__(self, task: Callable[[], Result]) -> None:
-        self.result = task
+from evalstream.executors.base import Backend, SerialExecutor
 
 
 def backend() -> Backend:

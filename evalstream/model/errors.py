@@ -3,6 +3,7 @@
 EvalstreamError
 ├── UsageError        the options or arguments are not valid         exit 2
 ├── CannotWrite       an output could not be written                 exit 3
+├── InternalError     a bug, met while one input was worked on       exit 3
 └── CannotCheck       an input could not be read                     exit 3
     ├── MissingExtra  a library for this input is not installed
     ├── BrokenCompression  a compressed stream is damaged or truncated
@@ -23,6 +24,25 @@ class UsageError(EvalstreamError):
 
 class CannotWrite(EvalstreamError):
     """Rows or a seal could not be written to their target; the check ends."""
+
+
+class InternalError(EvalstreamError):
+    """A bug: an exception that nobody raised on purpose.
+
+    `kind` is the name of its type, and `place` is module:function:line of our code. Neither holds a
+    value of the input.
+    """
+
+    def __init__(self, kind: str, place: str) -> None:
+        super().__init__(kind, place)
+        self.kind, self.place = kind, place
+
+    def __str__(self) -> str:
+        """Return a sentence for people, which asks for a report."""
+        return (
+            f"internal error: {self.kind} in {self.place}; please report it with this line "
+            "(evalstream explain ES010)"
+        )
 
 
 class CannotCheck(EvalstreamError):

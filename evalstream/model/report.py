@@ -43,11 +43,14 @@ class Checked(NamedTuple):
         return {"text": self.text, "ok": self.is_ok}
 
 
-NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008"})
-"""Codes that mean that something could not be checked; the exit code is 3."""
+NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008", "ES010"})
+"""Codes that mean that something could not be checked; they do not fail a run."""
 
-FAULTS: Final = ("ES002", "ES003", "ES009", "ES1")
-"""Beginnings of the codes of faults of the data that keep something from being read."""
+UNREAD: Final = NOT_CHECKED | {"ES002", "ES003"}
+"""Codes that mean that something was not looked at; the exit code is 3."""
+
+FAULTS: Final = ("ES009", "ES1")
+"""Beginnings of the codes of faults that explain why something was not checked."""
 
 
 VERDICTS: Final = ("passed", "unconfirmed", "failed", "incomplete")
@@ -135,10 +138,10 @@ class RunSummary(DataClass):
     def is_unchecked(self) -> bool:
         """Whether something of the run was not checked, other than what its findings name.
 
-        Data that breaks off, cannot be decoded or leads out of the inputs fails the run, and was
-        looked at. So do rows that are not the expected ones, and those that are not sealed.
+        Rows that are no JSON were looked at, and a path out of the inputs is not to be opened: they
+        fail the run. So do rows that are not the expected ones, and those that are not sealed.
         """
-        if NOT_CHECKED & self.counts.keys():
+        if UNREAD & self.counts.keys():
             return True
         if self.incomplete_reason is None:
             return False

@@ -42,5 +42,9 @@ class NoInput(DataClass, frozen=True):
     format: str = MAIN_FORMAT
 
 
+class FaultyInput(NoInput, frozen=True):
+    """An input on which the search met an internal error; `reason` is its message."""
+
+
 class ForeignLog(NoInput, frozen=True):
     """A log of an evaluation harness, which must be converted before it can be checked."""

@@ -298,4 +298,32 @@ ES009: Final = Rule(
     """,
 )
 
-RULES: Final = (ES001, ES002, ES003, ES004, ES005, ES006, ES007, ES008, ES009)
+ES010: Final = Rule(
+    "ES010",
+    "internal-error",
+    Severity.ERROR,
+    "a bug of evalstream or of a library ended the check of this run",
+    """
+    What it finds: an exception that nobody raised on purpose, while evalstream searched for this
+    run, checked it, compared it or remembered it. The finding holds the exception's type and its
+    place in the code, and no value of the input. The verdict is never passed, nothing is sealed or
+    written for the run, and all other runs get their verdict. The exit code is 3 when nothing else
+    went wrong.
+
+    Why it matters: a run that was not checked to its end must not pass, and one input must not take
+    the verdict of another away.
+
+    How to fix: Send the finding to the maintainers, with the file if you may share it. With the
+    environment variable EVALSTREAM_TRACEBACK=1 the check prints the whole traceback on stderr; read
+    it before you send it, as it may hold values of the input. Leave the file out with
+    `--exclude PATTERN` meanwhile.
+
+    Bad:
+        A function of evalstream raises KeyError while run.jsonl is checked.
+
+    Good:
+        run.jsonl is checked to its end.
+    """,
+)
+
+RULES: Final = (ES001, ES002, ES003, ES004, ES005, ES006, ES007, ES008, ES009, ES010)

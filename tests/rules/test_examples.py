@@ -18,6 +18,7 @@ NOT_JSON_ALONE = {
     "ES005": "the defect is in the name of the input",
     "ES006": "the line is not JSON",
     "ES007": "an option is the difference",
+    "ES010": "the defect is not in a document",
     "ES101": "the defect is in the bytes",
     "ES102": "the defect is in the bytes",
     "ES103": "the line is not JSON",

@@ -21,6 +21,7 @@ from evalstream.model.comparison import (
     Flip,
 )
 from evalstream.model.data_class import DataClass, field, replace
+from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.text import counted
 from evalstream.stats.inference.estimate import estimate, with_adjusted
@@ -58,6 +59,27 @@ def compare_runs(
     if report.refused is not None:
         finished_report(report, runs)
         return result
+    try:
+        _compare(runs, baseline, request, options, result)
+    except BaseException as error:  # noqa: BLE001 - whatever is wrong with the samples of these runs
+        fault = str(internal_error(error))
+        result = Compared(
+            ComparisonReport([run.shown for run in runs], baseline.shown.label, settings)
+        )
+        result.report.refused = fault
+        finished_report(result.report, runs)
+    return result
+
+
+def _compare(
+    runs: Sequence[CheckedRun],
+    baseline: CheckedRun,
+    request: Request,
+    options: Options,
+    result: Compared,
+) -> None:
+    """Add the comparison of the runs to the result, which is closed if an error ends it."""
+    report, settings = result.report, request.settings
     with ExitStack() as stack:
         stack.callback(result.close)
         for run in runs:
@@ -73,7 +95,6 @@ def compare_runs(
             report.rankings = rankings_of(runs, request.metric, settings, seed)
         finished_report(report, runs)
         stack.pop_all()
-    return result
 
 
 def _refusal(runs: Sequence[CheckedRun], settings: CompareSettings) -> str | None:

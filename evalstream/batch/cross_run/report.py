@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import groupby
+from typing import Final
 
 from evalstream.batch.cross_run.index import CrossRunFinding, CrossRunIndex
 from evalstream.batch.results import ResultStore
+from evalstream.batch.single import ShownFindings, not_checked
 from evalstream.engine.collector import finding_of
 from evalstream.engine.result import Counts, shorten_values
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding
+from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
+from evalstream.model.run import Run
+from evalstream.rules.inputs import ES010
+
+ALL_RUNS: Final = "(all runs)"
+"""The name of the comparison of all runs, where it needs one."""
 
 
 def report_cross_run(
@@ -26,8 +34,27 @@ def report_cross_run(
 ) -> None:
     """Show the findings between runs, and add them to the counts of each run.
 
-    `end_run` is called with the summary of each run that has some.
+    `end_run` is called with the summary of each run that has some. An internal error leaves the
+    comparison incomplete, as one more entry after the runs, and takes no run's verdict away.
     """
+    shown = ShownFindings(show)
+    try:
+        _report(cross_run_index, results, options, shown, end_run)
+    except BaseException as error:
+        if shown.failed:
+            raise
+        reason = f"the runs were not compared with each other: {internal_error(error)}"
+        run = Run(ALL_RUNS, None)
+        results.add_last(not_checked(run, ES010.violation(reason), reason, options, show))
+
+
+def _report(
+    cross_run_index: CrossRunIndex,
+    results: ResultStore,
+    options: Options,
+    show: Callable[[Finding], None],
+    end_run: Callable[[RunSummary], None] | None,
+) -> None:
     limit = options.max_findings
     ignores = bool(options.per_file_ignores)
     for number, group in groupby(

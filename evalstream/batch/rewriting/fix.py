@@ -27,6 +27,7 @@ from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.finding import Finding
+from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
@@ -78,6 +79,10 @@ def fix_any(found: Run | NoInput, job: FixJob) -> Outcome:
         outcome.refuse(str(error))
     except (CannotCheck, OSError) as error:
         outcome.leave_unread(reason_of(error))
+    except CannotWrite:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a library raises
+        outcome.leave_unread(str(internal_error(error)))
     if outcome.status is Status.UNREAD:
         # A check that a signal stops is incomplete: it does not raise Stopped itself.
         STOPPING.check_again()

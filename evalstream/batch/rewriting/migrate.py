@@ -22,6 +22,7 @@ from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
+from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
@@ -57,6 +58,10 @@ def migrate_any(found: Run | NoInput, job: MigrationJob) -> Outcome:
         outcome.refuse(str(error))
     except (CannotCheck, OSError) as error:
         outcome.leave_unread(reason_of(error))
+    except CannotWrite:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a library raises
+        outcome.leave_unread(str(internal_error(error)))
     finally:
         job.staging.clear()
     if outcome.status is Status.UNREAD:

@@ -17,11 +17,21 @@ from evalstream.formats.inspect.archive_end import ArchiveEnd, end_of
 from evalstream.formats.inspect.unpacking import METHODS, Damaged, unpacked
 from evalstream.io.spill_table import SpillTable, restored, stored
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.signals import STOPPING
 
 MOST_RATIO: Final = 2_000
 """Most bytes that a packed byte may stand for, in members of more than RATIO_FROM bytes."""
 
-RATIO_FROM: Final = 64 * MEBIBYTE
+RATIO_FROM: Final = MEBIBYTE
+
+MOST_UNPACKED_RATIO: Final = 300
+"""Most bytes that a byte of the archive may stand for, over all members."""
+
+UNPACKED_ANYWAY: Final = 64 * MEBIBYTE
+"""So many bytes may be unpacked from an archive of any size."""
+
+_MOST: Final = (1 << 63) - 1
+"""The largest number that is kept; no file is so long."""
 
 _DIRECTORY: Final = Struct("<4sHHHHHHIIIHHHHHII")
 _LOCAL: Final = Struct("<4sHHHHHIIIHH")
@@ -147,6 +157,30 @@ class Archive:
                 last, number = member.offset, member.number
                 yield member
 
+    def unsafe(self) -> str | None:
+        """Return why nothing of the archive must be unpacked, or None; call it first.
+
+        Members that share bytes are a small archive that takes for ever: each of them is unpacked.
+        """
+        ((total,),) = self._table.rows("SELECT TOTAL(size) FROM member")
+        most = UNPACKED_ANYWAY + MOST_UNPACKED_RATIO * self._size
+        if total > most:
+            reason = (
+                f"the members declare {total:,.0f} bytes, and an archive of {self._size:,} bytes "
+                f"may hold {most:,}"
+            )
+            self._danger(reason, None)
+            return reason
+        before: Member | None = None
+        end = 0
+        for member in self.members():
+            STOPPING.check()
+            if before is not None and member.offset < end:
+                self._danger(f"the member shares bytes with the member {before.name}", member.name)
+                return "two members share bytes"
+            before, end = member, self._data_start(member) + member.packed
+        return None
+
     def laid_out(self) -> Iterator[Member]:
         """Iterate over the members as `members` does, and check that they lie one behind another.
 
@@ -155,10 +189,9 @@ class Archive:
         """
         before, slack = 0, False
         for member in self.members():
-            if member.offset < before:
-                self._damage("the member begins within the one before it", member.name)
-            elif not (slack and member.offset - before in _DESCRIPTOR_SIZES):
-                self.unexplained += member.offset - before
+            gap = min(member.offset, self._size) - before
+            if gap > 0 and not (slack and gap in _DESCRIPTOR_SIZES):
+                self.unexplained += gap
             yield member
             before = max(before, self._data_start(member) + member.packed)
             slack = bool(member.flags & _DESCRIPTOR)
@@ -213,7 +246,14 @@ class Archive:
             packed, size, offset = _wide(extra, fields[9], fields[8], fields[16])
             self.count += 1
             yield Member(
-                self.count, name, fields[4], fields[3], fields[7], packed, size, offset + end.shift
+                self.count,
+                name,
+                fields[4],
+                fields[3],
+                fields[7],
+                min(packed, _MOST),
+                min(size, _MOST),
+                min(offset + end.shift, _MOST),
             )
             place += _DIRECTORY.size + sum(lengths)
         if place != stop:
@@ -232,16 +272,23 @@ class Archive:
 
     def _data_start(self, member: Member) -> int:
         """Return where the packed bytes of a member begin, by its local header."""
-        head = os.pread(self._descriptor, _LOCAL.size, member.offset)
-        if len(head) < _LOCAL.size:
+        head = self._local_header(member)
+        if head is None:
             return member.offset
         name, extra = int(_LOCAL.unpack(head)[-2]), int(_LOCAL.unpack(head)[-1])
         return member.offset + _LOCAL.size + name + extra
 
+    def _local_header(self, member: Member) -> bytes | None:
+        """Return the fixed part of a member's local header, None if there is none."""
+        if member.offset > self._size:
+            return None
+        head = os.pread(self._descriptor, _LOCAL.size, member.offset)
+        return head if len(head) == _LOCAL.size and head.startswith(_LOCAL_SIGN) else None
+
     def _checked_start(self, member: Member) -> int:
         """Return where the packed bytes begin. Raises Damaged where the local header differs."""
-        head = os.pread(self._descriptor, _LOCAL.size, member.offset)
-        if len(head) < _LOCAL.size or not head.startswith(_LOCAL_SIGN):
+        head = self._local_header(member)
+        if head is None:
             raise Damaged(f"has no header at byte {member.offset:,}")
         _, _, flags, method, _, _, crc, packed, size, name_size, extra_size = _LOCAL.unpack(head)
         rest = os.pread(self._descriptor, name_size + extra_size, member.offset + _LOCAL.size)

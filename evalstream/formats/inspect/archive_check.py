@@ -72,6 +72,10 @@ class ArchiveCheck:
             self._documents.cannot("the archive has no directory, so that nothing in it was read")
             return None
         self._note_repeated()
+        reason = self._archive.unsafe()
+        if reason is not None:
+            self._documents.cannot(f"nothing in the archive was unpacked: {reason}")
+            return None
         start, header = self._read(START), self._read(HEADER)
         told = header if isinstance(header, dict) else start
         if isinstance(told, dict):

@@ -153,7 +153,7 @@ def _in_archive(
     with open(path, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         with closing(Archive(file.fileno(), size, _ignored, _ignored)) as archive:
-            is_open = archive.open()
+            is_open = archive.open() and archive.unsafe() is None
             for _, offset in places:
                 member_at = archive.at(offset) if is_open else None
                 if member_at is None or member_at.size > options.max_line_bytes:

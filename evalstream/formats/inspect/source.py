@@ -321,6 +321,7 @@ class _Opened:
         try:
             if not self.archive.open():
                 self._refuse("it has no directory", None)
+            self.archive.unsafe()
         except BaseException:
             self.__exit__()
             raise

@@ -6,10 +6,11 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import evalstream
 from evalstream.io.file import FileSource
+from evalstream.model.errors import InternalError
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,15 @@ class Case:
     aggregate: Path | None
     options: dict[str, Any] = field(default_factory=dict)
     grows: bool = False
+    has_bug: bool = False
     documents: Mapping[str, Path] = field(default_factory=dict)
 
     def check(self, **settings: Any) -> evalstream.Report:
-        """Check the files, while the rows grow if the script says so."""
-        with growing(self.rows) if self.grows else nullcontext():
+        """Check the files, while they grow or a bug breaks the check, if the script says so."""
+        with (
+            growing(self.rows) if self.grows else nullcontext(),
+            breaking() if self.has_bug else nullcontext(),
+        ):
             return evalstream.check(
                 self.rows, aggregate=self.aggregate, **{**self.options, **settings}
             )
@@ -45,6 +50,14 @@ def growing(path: Path) -> Iterator[None]:
         return start
 
     with patch.object(FileSource, "head", head_then_more):
+        yield
+
+
+@contextmanager
+def breaking() -> Iterator[None]:
+    """Let the check of every rows file meet a bug, at a place that does not move with the code."""
+    bug = InternalError("KeyError", "evalstream.formats.eee.facts:facts_of:42")
+    with patch.object(FileSource, "head", Mock(side_effect=bug)):
         yield
 
 

@@ -63,7 +63,7 @@ class _Edit:
         self._load(pair)
         self._later: list[Callable[[], None]] = []
         self._algorithm = "sha256"
-        self._missing = self._alone = self._claims = self._grows = False
+        self._missing = self._alone = self._claims = self._grows = self._has_bug = False
         self._beside: dict[str, str] = {}
         self._pack: Callable[[bytes], bytes] = lambda data: data
         self._options: dict[str, Any] = {}
@@ -105,7 +105,7 @@ class _Edit:
             documents["log"] = log = folder / "log.json"
             log.write_text(json.dumps(self._log, indent=2, ensure_ascii=False) + "\n")
             self._options["source"] = str(log)
-        return Case(checked, beside, self._options, self._grows, documents)
+        return Case(checked, beside, self._options, self._grows, self._has_bug, documents)
 
     def _counts(self, line: bytes) -> bool:
         """Tell whether a line counts as a row: noise that is skipped does not."""
@@ -207,6 +207,9 @@ class _Edit:
     def _file_grows(self) -> None:
         self._grows = True
 
+    def _check_breaks(self) -> None:
+        self._has_bug = True
+
     def _aggregate_set(self, pointer: str, value: str) -> None:
         self._later.append(lambda: change(self._document, pointer, value))
 
@@ -262,6 +265,7 @@ class _Edit:
         (r"log (/\S+) removed", _log_removed),
         (r"file name (\S+)", _file_named),
         (r"file grows while read", _file_grows),
+        (r"a bug breaks the check", _check_breaks),
         (r"folder (\S+)", _folder),
         (r"aggregate (/\S+) = (.+)", _aggregate_set),
         (r"aggregate (/\S+) removed", _aggregate_removed),

@@ -156,7 +156,7 @@ def test_members_that_overlap_are_found(tmp_path: Path) -> None:
     # The second entry of the directory leads to the bytes of the first one.
     second = data.index(b"PK\1\2", data.index(b"PK\1\2") + 4)
     struct.pack_into("<I", data, second + 42, 0)
-    assert "INS101" in codes(bytes(data), tmp_path)
+    assert "INS102" in codes(bytes(data), tmp_path)
 
 
 def test_bytes_between_members_are_an_info(tmp_path: Path) -> None:
