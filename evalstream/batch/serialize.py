@@ -90,6 +90,7 @@ def decode_totals(encoded: dict[str, Any]) -> Totals:
         unreached=encoded.get("unreached", 0),
         lost=encoded.get("lost"),
         unchecked=encoded.get("unchecked", 0),
+        damaged=encoded.get("damaged", 0),
         **{name: encoded.get(name, 0) for name in _LEFT_OUT},
         verdicts={verdict: encoded[verdict] for verdict in VERDICTS if encoded[verdict]},
         counts=dict(encoded["counts"]),

@@ -91,7 +91,7 @@ def shown_exit_code(code: int, totals: Totals, scheme: str = OWN, *, zero: bool 
     if scheme == EEE:
         return _eee_exit_code(totals)
     if zero:
-        return ExitCode.UNCHECKED if _lacks(totals) else ExitCode.PASSED
+        return ExitCode.UNCHECKED if totals.damaged or _lacks(totals) else ExitCode.PASSED
     return code
 
 

@@ -46,11 +46,8 @@ class Checked(NamedTuple):
 NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008", "ES010"})
 """Codes that mean that something could not be checked; they do not fail a run."""
 
-UNREAD: Final = NOT_CHECKED | {"ES002", "ES003"}
-"""Codes that mean that something was not looked at; the exit code is 3."""
-
-FAULTS: Final = ("ES009", "ES1")
-"""Beginnings of the codes of faults that explain why something was not checked."""
+FAULTS: Final = ("ES002", "ES003", "ES009", "ES1")
+"""Beginnings of the codes of faults of the data that keep something from being read."""
 
 
 VERDICTS: Final = ("passed", "unconfirmed", "failed", "incomplete")
@@ -138,10 +135,10 @@ class RunSummary(DataClass):
     def is_unchecked(self) -> bool:
         """Whether something of the run was not checked, other than what its findings name.
 
-        Rows that are no JSON were looked at, and a path out of the inputs is not to be opened: they
-        fail the run. So do rows that are not the expected ones, and those that are not sealed.
+        Data that breaks off, cannot be decoded or leads out of the inputs fails the run, and was
+        looked at. So do rows that are not the expected ones, and those that are not sealed.
         """
-        if UNREAD & self.counts.keys():
+        if NOT_CHECKED & self.counts.keys():
             return True
         if self.incomplete_reason is None:
             return False
@@ -301,7 +298,7 @@ class Totals(DataClass):
     `verdicts` counts runs by verdict, `counts` occurrences by code and `severities` by severity;
     `unchanged` counts runs that a ledger answered, `unreached` those that the check did not reach
     before it was stopped or its executor was `lost`, for a reason, and `unchecked` those that were
-    not checked in full. `excluded` counts
+    not checked in full, `damaged` those that fail by data that cannot be read in full. `excluded` counts
     the names that searches left out, `missing` the names of lists that are gone, and `other_files`
     the files of lists that are not evaluation files. `known` and `known_severities` count what a
     baseline knows, without which the other counts are, and `vanished` what only the baseline has.
@@ -316,6 +313,7 @@ class Totals(DataClass):
     unreached: int = 0
     lost: str | None = None
     unchecked: int = 0
+    damaged: int = 0
     excluded: int = 0
     missing: int = 0
     other_files: int = 0
@@ -339,6 +337,7 @@ class Totals(DataClass):
         self.bytes += run.bytes
         self.unchanged += run.unchanged is not None
         self.unchecked += run.is_unchecked
+        self.damaged += run.incomplete_reason is not None and not run.is_unchecked
         if not run.is_note:
             self.verdicts[run.verdict] = self.verdicts.get(run.verdict, 0) + 1
         _add(self.counts, run.counts)
@@ -367,6 +366,7 @@ class Totals(DataClass):
             **({"unreached": self.unreached} if self.unreached else {}),
             **({} if self.lost is None else {"lost": self.lost}),
             **({"unchecked": self.unchecked} if self.unchecked else {}),
+            **({"damaged": self.damaged} if self.damaged else {}),
             **({"excluded": self.excluded} if self.excluded else {}),
             **({"missing": self.missing} if self.missing else {}),
             **({"other_files": self.other_files} if self.other_files else {}),
