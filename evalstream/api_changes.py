@@ -61,6 +61,7 @@ def migrate(
     dry_run: bool = False,
     shard: str | None = None,
     ledger: Input | None = None,
+    overwrite: bool = False,
     outputs: Iterable[Input] = (),
     options: Options | None = None,
     show: Callable[[Outcome], None] | None = None,
@@ -73,7 +74,8 @@ def migrate(
     `deployment` is TYPE/AVAILABILITY, `eval_library` NAME@VERSION, `decide` has names of decisions,
     and `tables` is what a file for `--map` holds. With `dry_run` nothing is written to `to`.
     `shard` migrates one of several parts of the runs. `ledger` is a file that remembers what was
-    migrated: runs that have not changed since are not read again. `outputs` are files that the
+    migrated: runs that have not changed since are not read again; with `overwrite` it may replace
+    any other file. `outputs` are files that the
     caller writes meanwhile, such as a report; no input may be one of them. `options` sets workers
     and limits. Outcomes go to `show` as they come; without it they are kept.
 
@@ -115,7 +117,8 @@ def migrate(
         memory = None
         if ledger is not None and placed is not None:
             settings = [to_version, os.path.abspath(placed), values]
-            memory = stack.enter_context(closing(MigrationLedger(os.fspath(ledger), settings)))
+            book = MigrationLedger(os.fspath(ledger), settings, overwrite=overwrite)
+            memory = stack.enter_context(closing(book))
         for planned in plan.in_order():
             take(_migrated(planned.found, job, memory))
     return runs

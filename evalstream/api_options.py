@@ -183,6 +183,8 @@ def _check_routing(routing: RowRouting) -> None:
     for name in ("expect_rows", "expect_samples"):
         if (getattr(routing, name) or 0) < 0:
             raise UsageError(f"{_flag(name)} must not be negative")
+    if routing.seal_anyway and routing.seal_to is None:
+        raise UsageError("--seal-anyway requires --seal-to, which names the aggregate to seal")
     if routing.file_path is not None and routing.seal_to is None:
         raise UsageError("--file-path requires --seal-to, which names the aggregate to seal")
     if routing.idle_timeout <= 0:

@@ -4,7 +4,7 @@ import sys
 from typing import Annotated
 
 from evalstream.cli.command import command
-from evalstream.cli.options import Rows
+from evalstream.cli.options import ForceReport, Rows
 from evalstream.cli.program import guarded
 from evalstream.cli.terminal import announce_terminal
 from evalstream.engine.salvage import REST, salvage_lines
@@ -30,6 +30,7 @@ def salvage(
             metavar="FILE",
         ),
     ] = None,
+    force: ForceReport = False,
 ) -> None:
     """Save the whole rows of a damaged file, byte for byte, and the rest in a second file.
 
@@ -39,7 +40,7 @@ def salvage(
     announce_terminal("rows", rows)
     refuse_overwriting([STDOUT], [rows])
     with guarded():
-        saved = salvage_rows(rows, to, rest, max_line_bytes=options.max_line_bytes)
+        saved = salvage_rows(rows, to, rest, overwrite=force, max_line_bytes=options.max_line_bytes)
         for line in salvage_lines(saved, to, rest or to + REST):
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()

@@ -12,7 +12,7 @@ from typing import Final
 
 from evalstream.io.names import printable
 from evalstream.io.output import Output
-from evalstream.io.temporary import ENDING
+from evalstream.io.temporary import ENDING, move_to_free_name
 from evalstream.model.errors import CannotWrite
 
 PREFIX: Final = ".migrate-"
@@ -76,17 +76,7 @@ class Staging:
 def place(staged: str, target: str) -> None:
     """Give a complete file its name, in place of none. Raises FileExistsError, and OSError."""
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    try:
-        os.link(staged, target, follow_symlinks=False)
-    except FileExistsError:
-        raise
-    except OSError:
-        # Some file systems have no links.
-        if os.path.lexists(target):
-            raise FileExistsError(target) from None
-        os.rename(staged, target)
-    else:
-        os.unlink(staged)
+    move_to_free_name(staged, target)
     sync_folder(os.path.dirname(target))
 
 
