@@ -18,6 +18,7 @@ from evalstream.batch.shards import shard_of
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import without_overlap
 from evalstream.discovery.patterns import is_pattern, literal_folder
+from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.io.overwriting import Outputs, journaled
 from evalstream.io.progress import Progress
@@ -102,7 +103,8 @@ def migrate(
     names = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     beside = None if aggregate is None else os.fspath(aggregate)
     written = Outputs([*journaled(None if ledger is None else os.fspath(ledger)), *_paths(outputs)])
-    found = without_overlap(find_all(_paths(names), beside, None, chosen), written, chosen.routing)
+    found_all = _changeable(find_all(_paths(names), beside, None, chosen))
+    found = without_overlap(found_all, written, chosen.routing)
     part = None if shard is None else shard_of(shard)
     runs = ChangedRuns()
     take = runs.outcomes.append if show is None else show
@@ -179,7 +181,7 @@ def fix(
             bar,
         )
         written = Outputs(_paths(outputs))
-        found_all = find_all(names, beside, None, chosen)
+        found_all = _changeable(find_all(names, beside, None, chosen))
         for found in without_overlap(found_all, written, chosen.routing):
             take(fix_any(found, job))
     return runs
@@ -198,6 +200,11 @@ def repaired_codes(select: Sequence[str], *, unsafe: bool) -> frozenset[str]:
         hint = "" if unsafe else "; --unsafe adds others"
         raise UsageError(f"--select names no rule with a repair; these have one: {known}{hint}")
     return chosen
+
+
+def _changeable(found: Iterable[Run | NoInput]) -> Iterator[Run | NoInput]:
+    """Pass on runs and what may hold data; a README and its likes need no change."""
+    return (one for one in found if not isinstance(one, Unrecognised) or one.leaves_open)
 
 
 def _paths(given: Iterable[Input]) -> Iterator[str]:

@@ -86,7 +86,8 @@ def _start_method() -> str:
 
 def _prepare_worker() -> None:
     """Ignore SIGINT, disable the garbage collector, and exit when the driver exits."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.disable()
     gc.freeze()

@@ -6,7 +6,7 @@
 | 1 | a finding fails the check |
 | 2 | wrong usage |
 | 3 | something could not be checked |
-| 128 + n | signal n stopped the program: 130 SIGINT, 143 SIGTERM, 141 a closed pipe |
+| 128 + n | signal n stopped the program: 129 SIGHUP, 130 SIGINT, 143 SIGTERM, 141 a closed pipe |
 
 An unconfirmed run is checked, and nothing of it fails: it has code 0 unless warnings fail the
 check, as with `--strict`.
