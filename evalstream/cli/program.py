@@ -14,6 +14,7 @@ from evalstream.cli.command import Command
 from evalstream.cli.plain_reader import read_plain
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.exit_codes import EEE, OWN, PIPE_CLOSED, ExitCode, error_exit_code, of_signal
+from evalstream.model.notices import NOTICES
 from evalstream.model.signals import STOPPING, Stopped
 
 COMMANDS: Final = (
@@ -52,6 +53,7 @@ class Judged(SystemExit):
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
     STOPPING.listen()
+    NOTICES.listen()
     # What imports made lives to the end; looking through it again and again takes 0.01 s.
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)

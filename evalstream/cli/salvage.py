@@ -3,6 +3,7 @@
 import sys
 from typing import Annotated
 
+from evalstream.api_options import refuse_long_lines
 from evalstream.cli.command import command
 from evalstream.cli.options import ForceReport, Rows
 from evalstream.cli.program import guarded
@@ -38,6 +39,7 @@ def salvage(
     could not be read to its end.
     """
     announce_terminal("rows", rows)
+    refuse_long_lines(options.max_line_bytes)
     refuse_overwriting([STDOUT], [rows])
     with guarded():
         saved = salvage_rows(rows, to, rest, overwrite=force, max_line_bytes=options.max_line_bytes)

@@ -245,7 +245,10 @@ class Options(DataClass, frozen=True):
         Group.REPORT,
     )
     max_line_bytes: int = option(
-        64 * MEBIBYTE, "The longest line that is checked, in bytes.", Group.ADVANCED, "N"
+        64 * MEBIBYTE,
+        "The longest line that is checked, in bytes, at most 256 MiB.",
+        Group.ADVANCED,
+        "N",
     )
     max_depth: int = option(200, "The deepest nesting that is checked.", Group.ADVANCED, "N")
     memory_limit: int = option(
