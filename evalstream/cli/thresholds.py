@@ -65,8 +65,10 @@ def thresholds(
     pass its check.
     """
     from evalstream.api_thresholds import thresholds as asked
+    from evalstream.formats.evalguard.files import files_of
 
-    refuse_overwriting([STDOUT if output is None else output], inputs)
+    documents = [file.path for folder in inputs for file in files_of(folder)]
+    refuse_overwriting([STDOUT if output is None else output], documents)
     kind = None if force else UNMARKED
     if output is not None and kind is not None:
         kind.refuse_foreign(output)

@@ -389,6 +389,16 @@ def test_what_is_foreign_is_not_replaced(tmp_path: Path, output: str) -> None:
         assert exit_codes([Case(folder, call)])[0] in (0, 1, 3)
 
 
+def test_an_answer_does_not_replace_a_document_that_it_is_read_from(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    shutil.copytree(EXAMPLES / "evalguard", folder)
+    before = all_files(folder)
+    call = ["thresholds", ".", "--task", "sums", "--output", "tasks/sums.yaml", "--force"]
+    assert exit_codes([Case(folder, call)]) == [2]
+    assert all_files(folder) == before
+    assert "would overwrite the input" in (tmp_path / "errors").read_text()
+
+
 def test_findings_of_rejected_rows_do_not_replace_other_files(tmp_path: Path) -> None:
     pair(tmp_path)
     (tmp_path / "bad.jsonl.findings.jsonl").write_text("my notes")
