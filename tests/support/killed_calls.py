@@ -36,7 +36,7 @@ class Call(NamedTuple):
 
 CALLS = {
     "text": Call(("check", "run.jsonl", "-o", "out"), ["out"]),
-    "json": Call(("check", ".", "-f", "json", "-o", "out"), ["out"]),
+    "json": Call(("check", "run.jsonl", "mend", "-f", "json", "-o", "out"), ["out"]),
     "html": Call(("check", "run.jsonl", "-f", "html", "-o", "out"), ["out"]),
     "tee": Call(("check", "run.jsonl", "--tee", "out", "--force"), live=["out"]),
     "split": Call(
