@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 if sys.platform == "win32":
     raise ImportError("evalstream needs Linux or macOS; on Windows, run it in WSL")
 
-from evalstream.model.uninterrupted import uninterrupted
+from evalstream._version import __version__
 
-with uninterrupted():
-    from evalstream._version import __version__
+if TYPE_CHECKING:
     from evalstream.api import check, merge, read_report, seal
+    from evalstream.api_changes import ChangedRuns, fix, migrate
+    from evalstream.api_compare import compare
+    from evalstream.api_thresholds import thresholds
+    from evalstream.batch.parts import PartReporter
+    from evalstream.batch.rewriting.outcome import Outcome
+    from evalstream.engine.salvage import Salvage, salvage
     from evalstream.formats.registry import CATALOGUE
+    from evalstream.model.comparison import ComparisonReport
     from evalstream.model.errors import (
         BrokenCompression,
         CannotCheck,
@@ -27,16 +33,6 @@ with uninterrupted():
     from evalstream.model.options import Options, RowRouting
     from evalstream.model.report import Report, RunSummary
     from evalstream.model.rule_text import RuleText, Status
-    from evalstream.rules.base import Rule
-
-if TYPE_CHECKING:
-    from evalstream.api_changes import ChangedRuns, fix, migrate
-    from evalstream.api_compare import compare
-    from evalstream.api_thresholds import thresholds
-    from evalstream.batch.parts import PartReporter
-    from evalstream.batch.rewriting.outcome import Outcome
-    from evalstream.engine.salvage import Salvage, salvage
-    from evalstream.model.comparison import ComparisonReport
     from evalstream.reporters.base import Reporter
     from evalstream.reporters.eee import EeeReporter
     from evalstream.reporters.github import GithubReporter
@@ -45,7 +41,11 @@ if TYPE_CHECKING:
     from evalstream.reporters.junit import JunitReporter
     from evalstream.reporters.sarif import SarifReporter
     from evalstream.reporters.text import LiveTextReporter, TextReporter
+    from evalstream.rules.base import Rule
     from evalstream.settings.load import load_settings
+
+    RULES: Final[Mapping[str, Rule]] = CATALOGUE
+    """The rules of all formats by code."""
 
 __all__ = [
     "RULES",
@@ -93,39 +93,66 @@ __all__ = [
     "thresholds",
 ]
 
-RULES: Final[Mapping[str, Rule]] = CATALOGUE
-"""The rules of all formats by code."""
-
 _IMPORTED_WHEN_USED: Final = {
+    "BrokenCompression": "evalstream.model.errors",
+    "CannotCheck": "evalstream.model.errors",
+    "CannotWrite": "evalstream.model.errors",
     "ChangedRuns": "evalstream.api_changes",
     "ComparisonReport": "evalstream.model.comparison",
     "EeeReporter": "evalstream.reporters.eee",
+    "EvalstreamError": "evalstream.model.errors",
+    "ExecutorLost": "evalstream.model.errors",
+    "Finding": "evalstream.model.finding",
     "GithubReporter": "evalstream.reporters.github",
     "JsonLinesReporter": "evalstream.reporters.jsonl",
     "JsonReporter": "evalstream.reporters.json",
     "JunitReporter": "evalstream.reporters.junit",
     "LiveTextReporter": "evalstream.reporters.text",
+    "MissingExtra": "evalstream.model.errors",
+    "Options": "evalstream.model.options",
     "Outcome": "evalstream.batch.rewriting.outcome",
     "PartReporter": "evalstream.batch.parts",
+    "Report": "evalstream.model.report",
     "Reporter": "evalstream.reporters.base",
+    "RowRouting": "evalstream.model.options",
+    "Rule": "evalstream.rules.base",
+    "RuleText": "evalstream.model.rule_text",
+    "RunSummary": "evalstream.model.report",
     "Salvage": "evalstream.engine.salvage",
     "SarifReporter": "evalstream.reporters.sarif",
+    "Severity": "evalstream.model.finding",
+    "Status": "evalstream.model.rule_text",
     "TextReporter": "evalstream.reporters.text",
+    "UsageError": "evalstream.model.errors",
+    "WorkerLost": "evalstream.model.errors",
+    "check": "evalstream.api",
     "compare": "evalstream.api_compare",
     "fix": "evalstream.api_changes",
     "load_settings": "evalstream.settings.load",
+    "merge": "evalstream.api",
     "migrate": "evalstream.api_changes",
+    "read_report": "evalstream.api",
     "salvage": "evalstream.engine.salvage",
+    "seal": "evalstream.api",
     "thresholds": "evalstream.api_thresholds",
 }
-"""Public names by the modules that have them: most programs need none of these."""
+"""Public names by the modules that have them. None is imported before it is used: the command line
+answers signals before anything else is imported."""
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of this module
 
     def __getattr__(name: str) -> Any:
         """Import a public name when it is used. Raises AttributeError for other names."""
-        if name not in _IMPORTED_WHEN_USED:
+        if name not in _IMPORTED_WHEN_USED and name != "RULES":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module(_IMPORTED_WHEN_USED[name]), name)
+        from evalstream.model.uninterrupted import uninterrupted
+
+        with uninterrupted():
+            if name == "RULES":
+                found = import_module("evalstream.formats.registry").CATALOGUE
+            else:
+                found = getattr(import_module(_IMPORTED_WHEN_USED[name]), name)
+        globals()[name] = found
+        return found

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.api_options import checked_options, chosen_options, options_from, reported_options
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all, format_shown_by
 from evalstream.discovery.overlap import without_overlap
-from evalstream.engine.routing import check_routing, outputs_of
+from evalstream.engine.routing import check_routing, outputs_of, refuse_foreign
 from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.io.names import printable
 from evalstream.io.overwriting import Outputs, is_same_file, journaled
@@ -88,7 +88,8 @@ def check(
     seal_to: str | None = ROUTING.seal_to,
     file_path: str | None = ROUTING.file_path,
     create: bool = ROUTING.create,
-    force: bool = ROUTING.force,
+    seal_anyway: bool = ROUTING.seal_anyway,
+    force: bool | None = None,
     dry_run: bool = ROUTING.dry_run,
     expect_rows: int | None = ROUTING.expect_rows,
     expect_samples: int | None = ROUTING.expect_samples,
@@ -102,17 +103,18 @@ def check(
     remembers what was checked, and runs that have not changed are not checked again. `shard`
     (`3/100`, `slurm/100`, `slurm`) checks one of several parts, which a PartReporter writes.
     `outputs` are files that the caller writes meanwhile, such as a report; no input may be one
-    of them. With `overwrite` the ledger and the new baseline may replace another file. Findings go
-    to `reporter` as they come; without one they are kept, on disk past a bound, and the report can
-    be iterated over. The other keywords are the options of the command line, `schema` as a text;
-    they can come as one object, `options`, instead.
+    of them. With `overwrite` copies of rows, the ledger and the new baseline may replace any other
+    file. Findings go to `reporter` as they come; without one they are kept, on disk past a bound,
+    and the report can be iterated over. The other keywords are the options of the command line,
+    `schema` as a text; they can come as one object, `options`, instead. `force` is a former name of
+    `seal_anyway`.
 
     Raises UsageError for a call that makes no sense, and CannotWrite where rows cannot be
     written. What is wrong with the data, or cannot be read, is in the report.
     """
     return _check(
         inputs,
-        chosen_options(options, locals()),
+        chosen_options(options, _with_former(locals())),
         _Findings(reporter),
         aggregate=_path(aggregate),
         inputs_file=_path(inputs_file),
@@ -129,6 +131,7 @@ def seal(
     aggregate: Input | None = None,
     *,
     outputs: Iterable[Input] = (),
+    overwrite: bool = False,
     reporter: Reporter | None = None,
     progress: bool = False,
     select: Sequence[str] = DEFAULTS.select,
@@ -147,7 +150,8 @@ def seal(
     tee: str | None = ROUTING.tee,
     file_path: str | None = ROUTING.file_path,
     create: bool = ROUTING.create,
-    force: bool = ROUTING.force,
+    seal_anyway: bool = ROUTING.seal_anyway,
+    force: bool | None = None,
     dry_run: bool = ROUTING.dry_run,
     expect_rows: int | None = ROUTING.expect_rows,
     expect_samples: int | None = ROUTING.expect_samples,
@@ -155,18 +159,35 @@ def seal(
     """Check rows, and write into their aggregate what the check verifies.
 
     Rows with errors are not sealed, nor are rows that refute the claims or do not cover them, that
-    look torn, or that are other bytes than those that the aggregate seals, unless `force` is set;
-    `sealed` of the report's only run names the file that was written. The keywords are those of
-    `check`. A folder of EvalGuard is named without an aggregate, and gets a manifest; an
+    look torn, or that are other bytes than those that the aggregate seals, unless `seal_anyway` is
+    set; `sealed` of the report's only run names the file that was written. The keywords are those
+    of `check`. A folder of EvalGuard is named without an aggregate, and gets a manifest; an
     evaluation of infereval gets the hash of its benchmark, which `aggregate` names if it is not
     beside it. Raises UsageError for a call that makes no sense, and CannotWrite where the file
     cannot be written.
     """
-    options = sealing(options_from(locals()), os.fspath(rows), _path(aggregate))
-    findings = _Findings(reporter)
+    options = sealing(options_from(_with_former(locals())), os.fspath(rows), _path(aggregate))
     return _check(
-        rows, options, findings, aggregate=_path(aggregate), outputs=outputs, progress=progress
+        rows,
+        options,
+        _Findings(reporter),
+        aggregate=_path(aggregate),
+        outputs=outputs,
+        overwrite=overwrite,
+        progress=progress,
     )
+
+
+def _with_former(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the keywords of a call with `seal_anyway` for its former name, `force`."""
+    if given["force"] is None:
+        return given
+    import warnings
+
+    warnings.warn(
+        "the keyword force is a former name of seal_anyway", DeprecationWarning, stacklevel=3
+    )
+    return {**given, "seal_anyway": given["force"] or given["seal_anyway"]}
 
 
 def sealing(options: Options, rows: str, aggregate: str | None) -> Options:
@@ -177,9 +198,9 @@ def sealing(options: Options, rows: str, aggregate: str | None) -> Options:
     routing = options.routing
     if aggregate is not None and not FORMATS[format_shown_by(rows)].seals_itself:
         return replace(options, routing=replace(routing, seal_to=aggregate))
-    if replace(routing, dry_run=False, force=False) != RowRouting():
+    if replace(routing, dry_run=False, seal_anyway=False) != RowRouting():
         raise UsageError("options that route, name or count rows go with --aggregate alone")
-    request = Sealing(dry_run=routing.dry_run, force=routing.force)
+    request = Sealing(routing.dry_run, routing.seal_anyway)
     return replace(options, routing=RowRouting(), sealing=request)
 
 
@@ -287,7 +308,7 @@ def _check(
     progress: bool = False,
 ) -> Report:
     """Find the runs and check them, one alone or many as a batch."""
-    options = checked_options(options)
+    options = _with_overwriting(checked_options(options), overwrite=overwrite)
     if options.routing != RowRouting() and (ledger is not None or shard is not None):
         raise UsageError("--ledger and --shard cannot be combined with options that route rows")
     if options.has_baseline and shard is not None:
@@ -339,6 +360,7 @@ def _outcome(
     if options.sealing is not None:
         found = _to_seal(found)
     first = list(islice(found, 2))
+    refuse_foreign(options.routing)
     if options.source is not None:
         _check_source(first, options, alone=ledger is None and part is None)
     is_alone = len(first) == 1 and ledger is None and part is None
@@ -362,6 +384,15 @@ def _is_for_cluster(options: Options) -> bool:
     """Tell whether a cluster checks even a single run; what passes rows on or seals stays here."""
     stays = options.routing != RowRouting() or options.sealing is not None or options.source
     return options.executor == "dask" and not stays
+
+
+def _with_overwriting(options: Options, *, overwrite: bool) -> Options:
+    """Return options in which copies of rows, or a sealed document, may replace any other file."""
+    if overwrite and options.sealing is not None:
+        return replace(options, sealing=options.sealing._replace(overwrite=True))
+    if overwrite and options.routing != RowRouting():
+        return replace(options, routing=replace(options.routing, overwrite=True))
+    return options
 
 
 def _to_seal(found: Iterator[Run | NoInput]) -> Iterator[Run | NoInput]:

@@ -18,6 +18,7 @@ from evalstream.batch.shards import shard_of
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import without_overlap
 from evalstream.discovery.patterns import is_pattern, literal_folder
+from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.io.overwriting import Outputs, journaled
 from evalstream.io.progress import Progress
@@ -62,6 +63,7 @@ def migrate(
     dry_run: bool = False,
     shard: str | None = None,
     ledger: Input | None = None,
+    overwrite: bool = False,
     outputs: Iterable[Input] = (),
     options: Options | None = None,
     show: Callable[[Outcome], None] | None = None,
@@ -74,7 +76,8 @@ def migrate(
     `deployment` is TYPE/AVAILABILITY, `eval_library` NAME@VERSION, `decide` has names of decisions,
     and `tables` is what a file for `--map` holds. With `dry_run` nothing is written to `to`.
     `shard` migrates one of several parts of the runs. `ledger` is a file that remembers what was
-    migrated: runs that have not changed since are not read again. `outputs` are files that the
+    migrated: runs that have not changed since are not read again; with `overwrite` it may replace
+    any other file. `outputs` are files that the
     caller writes meanwhile, such as a report; no input may be one of them. `options` sets workers
     and limits. Outcomes go to `show` as they come; without it they are kept.
 
@@ -101,7 +104,8 @@ def migrate(
     names = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     beside = None if aggregate is None else os.fspath(aggregate)
     written = Outputs([*journaled(None if ledger is None else os.fspath(ledger)), *_paths(outputs)])
-    found = without_overlap(find_all(_paths(names), beside, None, chosen), written, chosen.routing)
+    found_all = _changeable(find_all(_paths(names), beside, None, chosen))
+    found = without_overlap(found_all, written, chosen.routing)
     part = None if shard is None else shard_of(shard)
     runs = ChangedRuns()
     take = runs.outcomes.append if show is None else show
@@ -116,7 +120,8 @@ def migrate(
         memory = None
         if ledger is not None and placed is not None:
             settings = [to_version, os.path.abspath(placed), values]
-            memory = stack.enter_context(closing(MigrationLedger(os.fspath(ledger), settings)))
+            book = MigrationLedger(os.fspath(ledger), settings, overwrite=overwrite)
+            memory = stack.enter_context(closing(book))
         for planned in plan.in_order():
             take(_migrated(planned.found, job, memory))
     return runs
@@ -181,7 +186,7 @@ def fix(
             bar,
         )
         written = Outputs(_paths(outputs))
-        found_all = find_all(names, beside, None, chosen)
+        found_all = _changeable(find_all(names, beside, None, chosen))
         for found in without_overlap(found_all, written, chosen.routing):
             take(fix_any(found, job))
     return runs
@@ -200,6 +205,11 @@ def repaired_codes(select: Sequence[str], *, unsafe: bool) -> frozenset[str]:
         hint = "" if unsafe else "; --unsafe adds others"
         raise UsageError(f"--select names no rule with a repair; these have one: {known}{hint}")
     return chosen
+
+
+def _changeable(found: Iterable[Run | NoInput]) -> Iterator[Run | NoInput]:
+    """Pass on runs and what may hold data; a README and its likes need no change."""
+    return (one for one in found if not isinstance(one, Unrecognised) or one.leaves_open)
 
 
 def _paths(given: Iterable[Input]) -> Iterator[str]:

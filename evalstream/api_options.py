@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from evalstream.formats.registry import CATALOGUE, has_needed, has_rules, main_format
 from evalstream.formats.registry import NAMES as FORMATS
+from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
@@ -68,6 +69,9 @@ KEPT_OPTIONS: Final = (
 """The options of a check that hold for the checks that other commands make, too."""
 
 NOT_NEGATIVE: Final = ("jobs", "max_findings")
+LONGEST_LINE: Final = 256 * MEBIBYTE
+"""The largest limit of lines: one of 64 MiB takes 0.6 GiB of memory, 1.2 GiB if not ASCII."""
+
 AT_LEAST_ONE: Final = ("max_line_bytes", "max_depth", "memory_limit")
 
 
@@ -142,9 +146,19 @@ def checked_options(options: Options) -> Options:
     for name in AT_LEAST_ONE:
         if _value(options, name) < 1:
             raise UsageError(f"{_flag(name)} must be at least 1")
+    refuse_long_lines(options.max_line_bytes)
     _check_routing(options.routing)
     _check_baseline(options)
     return _with_pattern(_with_schema(_with_per_file_codes(_with_codes(options))))
+
+
+def refuse_long_lines(most: int) -> None:
+    """Raise UsageError for a limit of lines that takes more memory than most machines have."""
+    if most > LONGEST_LINE:
+        raise UsageError(
+            f"--max-line-bytes must be at most {LONGEST_LINE:,} (256 MiB): a line takes up to "
+            "twenty times its size in memory; split longer rows, or leave their texts out"
+        )
 
 
 def kept_options(options: Options | None) -> Options:
@@ -187,6 +201,8 @@ def _check_routing(routing: RowRouting) -> None:
     for name in ("expect_rows", "expect_samples"):
         if (getattr(routing, name) or 0) < 0:
             raise UsageError(f"{_flag(name)} must not be negative")
+    if routing.seal_anyway and routing.seal_to is None:
+        raise UsageError("--seal-anyway requires --seal-to, which names the aggregate to seal")
     if routing.file_path is not None and routing.seal_to is None:
         raise UsageError("--file-path requires --seal-to, which names the aggregate to seal")
     if routing.idle_timeout <= 0:

@@ -23,7 +23,7 @@ from evalstream.model.signals import STOPPING, Stopped
 
 NO_AGGREGATE: Final = "--aggregate is missing: it names the aggregate to seal the rows in"
 UNCHECKED: Final = "a part of it could not be checked"
-FAILS: Final = "the check has findings that fail it (--force seals anyway)"
+FAILS: Final = "the check has findings that fail it (--seal-anyway seals it)"
 
 
 def seal_run(
@@ -61,6 +61,11 @@ def _sealed(
         summary.leave_open()
         summary.note_unsealed(reason_of(error))
         return summary
+    if sealed.is_foreign and not request.overwrite:
+        raise UsageError(
+            f"{printable(sealed.path)} exists and is not a manifest; move it to another folder, or "
+            "replace it with --force"
+        )
     checked = replace(options, sealing=request._replace(text=sealed.after))
     summary = check_any(run, checked, show, progress)
     refusal = _refusal(summary, request)
@@ -92,7 +97,7 @@ def _refusal(summary: RunSummary, request: Sealing) -> str | None:
     """Return why a run is not sealed, "" where the verdict says it, or None if it is."""
     if summary.otherwise == "incomplete":
         return "" if summary.verdict == "incomplete" else UNCHECKED
-    return FAILS if summary.failing and not request.force else None
+    return FAILS if summary.failing and not request.seal_anyway else None
 
 
 def _stopped() -> str | None:

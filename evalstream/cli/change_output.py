@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
+from typing import Final
 
-from evalstream.batch.rewriting.change_report import ChangeReport, json_line, outcome_as_dict
+from evalstream.batch.rewriting.change_report import (
+    ChangeReport,
+    is_change_report,
+    json_line,
+    outcome_as_dict,
+)
 from evalstream.batch.rewriting.outcome import Outcome
 from evalstream.io.output import Output
+from evalstream.io.overwriting import OutputKind
+
+CHANGES: Final = OutputKind("a report of evalstream about changed runs", is_change_report)
 
 
 class ChangeOutput:
     """Writes each outcome as it comes, and their sum in the end.
 
-    The file is complete or not there. Raises OSError.
+    The file is complete or not there. With `force` it may replace any other. Raises UsageError, and
+    OSError.
     """
 
-    def __init__(self, report: ChangeReport, path: str | None, *, show_values: bool) -> None:
+    def __init__(
+        self, report: ChangeReport, path: str | None, *, show_values: bool, force: bool = False
+    ) -> None:
         self._report, self._show_values = report, show_values
-        self._file = None if path is None else Output(path)
+        kind = None if force else CHANGES
+        self._file = None if path is None else Output(path, kind=kind)
 
     def __enter__(self) -> ChangeOutput:
         """Return itself."""

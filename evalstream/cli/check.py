@@ -11,8 +11,8 @@ from typing import Annotated, Final
 from evalstream.api import check as run_check
 from evalstream.api_options import schema_text_of
 from evalstream.cli.command import command
-from evalstream.cli.options import FilesFrom, Inputs, ShowProgress
-from evalstream.cli.output import Target, report_of
+from evalstream.cli.options import FilesFrom, ForceReport, Inputs, ShowProgress
+from evalstream.cli.output import Target, report_of, with_former_force
 from evalstream.cli.terminal import announce_terminal
 from evalstream.io.names import printable
 from evalstream.io.overwriting import is_same_file
@@ -75,14 +75,7 @@ def check(
         ),
     ] = None,
     progress: ShowProgress = None,
-    force: Annotated[
-        bool,
-        OptionText(
-            "Replace a report, a ledger and a baseline that evalstream did not write, and seal "
-            "rows that have errors or do not cover the claims.",
-            Group.REPORT,
-        ),
-    ] = False,
+    force: ForceReport = False,
 ) -> None:
     """Check rows against their schema, their hashes, and the claims of their aggregate.
 
@@ -96,9 +89,12 @@ def check(
     announce_terminal("rows", *(inputs or []))
     announce_terminal("names of inputs", files_from)
     schema_file = options.schema
-    routing = replace(options.routing, force=force and options.routing.seal_to is not None)
     schema = None if schema_file is None else schema_text_of(schema_file)
-    options = replace(options, schema=schema, routing=routing)
+    options = replace(options, schema=schema)
+    target = Target(reporting, is_part=shard is not None, force=force)
+    if options.routing.seal_to is not None:
+        options = with_former_force(options, target)
+    routing = options.routing
     if shard is not None and reporting.form not in (None, PART_FORMAT):
         raise UsageError("--format cannot be combined with --shard; give it to evalstream merge")
     if shard is not None and (reporting.verbose or reporting.statistics or reporting.min_severity):
@@ -108,7 +104,6 @@ def check(
         )
     if options.baseline is not None:
         _warn_of_options(options.baseline, options)
-    target = Target(reporting, is_part=shard is not None, force=force)
     call = partial(
         run_check,
         _named(inputs or [], files_from, missing_ok=missing_ok),

@@ -6,13 +6,13 @@ import sys
 from typing import Annotated, Final
 
 from evalstream.cli.command import ArgumentText, codes_of, command
-from evalstream.cli.options import Color, ShowProgress
+from evalstream.cli.options import Color, ForceReport, ShowProgress
 from evalstream.cli.program import Judged, guarded
 from evalstream.cli.style import comparison_style
 from evalstream.cli.terminal import announce_terminal
 from evalstream.io.names import printable
 from evalstream.io.output import Output
-from evalstream.io.overwriting import STDOUT, refuse_overwriting
+from evalstream.io.overwriting import STDOUT, OutputKind, refuse_overwriting
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
 from evalstream.model.text import on_one_line
 
@@ -115,6 +115,7 @@ def compare(
         ),
     ] = None,
     color: Color = "auto",
+    force: ForceReport = False,
     progress: ShowProgress = None,
 ) -> None:
     """Compare runs sample by sample, after their check.
@@ -124,13 +125,14 @@ def compare(
     which comes before 1: a run does not pass its check, or too few samples match.
     """
     from evalstream.api_compare import compare as run_comparison
-    from evalstream.reporters.comparison import comparison_reporter
+    from evalstream.reporters.comparison import comparison_reporter, is_comparison
 
     announce_terminal("rows", *inputs)
     written = [STDOUT if output is None else output]
     refuse_overwriting(written, inputs)
+    kind = None if force else OutputKind("a comparison of evalstream", is_comparison)
     style = comparison_style(color, output)
-    with guarded(), Output(output) as target:
+    with guarded(), Output(output, kind=kind) as target:
         report = run_comparison(
             inputs,
             baseline=baseline,

@@ -6,7 +6,14 @@ import sys
 from typing import Annotated, Final
 
 from evalstream.cli.command import codes_of, command
-from evalstream.cli.options import FilesFrom, Inputs, PairedAggregate, ShowProgress, named_inputs
+from evalstream.cli.options import (
+    FilesFrom,
+    ForceReport,
+    Inputs,
+    PairedAggregate,
+    ShowProgress,
+    named_inputs,
+)
 from evalstream.cli.program import Judged, guarded
 from evalstream.cli.terminal import announce_terminal
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
@@ -60,6 +67,7 @@ def fix(
         str | None,
         OptionText("Write what became of each run to this file in JSON.", Group.REPORT, "FILE"),
     ] = None,
+    force: ForceReport = False,
     progress: ShowProgress = None,
 ) -> None:
     """Repair what has one right answer, and seal the rows anew.
@@ -82,7 +90,10 @@ def fix(
     is_dry = not write and to is None
     shows = is_dry if diff is None else diff
     summary = ChangeReport(FIXED, is_dry=is_dry, diff=shows, show_values=options.show_values)
-    with guarded(), ChangeOutput(summary, report, show_values=options.show_values) as output:
+    with (
+        guarded(),
+        ChangeOutput(summary, report, show_values=options.show_values, force=force) as output,
+    ):
         run_fix(
             named_inputs(inputs or [], files_from),
             aggregate=aggregate,

@@ -7,9 +7,8 @@ from evalstream.batch.ledger.export import FORMS, export, wrote
 from evalstream.cli.command import ArgumentText, codes_of, command
 from evalstream.cli.options import ForceReport
 from evalstream.cli.program import guarded
-from evalstream.cli.replaceable import refuse_foreign
 from evalstream.io.output import Output
-from evalstream.io.overwriting import STDOUT, journaled, refuse_overwriting
+from evalstream.io.overwriting import STDOUT, OutputKind, journaled, refuse_overwriting
 from evalstream.model.options import Group, OptionText
 from evalstream.model.report import VERDICTS
 
@@ -47,7 +46,6 @@ def ledger(
 ) -> None:
     """List the runs that a ledger remembers, filtered or all, or export them as a table."""
     refuse_overwriting([STDOUT if output is None else output], journaled(file))
-    if output is not None and not force:
-        refuse_foreign(output, wrote, "an export of a ledger")
-    with guarded(), Output(output) as target:
+    kind = None if force else OutputKind("an export of a ledger", wrote)
+    with guarded(), Output(output, kind=kind) as target:
         export(entries(file, verdict, codes_of(code), under), form, target)

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from evalstream.cli.command import command
-from evalstream.cli.options import FilesFrom, Inputs, PairedAggregate, ShowProgress, named_inputs
+from evalstream.cli.options import (
+    FilesFrom,
+    ForceReport,
+    Inputs,
+    PairedAggregate,
+    ShowProgress,
+    named_inputs,
+)
 from evalstream.cli.program import Judged, guarded
 from evalstream.cli.terminal import announce_terminal
 from evalstream.io.overwriting import STDOUT, journaled, refuse_overwriting
@@ -114,6 +121,7 @@ def migrate(
             "Write what became of each run to this file, as JSON lines.", Group.REPORT, "FILE"
         ),
     ] = None,
+    force: ForceReport = False,
     progress: ShowProgress = None,
 ) -> None:
     """Write old runs in a newer version, into a datastore, and check the result.
@@ -134,7 +142,10 @@ def migrate(
     written = [STDOUT, *journaled(ledger), *([] if report is None else [report])]
     refuse_overwriting(written, [name for name in (*(inputs or []), files_from, map_file) if name])
     summary = ChangeReport(MIGRATED, is_dry=dry_run, diff=diff, show_values=options.show_values)
-    with guarded(), ChangeOutput(summary, report, show_values=options.show_values) as output:
+    with (
+        guarded(),
+        ChangeOutput(summary, report, show_values=options.show_values, force=force) as output,
+    ):
         run_migration(
             named_inputs(inputs or [], files_from),
             to,
@@ -151,6 +162,7 @@ def migrate(
             dry_run=dry_run,
             shard=shard,
             ledger=ledger,
+            overwrite=force,
             outputs=[] if report is None else [report],
             options=options,
             show=output.add,

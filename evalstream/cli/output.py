@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, NoReturn
 
 from evalstream.cli.program import Judged, guarded, stop
-from evalstream.cli.replaceable import refuse_foreign
 from evalstream.cli.style import FOR_PEOPLE, style_of
-from evalstream.engine.routing import outputs_of
+from evalstream.engine.routing import outputs_of, refuse_foreign
 from evalstream.io.names import printable
 from evalstream.io.output import Output
-from evalstream.io.overwriting import STDERR, STDOUT, journaled, refuse_overwriting
+from evalstream.io.overwriting import STDERR, STDOUT, OutputKind, journaled, refuse_overwriting
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import OWN, of_signal, shown_exit_code
@@ -57,10 +56,15 @@ class Target(NamedTuple):
         named = [report if self.output is None else self.output]
         return named if routing.passing is None else [STDOUT, *named]
 
+    @property
+    def kind(self) -> OutputKind | None:
+        """The files that the report may replace, None for any."""
+        return None if self.force else REPORT
+
     def check(self) -> None:
         """Raise UsageError if the report would replace a file that evalstream did not write."""
-        if self.output is not None and not self.force:
-            refuse_foreign(self.output, _is_report, "a report")
+        if self.output is not None and self.kind is not None:
+            self.kind.refuse_foreign(self.output)
 
     def reporter(self, output: Output, *, live: bool) -> Reporter:
         """Return the reporter."""
@@ -77,6 +81,25 @@ class Target(NamedTuple):
         # Reports for people say how many findings they do not list.
         is_counted = self.form in FOR_PEOPLE
         return reporter if is_counted else listed_from(style.min_severity, reporter)
+
+
+def with_former_force(options: Options, target: Target) -> Options:
+    """Return options in which `--force` seals anyway, its former meaning, and warn on stderr.
+
+    Where it is needed to replace a file, it means that alone.
+    """
+    if not target.force or options.routing.seal_anyway:
+        return options
+    try:
+        target._replace(force=False).check()
+        refuse_foreign(options.routing)
+    except UsageError:
+        return options
+    sys.stderr.write(
+        "evalstream: --force seals rows with errors in this version only; use --seal-anyway for "
+        "that, and --force to replace files that evalstream did not write\n"
+    )
+    return replace(options, routing=replace(options.routing, seal_anyway=True))
 
 
 def report_of(
@@ -131,7 +154,8 @@ def _reported(call: Callable[..., Report], routing: RowRouting, target: Target) 
     # Rows take standard output; the report goes to stderr, line by line as they do.
     live = routing.passing is not None
     standard = sys.stderr.buffer if live else None
-    with guarded(), Output(target.output, live=live, standard=standard) as written:
+    kind = target.kind
+    with guarded(), Output(target.output, live=live, standard=standard, kind=kind) as written:
         return call(reporter=target.reporter(written, live=live))
 
 
@@ -170,3 +194,6 @@ def _is_report(head: bytes) -> bool:
     from evalstream.batch.parts import PartReporter
 
     return PartReporter.wrote(head) or any(reporter_type(name).wrote(head) for name in REPORTERS)
+
+
+REPORT: Final = OutputKind("a report of evalstream", _is_report)

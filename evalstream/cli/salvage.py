@@ -3,8 +3,9 @@
 import sys
 from typing import Annotated
 
+from evalstream.api_options import refuse_long_lines
 from evalstream.cli.command import command
-from evalstream.cli.options import Rows
+from evalstream.cli.options import ForceReport, Rows
 from evalstream.cli.program import guarded
 from evalstream.cli.terminal import announce_terminal
 from evalstream.engine.salvage import REST, salvage_lines
@@ -30,6 +31,7 @@ def salvage(
             metavar="FILE",
         ),
     ] = None,
+    force: ForceReport = False,
 ) -> None:
     """Save the whole rows of a damaged file, byte for byte, and the rest in a second file.
 
@@ -37,9 +39,10 @@ def salvage(
     could not be read to its end.
     """
     announce_terminal("rows", rows)
+    refuse_long_lines(options.max_line_bytes)
     refuse_overwriting([STDOUT], [rows])
     with guarded():
-        saved = salvage_rows(rows, to, rest, max_line_bytes=options.max_line_bytes)
+        saved = salvage_rows(rows, to, rest, overwrite=force, max_line_bytes=options.max_line_bytes)
         for line in salvage_lines(saved, to, rest or to + REST):
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()

@@ -7,16 +7,15 @@ from typing import Annotated
 from evalstream.api import check as run_check
 from evalstream.api import sealing
 from evalstream.cli.command import command
-from evalstream.cli.options import Rows, ShowProgress
-from evalstream.cli.output import Target, report_of
+from evalstream.cli.options import ForceReport, Rows, ShowProgress
+from evalstream.cli.output import Target, report_of, with_former_force
 from evalstream.cli.terminal import announce_terminal
-from evalstream.model.data_class import replace
-from evalstream.model.options import OPTIONS, Group, Options, OptionText
+from evalstream.model.options import Group, Options, OptionText
 from evalstream.reporters.options import VERDICT_OPTIONS, ReportOptions
 
 
 @command(
-    lambda option: option.seals and option is not OPTIONS["force"].text,
+    lambda option: option.seals,
     reports=True,
     without=VERDICT_OPTIONS,
     examples=(
@@ -38,14 +37,7 @@ def seal(
             "FILE",
         ),
     ] = None,
-    force: Annotated[
-        bool,
-        OptionText(
-            f"{OPTIONS['force'].text.help.removesuffix('.')}, and replace a report that "
-            "evalstream did not write.",
-            Group.SEAL,
-        ),
-    ] = False,
+    force: ForceReport = False,
     progress: ShowProgress = None,
 ) -> None:
     """Write into an aggregate what a check verifies: format, path, algorithm, checksum, rows.
@@ -59,15 +51,15 @@ def seal(
     exit code is never 0.
     """
     announce_terminal("rows", rows)
-    options = replace(options, routing=replace(options.routing, force=force))
-    options = sealing(options, rows, aggregate)
-    routing = options.routing
     target = Target(reporting, force=force)
+    options = sealing(with_former_force(options, target), rows, aggregate)
+    routing = options.routing
     call = partial(
         run_check,
         [rows],
         aggregate=aggregate,
         outputs=target.outputs(routing),
+        overwrite=force,
         options=target.complete(options),
         progress=sys.stderr.isatty() if progress is None else progress,
     )

@@ -7,10 +7,10 @@ import sys
 from typing import Annotated, Any, Final
 
 from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.options import ShowProgress
+from evalstream.cli.options import ForceReport, ShowProgress
 from evalstream.cli.program import guarded
 from evalstream.io.output import Output
-from evalstream.io.overwriting import STDOUT, refuse_overwriting
+from evalstream.io.overwriting import STDOUT, UNMARKED, refuse_overwriting
 from evalstream.model.errors import MissingExtra
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
 
@@ -55,6 +55,7 @@ def thresholds(
             flags=("--output", "-o"),
         ),
     ] = None,
+    force: ForceReport = False,
     progress: ShowProgress = None,
 ) -> None:
     """Answer EvalGuard's question for the thresholds of some tasks, from a folder that passes.
@@ -64,8 +65,13 @@ def thresholds(
     pass its check.
     """
     from evalstream.api_thresholds import thresholds as asked
+    from evalstream.formats.evalguard.files import files_of
 
-    refuse_overwriting([STDOUT if output is None else output], inputs)
+    documents = [file.path for folder in inputs for file in files_of(folder)]
+    refuse_overwriting([STDOUT if output is None else output], documents)
+    kind = None if force else UNMARKED
+    if output is not None and kind is not None:
+        kind.refuse_foreign(output)
     answer = asked(
         inputs,
         task,
@@ -75,7 +81,7 @@ def thresholds(
         options=options,
         progress=sys.stderr.isatty() if progress is None else progress,
     )
-    with guarded(), Output(output) as target:
+    with guarded(), Output(output, kind=kind) as target:
         target.write(_text(answer, form).encode())
 
 

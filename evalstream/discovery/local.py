@@ -15,6 +15,7 @@ from evalstream.formats.registry import folder_format
 from evalstream.io import file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.file_names import Exclusion
+from evalstream.io.temporary import is_temporary_name
 from evalstream.model.run import NoInput
 
 
@@ -93,9 +94,13 @@ class Folder:
         return not file_names.is_hidden(below) and not self._exclusion.covers(below)
 
     def _taken(self, met: Met) -> Entry | str | None:
-        """Return the entry to list, or the kind under which to count it, or None for neither."""
+        """Return the entry to list, or the kind under which to count it, or None for neither.
+
+        Temporary files of our own, which another call writes or left, are neither.
+        """
         if file_names.is_hidden(met.path):
-            return unrecognised.HIDDEN
+            is_ours = is_temporary_name(os.path.basename(met.path))
+            return None if is_ours else unrecognised.HIDDEN
         if met.sort is Sort.FOLDER:
             return None
         if met.sort is Sort.SPECIAL:

@@ -6,19 +6,19 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import IO, Final
 
 from evalstream.engine.result import BlockResult, LineStatus
 from evalstream.io.digest import RunningDigest
 from evalstream.io.names import printable
-from evalstream.io.output import Output
-from evalstream.io.overwriting import is_device, is_same_file
+from evalstream.io.output import Output, writing
+from evalstream.io.overwriting import UNMARKED, OutputKind, is_device, is_same_file
 from evalstream.io.remote import is_remote, shown
 from evalstream.io.writing import write_all
 from evalstream.model.block import MEBIBYTE, Block, Bytes
 from evalstream.model.data_class import replace
-from evalstream.model.errors import CannotWrite, UsageError
+from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN
@@ -107,6 +107,26 @@ def outputs_of(routing: RowRouting) -> list[str]:
     return [name for name in named if name is not None]
 
 
+SIDECARS: Final = OutputKind(
+    "a file with findings of rejected rows", lambda head: head.startswith(b'{"row":1,"code":"')
+)
+
+
+def kinds_of(routing: RowRouting) -> dict[str, OutputKind]:
+    """Return what the copies of rows are that a routing writes, by path."""
+    named = (routing.tee, routing.accepted, routing.rejected)
+    kinds = {name: UNMARKED for name in named if name is not None}
+    if routing.rejected is not None:
+        kinds[routing.rejected + SIDECAR] = SIDECARS
+    return kinds
+
+
+def refuse_foreign(routing: RowRouting) -> None:
+    """Raise UsageError if copies of rows would replace files that evalstream did not write."""
+    for path, kind in () if routing.overwrite else kinds_of(routing).items():
+        kind.refuse_foreign(path)
+
+
 class RowRouter:
     """The outputs for the rows of one run; close them with `finish` or `drop`.
 
@@ -116,6 +136,7 @@ class RowRouter:
 
     def __init__(self, options: Options, algorithms: Sequence[str]) -> None:
         self._routing = options.routing
+        self._kinds = {} if options.routing.overwrite else kinds_of(options.routing)
         self._files: list[tuple[str, Output]] = []
         self._skips = options.skip_noise
         self.kept = RunningDigest(algorithms) if self._skips else None
@@ -177,7 +198,7 @@ class RowRouter:
         """Finish all files; each appears complete."""
         while self._files:
             path, output = self._files.pop(0)
-            with _writing(path):
+            with writing(path):
                 output.__exit__(None, None, None)
 
     def drop(self, error: BaseException) -> None:
@@ -199,12 +220,12 @@ class RowRouter:
 
     def _opened(self, path: str, *, live: bool = False) -> Sink:
         """Open a file and return its sink."""
-        with _writing(path):
-            output = Output(path, live=live)
+        with writing(path):
+            output = Output(path, live=live, kind=self._kinds.get(path))
         self._files.append((path, output))
 
         def write(data: Bytes) -> None:
-            with _writing(path):
+            with writing(path):
                 output.write(data)
 
         return _until_stuck(write)
@@ -252,15 +273,6 @@ def _until_stuck(sink: Sink) -> Sink:
                 is_stuck = True
 
     return write
-
-
-@contextmanager
-def _writing(path: str) -> Iterator[None]:
-    """Distinguish errors of writing from errors of reading."""
-    try:
-        yield
-    except OSError as error:
-        raise CannotWrite(f"{path}: {error.strerror or error}") from error
 
 
 def _runs(data: bytes, fates: Mapping[int, LineStatus]) -> list[tuple[LineStatus | None, bytes]]:

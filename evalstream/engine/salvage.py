@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Iterator
 from typing import IO, Any, Final
 
@@ -11,8 +12,8 @@ from evalstream.engine.array_rows import ArrayRemainder
 from evalstream.engine.open_rows import OpenRows, Source, open_rows
 from evalstream.engine.routing import line_ends
 from evalstream.io.names import printable
-from evalstream.io.output import Output
-from evalstream.io.overwriting import refuse_overwriting
+from evalstream.io.output import Output, writing
+from evalstream.io.overwriting import UNMARKED, OutputKind, refuse_overwriting
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import MEBIBYTE, Block
 from evalstream.model.data_class import DataClass, field
@@ -25,6 +26,11 @@ from evalstream.parsing.line_recovery import EMPTY, LinePiece, beginning_of, spl
 
 REST: Final = ".rest.jsonl"
 """The suffix of the file of other bytes, added to the name of the rows file."""
+
+RESTS: Final = OutputKind(
+    "a file of other bytes of a salvage",
+    lambda head: re.match(rb'\{"line":\d+,"offset":\d+,"length":\d+,"reason":"', head) is not None,
+)
 
 BLOCK_BYTES: Final = 2 * MEBIBYTE
 TOO_LONG: Final = LinePiece(0, 0, False, "line is longer than --max-line-bytes")
@@ -60,6 +66,7 @@ def salvage(
     to: str | os.PathLike[str],
     rest: str | os.PathLike[str] | None = None,
     *,
+    overwrite: bool = False,
     max_line_bytes: int = Options().max_line_bytes,
 ) -> Salvage:
     """Write the whole rows of a file to `to`, and all other bytes to `rest`.
@@ -68,15 +75,20 @@ def salvage(
     (default: `to` and `.rest.jsonl`) gets a JSON object for each part that is not a whole row: its
     `line`, `offset` and `length` in bytes of the unpacked file, the `reason`, and its bytes as
     `text`, or as `base64` where they are not valid UTF-8. Rows are not checked. Raises UsageError
-    where an output is the input, OSError, and CannotCheck.
+    where an output is the input, or would replace a file that evalstream did not write without
+    `overwrite`; CannotWrite, OSError, and CannotCheck.
     """
     source, target = os.fspath(path), os.fspath(to)
     rest_path = target + REST if rest is None else os.fspath(rest)
     refuse_overwriting([target, rest_path], [source])
+    kinds = (None, None) if overwrite else (UNMARKED, RESTS)
+    for output, kind in zip((target, rest_path), kinds, strict=True):
+        if kind is not None:
+            kind.refuse_foreign(output)
     options = Options(max_line_bytes=max_line_bytes)
     opened = open_rows(source, printable(source), options, (), streamed=True)
     try:
-        with Output(target) as rows, Output(rest_path) as rest_file:
+        with _Target(target, kinds[0]) as rows, _Target(rest_path, kinds[1]) as rest_file:
             salvager = _Salvager(Salvage(printable(source)), rows, rest_file, max_line_bytes)
             try:
                 salvager.take_all(opened)
@@ -102,10 +114,33 @@ def salvage_lines(saved: Salvage, to: str, rest: str) -> Iterator[str]:
         yield f"{saved.file}: the rest could not be read: {saved.incomplete_reason}"
 
 
+class _Target:
+    """A file that salvaged bytes go to. Raises CannotWrite where it cannot be written."""
+
+    def __init__(self, path: str, kind: OutputKind | None) -> None:
+        self._path = path
+        with writing(path):
+            self._output = Output(path, kind=kind)
+
+    def __enter__(self) -> _Target:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Complete the file, or remove it after an error."""
+        with writing(self._path):
+            self._output.__exit__(*error)
+
+    def write(self, data: bytes) -> None:
+        """Write bytes."""
+        with writing(self._path):
+            self._output.write(data)
+
+
 class _Salvager:
     """A file in the course of a salvage."""
 
-    def __init__(self, outcome: Salvage, rows: Output, rest: Output, longest: int) -> None:
+    def __init__(self, outcome: Salvage, rows: _Target, rest: _Target, longest: int) -> None:
         self.outcome, self._longest = outcome, longest
         self._rows, self._rest = rows, rest
         self._row_start: bytes | None = None

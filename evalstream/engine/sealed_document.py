@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from evalstream.io.output import Output
-from evalstream.model.errors import CannotWrite
+from evalstream.io.output import Output, writing
 from evalstream.model.sealed_text import SealedText
 
 
@@ -18,8 +17,5 @@ def difference(sealed: SealedText) -> str:
 
 def write(sealed: SealedText) -> None:
     """Write the document, completely or not at all. Raises CannotWrite."""
-    try:
-        with Output(sealed.path) as output:
-            output.write(sealed.after)
-    except OSError as error:
-        raise CannotWrite(f"{sealed.path}: {error.strerror or error}") from error
+    with writing(sealed.path), Output(sealed.path) as output:
+        output.write(sealed.after)

@@ -19,6 +19,7 @@ from evalstream.executors.base import Backend, SerialExecutor
 from evalstream.model.block import Block, BlockTask
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.internal_errors import internal_error
+from evalstream.model.notices import notify
 
 Result = TypeVar("Result")
 
@@ -95,11 +96,10 @@ def _start(workers: int) -> Executor | SerialExecutor:
 @lru_cache(maxsize=1)
 def _warn(reason: str) -> None:
     """Say once on stderr that there are no workers."""
-    if sys.stderr is not None:
-        sys.stderr.write(
-            f"evalstream: no worker process can be started ({reason}; is /dev/shm missing, full or "
-            "read-only?); one process does all the work, which takes longer\n"
-        )
+    notify(
+        f"no worker process can be started ({reason}; is /dev/shm missing, full or read-only?); "
+        "one process does all the work, which takes longer"
+    )
 
 
 def _start_method() -> str:
@@ -112,7 +112,8 @@ def _start_method() -> str:
 
 def _prepare_worker() -> None:
     """Ignore SIGINT, disable the garbage collector, and exit when the driver exits."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.disable()
     gc.freeze()

@@ -9,14 +9,34 @@ import os
 import stat
 import sys
 import time
+from collections.abc import Iterator
 from typing import IO, Final, Protocol
 
+from evalstream.io.names import printable
+from evalstream.io.overwriting import OutputKind
 from evalstream.io.temporary import TemporaryFile
 from evalstream.io.writing import PollingWriter
 from evalstream.model.block import Bytes
+from evalstream.model.errors import CannotWrite
 from evalstream.model.signals import STOPPING
 
 FLUSH_SECONDS: Final = 0.2
+
+
+@contextlib.contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Raise CannotWrite for an OSError in this context, which only writes a file."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotWrite(unwritable(path, error)) from error
+
+
+def unwritable(path: str, error: OSError) -> str:
+    """Return the message for an output that cannot be written."""
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    remedy = "; make room on its disk, or name a file on another" if is_full else ""
+    return f"{printable(path)} cannot be written: {error.strerror or error}{remedy}"
 
 
 class Stream(Protocol):
@@ -40,16 +60,23 @@ class Output:
 
     A file is written next to its final name, flushed to disk and renamed when it is complete; after
     an error nothing remains of it. A `live` file is written under its own name, so that it can be
-    read at once; its previous content stays until the first byte is written. Raises OSError, and
-    Stopped where a signal arrives while a reader takes no bytes.
+    read at once; its previous content stays until the first byte is written. With a `kind` it
+    replaces only files of this kind, also at its end: UsageError is raised for others. Raises
+    OSError, and Stopped where a signal arrives while a reader takes no bytes.
     """
 
     def __init__(
-        self, path: str | None = None, *, live: bool = False, standard: IO[bytes] | None = None
+        self,
+        path: str | None = None,
+        *,
+        live: bool = False,
+        standard: IO[bytes] | None = None,
+        kind: OutputKind | None = None,
     ) -> None:
         # The target of a link is replaced, not the link.
         self._path = os.path.realpath(path) if path and os.path.islink(path) else path
-        self._live = live
+        self._live, self._kind = live, kind
+        self._refuse_foreign()
         self._flushed = time.monotonic()
         self._temporary: TemporaryFile | None = None
         self._keeps_previous = self._is_new = False
@@ -100,15 +127,23 @@ class Output:
     def _begin(self) -> None:
         """Delete the previous content of a live file."""
         if self._keeps_previous:
+            self._refuse_foreign()
             os.ftruncate(self._stream.fileno(), 0)
             self._keeps_previous = False
+
+    def _refuse_foreign(self) -> None:
+        """Raise UsageError if the file would replace one of another kind."""
+        if self._kind is not None and self._path is not None:
+            self._kind.refuse_foreign(self._path)
 
     def _complete(self) -> None:
         """Flush everything to disk, and give the file its name."""
         self.flush()
         if self._temporary is not None and self._path is not None:
             # The lock ends when the file is closed; until then no other process owns it.
-            self._temporary.rename_to(self._path)
+            if self._kind is None or not self._temporary.move_to(self._path):
+                self._refuse_foreign()
+                self._temporary.rename_to(self._path)
             self._temporary = None
             _sync_folder(os.path.dirname(self._path) or ".")
         self._stream.close()
@@ -121,14 +156,23 @@ class Output:
             with STOPPING.interruptible():
                 return PollingWriter(os.open(path, os.O_WRONLY), owned=True)
         if self._live:
-            self._keeps_previous, self._is_new = True, not os.path.exists(path)
-            return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb")
+            self._keeps_previous = True
+            return os.fdopen(self._open_live(path), "wb")
         try:
             self._temporary = TemporaryFile(path)
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from error
         os.fchmod(self._temporary.descriptor, _mode_of(path))
         return os.fdopen(self._temporary.descriptor, "wb")
+
+    def _open_live(self, path: str) -> int:
+        """Return the descriptor of a file that is written under its own name."""
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:
+            return os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+        self._is_new = True
+        return descriptor
 
 
 def _standard_writer(standard: IO[bytes]) -> Stream:

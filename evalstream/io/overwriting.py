@@ -1,12 +1,12 @@
-"""The files that a call writes, and the check that none of them is an input."""
+"""The files that a call writes: none is an input, and none replaces a file of somebody else."""
 
 from __future__ import annotations
 
 import os
 import stat
 import sys
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
@@ -17,6 +17,43 @@ from evalstream.model.run import STDIN
 STDOUT: Final = "/dev/stdout"
 STDERR: Final = "/dev/stderr"
 """The targets of standard output and error, which may be files that are inputs as well."""
+
+
+HEAD_BYTES: Final = 1 << 16
+"""How many bytes at the beginning of a file are enough to recognise it."""
+
+
+class OutputKind(NamedTuple):
+    """What an output is: it replaces only empty files, and files of its own kind.
+
+    `wrote` recognises a file of the kind by its first bytes, and `noun` names the kind in
+    messages, such as "a report of evalstream".
+    """
+
+    noun: str
+    wrote: Callable[[bytes], bool]
+
+    def refuse_foreign(self, path: str) -> None:
+        """Raise UsageError if an output would replace a file of another kind."""
+        if is_device(path):
+            return
+        try:
+            with open(path, "rb") as file:
+                head = file.read(HEAD_BYTES)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise UsageError(f"{printable(path)} cannot be written: {reason}") from error
+        if head and not self.wrote(head):
+            raise UsageError(
+                f"{printable(path)} exists and is not {self.noun}; name another file, or replace "
+                "it with --force"
+            )
+
+
+UNMARKED: Final = OutputKind("empty", lambda _head: False)
+"""Copies of rows, and answers: nothing tells them from other files, so they replace none."""
 
 
 def journaled(ledger: str | None) -> list[str]:

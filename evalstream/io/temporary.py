@@ -37,6 +37,7 @@ class TemporaryFile:
     def __init__(self, path: str) -> None:
         self.name, self.descriptor = "", -1
         for name in temporary_names(path):
+            _remove_second_name(name, path)
             descriptor = _claim(name, create=not self.name)
             if descriptor is None:
                 continue
@@ -55,6 +56,15 @@ class TemporaryFile:
         """Rename the file to `path`, replacing an existing one. Raises OSError."""
         os.replace(self.name, path)
         _OWNED.leave(self.name)
+
+    def move_to(self, path: str) -> bool:
+        """Rename the file to `path` unless a file is there; tell whether it did. Raises OSError."""
+        try:
+            move_to_free_name(self.name, path)
+        except FileExistsError:
+            return False
+        _OWNED.leave(self.name)
+        return True
 
     def remove(self) -> None:
         """Delete the file, if it was not renamed."""
@@ -82,6 +92,38 @@ class _OwnedNames:
 
 
 _OWNED: Final = _OwnedNames()
+
+
+def remove_abandoned(path: str) -> None:
+    """Remove the temporary files of `path` whose calls were killed. Raises OSError."""
+    for name in temporary_names(path):
+        _remove_second_name(name, path)
+        descriptor = _claim(name, create=False)
+        if descriptor is not None:
+            _remove(name)
+            os.close(descriptor)
+
+
+def is_temporary_name(name: str) -> bool:
+    """Tell whether a file, by its name without a folder, may be one that a killed call left."""
+    return name.startswith(".") and name.endswith(ENDING)
+
+
+def move_to_free_name(source: str, target: str) -> None:
+    """Rename a file unless the new name is taken. Raises FileExistsError, and OSError."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:
+        # Some file systems have no links.
+        if os.path.lexists(target):
+            raise FileExistsError(target) from None
+        os.rename(source, target)
+    else:
+        # Another call that writes the same file may have removed it.
+        with suppress(FileNotFoundError):
+            os.unlink(source)
 
 
 def temporary_names(path: str) -> Iterator[str]:
@@ -157,6 +199,13 @@ def _is_ours(descriptor: int, name: str) -> bool:
         return False
     is_sole = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
     return is_sole and os.path.samestat(now, status) and status.st_uid == os.geteuid()
+
+
+def _remove_second_name(name: str, path: str) -> None:
+    """Remove a temporary name of the complete file: its call was killed as it got its own."""
+    with suppress(OSError):
+        if os.path.samestat(os.lstat(name), os.stat(path)):
+            os.unlink(name)
 
 
 def _remove(name: str) -> None:

@@ -6,7 +6,7 @@
 | 1 | a finding fails the check |
 | 2 | wrong usage |
 | 3 | something could not be checked |
-| 128 + n | signal n stopped the program: 130 SIGINT, 143 SIGTERM, 141 a closed pipe |
+| 128 + n | signal n stopped the program: 129 SIGHUP, 130 SIGINT, 143 SIGTERM, 141 a closed pipe |
 
 What was not checked comes before what was found: a check with failing runs that did not reach
 others has code 3. Damaged data, such as a compressed file that breaks off, is found: code 1.

@@ -1,4 +1,4 @@
-"""Notices while a check runs: what was lost, at the moment of the loss."""
+"""Notices while a check runs: what was lost or is waited for, at that moment."""
 
 from __future__ import annotations
 

@@ -71,7 +71,10 @@ def option(
 
 
 class RowRouting(DataClass, frozen=True):
-    """Where the rows of one input go while they are checked, and how the input is read."""
+    """Where the rows of one input go while they are checked, and how the input is read.
+
+    With `overwrite`, which is set by the call, they may replace any other file.
+    """
 
     tee: str | None = option(
         None, "Copy every byte of the rows to this file.", Group.ROWS, "FILE", seals=True
@@ -106,12 +109,11 @@ class RowRouting(DataClass, frozen=True):
     create: bool = option(
         False, "Create the aggregate if it does not exist.", Group.SEAL, seals=True
     )
-    force: bool = option(
+    seal_anyway: bool = option(
         False,
         "Seal rows that have errors, look torn, or are not those that were sealed, too.",
         Group.SEAL,
         seals=True,
-        checks=False,
     )
     dry_run: bool = option(
         False, "Show what would change, and change nothing.", Group.SEAL, seals=True, checks=False
@@ -133,6 +135,7 @@ class RowRouting(DataClass, frozen=True):
         Group.INPUT,
         "SECONDS",
     )
+    overwrite: bool = False
 
     @property
     def splits_rows(self) -> bool:
@@ -148,11 +151,13 @@ class RowRouting(DataClass, frozen=True):
 class Sealing(NamedTuple):
     """The request to seal a run's own document: one that has its seal, not an aggregate.
 
-    `text` is that document as it will be; the check reads it in place of the stored one.
+    `text` is that document as it will be; the check reads it in place of the stored one. With
+    `overwrite` it may replace a file that evalstream did not write.
     """
 
     dry_run: bool = False
-    force: bool = False
+    seal_anyway: bool = False
+    overwrite: bool = False
     text: bytes | None = None
 
 
@@ -240,7 +245,10 @@ class Options(DataClass, frozen=True):
         Group.REPORT,
     )
     max_line_bytes: int = option(
-        64 * MEBIBYTE, "The longest line that is checked, in bytes.", Group.ADVANCED, "N"
+        64 * MEBIBYTE,
+        "The longest line that is checked, in bytes, at most 256 MiB.",
+        Group.ADVANCED,
+        "N",
     )
     max_depth: int = option(200, "The deepest nesting that is checked.", Group.ADVANCED, "N")
     memory_limit: int = option(

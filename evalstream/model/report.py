@@ -298,12 +298,12 @@ class Totals(DataClass):
     `verdicts` counts runs by verdict, `counts` occurrences by code and `severities` by severity;
     `unchanged` counts runs that a ledger answered, `unreached` those that the check did not reach
     before it was stopped or its executor was `lost`, for a reason, and `unchecked` those that were
-    not checked in full, `damaged` those that fail by data that cannot be read in full. `excluded` counts
-    the names that searches left out, `missing` the names of lists that are gone, and `other_files`
-    the files of lists that are not evaluation files. `known` and `known_severities` count what a
-    baseline knows, without which the other counts are, and `vanished` what only the baseline has.
-    `fixable` counts the occurrences that `evalstream fix` mends. `claims` counts claims by state,
-    and `refuted_runs` the failed runs with a refuted one.
+    not checked in full, `damaged` those that fail by data that cannot be read in full. `excluded`
+    counts the names that searches left out, `missing` the names of lists that are gone, and
+    `other_files` the files of lists that are not evaluation files. `known` and `known_severities`
+    count what a baseline knows, without which the other counts are, and `vanished` what only the
+    baseline has. `fixable` counts the occurrences that `evalstream fix` mends. `claims` counts
+    claims by state, and `refuted_runs` the failed runs with a refuted one.
     """
 
     runs: int = 0

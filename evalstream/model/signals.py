@@ -1,4 +1,4 @@
-"""Deferred SIGINT and SIGTERM handling: a signal is recorded, and raised at a safe place."""
+"""Deferred handling of signals: a signal is recorded, and raised at a safe place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final, NoReturn
 
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that stop the program."""
 
 
 class Stopped(BaseException):
@@ -46,10 +47,14 @@ class Stopping:
         return self._received
 
     def listen(self) -> None:
-        """Install the signal handlers; call this from the main thread only."""
+        """Install the signal handlers; call this from the main thread only.
+
+        A hangup that the caller ignores, as nohup does, stays ignored.
+        """
         self._installed = True
         for number in SIGNALS:
-            signal.signal(number, self._handle)
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._handle)
 
     def check(self) -> None:
         """Raise Stopped if a signal arrived and was not raised before."""

@@ -7,15 +7,17 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from evalstream.model.signals import SIGNALS
+
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Block SIGINT and SIGTERM in this thread, and pause the garbage collector, until the end.
+    """Block the signals that stop the program, and pause the garbage collector, until the end.
 
     Signals are delivered then: an interrupted extension module may crash. The objects that imports
     make live as long as the process, so collections among them find nothing, and take 0.01 s.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     collects = gc.isenabled()
     gc.disable()
     try:

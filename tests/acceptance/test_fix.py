@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from changed_runs import files_of
 from commands import command, environment
+from forked import Case, exit_codes
 from paths import EXAMPLES
 from rows import aggregate_of, bytes_of, sound_rows, write_run
 
@@ -410,3 +411,36 @@ def test_formats_without_repairs_are_only_checked(tmp_path: Path) -> None:
     for path in before:
         path.write_bytes(path.read_bytes().replace(b'"id"', b'"di"'))
     assert Status.PARTLY in {outcome.status for outcome in fixed(tmp_path).outcomes}
+
+
+@pytest.mark.parametrize("name", ["fix", "migrate"])
+def test_files_that_hold_no_data_leave_nothing_open(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    for example in ("run.jsonl", "aggregate.json"):
+        shutil.copy(EXAMPLES / example, folder)
+    for other in ("README.md", "LICENSE", "plot.png", "convert.py", ".gitignore", "x.json"):
+        (folder / other).write_text("{}")
+    options = ["--to", str(tmp_path / "new"), "--collection", "sums", "--fill", "--decide", "all"]
+    case = Case(folder, [name, ".", *(["--write"] if name == "fix" else options)])
+    assert exit_codes([case]) == [0], (tmp_path / "out").read_text()
+    # A link that leads nowhere may have led to rows.
+    (folder / "lost.jsonl").symlink_to("nowhere.jsonl")
+    assert exit_codes([case]) == [3]
+
+
+def test_leftovers_of_a_killed_call_go_without_a_word(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    for example in ("run.jsonl", "aggregate.json"):
+        shutil.copy(EXAMPLES / example, folder)
+    before = {path.name for path in folder.iterdir()}
+    (folder / ".run.jsonl.0.evalstream").write_text("half")
+    (folder / ".aggregate.json.3.evalstream").write_text("half")
+    (folder / ".migrate-abc.evalstream").mkdir()
+    os.link(folder / "run.jsonl", folder / ".run.jsonl.1.evalstream")
+    assert exit_codes([Case(folder, ["check", ".", "--verbose"])]) == [0]
+    assert "not checked" not in (tmp_path / "out").read_text()
+    assert exit_codes([Case(folder, ["fix", ".", "--write"])]) == [0]
+    assert {path.name for path in folder.iterdir()} == before
+    assert ".evalstream" not in (tmp_path / "out").read_text()

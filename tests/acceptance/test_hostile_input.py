@@ -24,6 +24,7 @@ from evalstream.formats.eee.sample_hash import RECIPES
 from evalstream.io import file as file_source
 from evalstream.io.file import FileSource
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.errors import UsageError
 
 LINES = [line_of(row) for row in sound_rows()]
 GOOD, CHECKED = b"".join(LINES), ("ES0", "ES1", "ES2", "ES4", "ES504")
@@ -667,3 +668,31 @@ def test_many_blank_lines_are_told_like_few(
     monkeypatch.setattr(row_engine, "BLANKS", re.compile(b"never(?!)"))
     assert quick == (seen(), seen(strict=True), seen(ignore=("ES110",)), seen(max_line_bytes=60))
     assert quick[0][1]["ES110"] == 270
+
+
+def test_a_limit_of_lines_above_256_mib_is_refused(tmp_path: Path) -> None:
+    rows = tmp_path / "run.jsonl"
+    rows.write_text("{}\n")
+    with pytest.raises(UsageError, match="256 MiB"):
+        evalstream.check(rows, max_line_bytes=(256 << 20) + 1)
+    assert evalstream.check(rows, max_line_bytes=256 << 20).exit_code == 1
+
+
+def test_a_salvage_says_which_output_has_no_room(tmp_path: Path) -> None:
+    """A bound of the size of files stands for a full disk: writing fails, and reading does not."""
+    torn = tmp_path / "torn.jsonl"
+    torn.write_text('{"a": "' + "x" * 1000 + '"}\n' * 1 + "{torn\n" + '{"b": 1}\n' * 400_000)
+    code = (
+        "import resource, signal, sys\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))\n"
+        "sys.argv = ['evalstream', 'salvage', 'torn.jsonl', '--to', 'whole.jsonl']\n"
+        "from evalstream.cli import main; main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 3
+    assert "whole.jsonl cannot be written: File too large" in done.stderr
+    assert "could not be read" not in done.stdout + done.stderr
+    assert os.listdir(tmp_path) == ["torn.jsonl"]

@@ -17,7 +17,8 @@ from rows import DETAILS, aggregate_of, bytes_of, sound_rows
 from unsealed import unsealed
 
 import evalstream
-from evalstream.io.overwriting import Outputs
+from evalstream.io.output import Output
+from evalstream.io.overwriting import UNMARKED, Outputs
 from evalstream.model.errors import CannotWrite, UsageError
 from evalstream.reporters import REPORTERS
 
@@ -313,61 +314,161 @@ FOREIGN = {
 }
 
 
-def test_what_is_foreign_is_not_replaced(tmp_path: Path) -> None:
-    cases = []
-    calls = (
-        ("check", ROWS, "--output"),
-        ("check", ROWS, "--pass", "all", "--output"),
-        ("check", ".", "--shard", "1/1", "--output"),
-        ("seal", ROWS, "--aggregate", AGGREGATE, "--output"),
-        ("merge", "part", "--output"),
-        ("ledger", "book", "--output"),
-        ("check", ROWS, "--ledger"),
-    )
+def test_other_files_are_no_reports(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    pair(folder)
     for name, text in FOREIGN.items():
-        for number, call in enumerate(calls if name in ("notes.txt", "rows.jsonl") else calls[:1]):
-            folder = tmp_path / f"{name}-{number}" / "here"
-            folder.mkdir(parents=True)
-            pair(folder)
-            (folder / "part").touch()
-            (folder / "book").touch()
-            (folder.parent / name).write_text(text)
-            cases.append(Case(folder, [*call, f"../{name}"]))
-    for case, code in zip(cases, exit_codes(cases), strict=True):
-        output = case.folder / case.arguments[-1]
-        assert output.read_text() == FOREIGN[output.name], case.arguments
-        assert code == (3 if "--ledger" in case.arguments else 2), case.arguments
-        assert "--force" in errors_of(case)
-    forced = [
-        Case(case.folder, [*case.arguments, "--force"])
-        for case in cases
-        if case.arguments[0] in ("check", "seal")
-    ]
-    for case, code in zip(forced, exit_codes(forced), strict=True):
-        output = case.folder / case.arguments[-2]
-        assert (code, output.read_bytes() != FOREIGN[output.name].encode()) == (0, True)
+        (folder / name).write_text(text)
+    cases = [Case(folder, ["check", ROWS, "--output", name]) for name in FOREIGN]
+    assert set(exit_codes(cases)) == {2}
+    assert {name: (folder / name).read_text() for name in FOREIGN} == FOREIGN
 
 
-def test_copies_of_rows_replace_what_is_not_read(tmp_path: Path) -> None:
-    cases = []
-    for number, call in enumerate(
-        (
-            ["check", ROWS, "--tee"],
-            ["check", ROWS, "--accepted"],
-            ["check", ROWS, "--rejected"],
-            ["seal", ROWS, "--aggregate", AGGREGATE, "--tee"],
-            ["salvage", ROWS, "--to"],
-            ["salvage", ROWS, "--to", "x", "--rest"],
-        )
-    ):
-        folder = tmp_path / f"{number}" / "here"
-        folder.mkdir(parents=True)
-        pair(folder)
-        (folder / "notes.txt").write_text("my notes")
-        cases.append(Case(folder, [*call, "notes.txt"]))
-    for case, code in zip(cases, exit_codes(cases), strict=True):
-        assert code == 0, errors_of(case)
-        assert (case.folder / "notes.txt").read_text() in (GOOD.decode(), "")
+OUTPUTS = {
+    "report": ("check", ROWS, "--output", "{}"),
+    "report beside rows": ("check", ROWS, "--pass", "all", "--output", "{}"),
+    "part": ("check", ".", "--shard", "1/1", "--output", "{}"),
+    "ledger": ("check", ROWS, "--ledger", "{}"),
+    "baseline": ("check", ROWS, "--write-baseline", "{}"),
+    "copy": ("check", ROWS, "--tee", "{}"),
+    "accepted rows": ("check", ROWS, "--accepted", "{}"),
+    "rejected rows": ("check", ROWS, "--rejected", "{}"),
+    "report of a seal": ("seal", ROWS, "--aggregate", AGGREGATE, "--output", "{}"),
+    "copy of a seal": ("seal", ROWS, "--aggregate", AGGREGATE, "--tee", "{}"),
+    "whole rows": ("salvage", ROWS, "--to", "{}"),
+    "other bytes": ("salvage", ROWS, "--to", "whole.jsonl", "--rest", "{}"),
+    "merged report": ("merge", "part", "--output", "{}"),
+    "stored report": ("report", "part", "--output", "{}"),
+    "export": ("ledger", "book", "--output", "{}"),
+    "comparison": ("compare", ROWS, "copied.jsonl", "--no-verify", "--output", "{}"),
+    "report of repairs": ("fix", ".", "--report", "{}"),
+    "report of a migration": ("migrate", ".", "--to", "../new", "--fill", "--report", "{}"),
+    "ledger of a migration": ("migrate", ".", "--to", "../new", "--fill", "--ledger", "{}"),
+    "answer": ("thresholds", "config", "--task", "sums", "--output", "{}"),
+}
+"""A call for each output that a command names. A sealed file is an input, which is edited."""
+
+AGAIN = {"report", "part", "ledger", "baseline", "export", "comparison", "report of repairs"}
+"""Outputs with a mark of evalstream: calls replace those of earlier ones."""
+
+
+def all_inputs(folder: Path) -> None:
+    """Write what the calls of OUTPUTS read: runs, a part, a ledger and a configuration."""
+    folder.mkdir(parents=True)
+    pair(folder)
+    (folder / "copied.jsonl").write_bytes(GOOD)
+    shutil.copytree(EXAMPLES / "evalguard", folder / "config")
+    made = (("check", ROWS, "--shard", "1/1", "-o", "part"), ("check", ROWS, "--ledger", "book"))
+    assert exit_codes([Case(folder, list(call)) for call in made]) == [0, 0]
+
+
+def all_files(folder: Path) -> dict[str, bytes]:
+    """Return the content of all files below a folder."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_what_is_foreign_is_not_replaced(tmp_path: Path, output: str) -> None:
+    folder, place = tmp_path / "here", tmp_path / "other.jsonl"
+    all_inputs(folder)
+    before = all_files(folder)
+    call = [part.format("../other.jsonl") for part in OUTPUTS[output]]
+    theirs = bytes_of(sound_rows(count=3))
+    place.write_bytes(theirs)
+    assert exit_codes([Case(folder, call)]) == [2]
+    assert place.read_bytes() == theirs
+    assert "../other.jsonl exists and is not" in (tmp_path / "errors").read_text()
+    assert all_files(folder) == before
+    assert exit_codes([Case(folder, [*call, "--force"])])[0] in (0, 1, 3)
+    assert place.read_bytes() != theirs
+    # An empty file, as mktemp makes it, holds nothing that could be lost.
+    (folder / "whole.jsonl").unlink(missing_ok=True)
+    place.write_bytes(b"")
+    for _ in range(2 if output in AGAIN else 1):
+        assert exit_codes([Case(folder, call)])[0] in (0, 1, 3)
+
+
+def test_an_answer_does_not_replace_a_document_that_it_is_read_from(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    shutil.copytree(EXAMPLES / "evalguard", folder)
+    before = all_files(folder)
+    call = ["thresholds", ".", "--task", "sums", "--output", "tasks/sums.yaml", "--force"]
+    assert exit_codes([Case(folder, call)]) == [2]
+    assert all_files(folder) == before
+    assert "would overwrite the input" in (tmp_path / "errors").read_text()
+
+
+def test_findings_of_rejected_rows_do_not_replace_other_files(tmp_path: Path) -> None:
+    pair(tmp_path)
+    (tmp_path / "bad.jsonl.findings.jsonl").write_text("my notes")
+    with pytest.raises(UsageError, match=r"findings\.jsonl exists and is not"):
+        evalstream.check(tmp_path / ROWS, rejected=str(tmp_path / "bad.jsonl"))
+    assert (tmp_path / "bad.jsonl.findings.jsonl").read_text() == "my notes"
+    assert not (tmp_path / "bad.jsonl").exists()
+
+
+def test_a_manifest_does_not_replace_another_file(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES / "evalguard", tmp_path, dirs_exist_ok=True)
+    place = tmp_path / "evalguard.manifest.json"
+    place.write_text('{"name": "my manifest"}')
+    with pytest.raises(UsageError, match="not a manifest"):
+        evalstream.seal(tmp_path)
+    assert place.read_text() == '{"name": "my manifest"}'
+    for overwrite in (True, False):
+        assert evalstream.seal(tmp_path, overwrite=overwrite).runs[0].sealed == str(place)
+
+
+@pytest.mark.parametrize("option", ["tee", "accepted", "rejected", "write_baseline", "ledger"])
+def test_functions_do_not_replace_what_is_foreign(tmp_path: Path, option: str) -> None:
+    pair(tmp_path)
+    place = tmp_path / "notes.txt"
+    place.write_text("my notes")
+    with pytest.raises(UsageError, match="exists and is not"):
+        evalstream.check(tmp_path / ROWS, **{option: str(place)})
+    assert place.read_text() == "my notes"
+    report = evalstream.check(tmp_path / ROWS, **{option: str(place)}, overwrite=True)
+    assert report.exit_code == 0
+    assert place.read_bytes() != b"my notes"
+
+
+def test_salvage_does_not_replace_what_is_foreign(tmp_path: Path) -> None:
+    pair(tmp_path)
+    before = (tmp_path / AGGREGATE).read_bytes()
+    with pytest.raises(UsageError, match="exists and is not empty"):
+        evalstream.salvage(tmp_path / ROWS, to=tmp_path / AGGREGATE)
+    assert (tmp_path / AGGREGATE).read_bytes() == before
+    evalstream.salvage(tmp_path / ROWS, to=tmp_path / AGGREGATE, overwrite=True)
+    assert (tmp_path / AGGREGATE).read_bytes() == GOOD
+
+
+def test_what_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    place = tmp_path / "copy.jsonl"
+    output = Output(str(place), kind=UNMARKED)
+    output.write("ours")
+    place.write_bytes(b"somebody else's")
+    with pytest.raises(UsageError, match="exists"):
+        output.__exit__(None, None, None)
+    assert place.read_bytes() == b"somebody else's"
+    assert os.listdir(tmp_path) == ["copy.jsonl"]
+
+
+def test_the_former_meaning_of_force_seals_with_a_warning(tmp_path: Path) -> None:
+    rows, aggregate = unsealed(tmp_path, sound_rows(), {"score": 0.1})
+    folder = tmp_path / "here"
+    folder.mkdir()
+    call = ["seal", str(rows), "--aggregate", str(aggregate)]
+    assert exit_codes([Case(folder, call)]) == [1]
+    assert DETAILS not in json.loads(aggregate.read_text())
+    # Where it is needed to replace a file, it means that alone.
+    (folder / "notes.txt").write_text("my notes")
+    assert exit_codes([Case(folder, [*call, "--tee", "notes.txt", "--force"])]) == [1]
+    assert DETAILS not in json.loads(aggregate.read_text())
+    assert exit_codes([Case(folder, [*call, "--force"])]) == [1]
+    assert DETAILS in json.loads(aggregate.read_text())
+    assert "use --seal-anyway" in (tmp_path / "errors").read_text()
+    with pytest.deprecated_call(match="seal_anyway"):
+        assert evalstream.seal(rows, aggregate, force=True).runs[0].sealed
 
 
 def test_reports_of_any_form_replace_each_other(tmp_path: Path) -> None:
@@ -418,7 +519,7 @@ def test_a_ledger_replaces_only_what_it_is_told_to(tmp_path: Path) -> None:
     pair(tmp_path)
     book = tmp_path / "book"
     book.write_text("my notes")
-    with pytest.raises(CannotWrite, match="--force"):
+    with pytest.raises(UsageError, match="--force"):
         evalstream.check(tmp_path / ROWS, ledger=book)
     assert book.read_text() == "my notes"
     for _ in range(2):
@@ -470,14 +571,14 @@ def test_a_copy_stays_where_no_row_came(tmp_path: Path, way: str) -> None:
     copy, fresh = tmp_path / "copy.jsonl", tmp_path / "fresh.jsonl"
     copy.write_bytes(GOOD)
     for place in (copy, fresh):
-        report = evalstream.check(tmp_path / "nowhere.jsonl", **{way: str(place)})
+        report = evalstream.check(tmp_path / "nowhere.jsonl", **{way: str(place)}, overwrite=True)
         assert report.exit_code == 3
     assert copy.read_bytes() == GOOD
     assert not fresh.exists()
     # Rows that are there, and none of them, are another thing.
     empty = tmp_path / "empty.jsonl"
     empty.touch()
-    evalstream.check(empty, **{way: str(copy)})
+    evalstream.check(empty, **{way: str(copy)}, overwrite=True)
     assert copy.read_bytes() == b""
 
 
@@ -489,7 +590,7 @@ def test_rows_that_are_not_there_go_nowhere(tmp_path: Path) -> None:
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(GOOD)
     with pytest.raises(UsageError, match="has no rows to route"):
-        evalstream.check(tmp_path / AGGREGATE, tee=str(copy))
+        evalstream.check(tmp_path / AGGREGATE, tee=str(copy), overwrite=True)
     assert copy.read_bytes() == GOOD
 
 

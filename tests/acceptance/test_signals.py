@@ -242,7 +242,9 @@ def test_a_signal_before_the_seal_leaves_it_unwritten(
     for force in (False, True):
         monkeypatch.setattr(STOPPING, "_received", None)
         monkeypatch.setattr(STOPPING, "raised", None)
-        report = evalstream.check(rows, aggregate=aggregate, seal_to=str(aggregate), force=force)
+        report = evalstream.check(
+            rows, aggregate=aggregate, seal_to=str(aggregate), seal_anyway=force
+        )
         (summary,) = report.runs
         assert (report.exit_code, summary.verdict, summary.sealed) == (143, "incomplete", None)
         assert summary.incomplete_reason == "it was not sealed: stopped by SIGTERM"

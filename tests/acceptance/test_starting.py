@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import SECONDS, command, environment
 from paths import EXAMPLES
 
 from evalstream.model.uninterrupted import uninterrupted
@@ -34,7 +35,7 @@ def test_the_package_is_loaded_without_a_break() -> None:
         "        if name == 'jiter': os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Loader())\n"
         "try:\n"
-        "    import evalstream\n"
+        "    from evalstream import check\n"
         "except KeyboardInterrupt:\n"
         "    print('jiter' in sys.modules)\n"
     )
@@ -92,3 +93,51 @@ def test_what_is_no_document_counts_as_rows(text: str) -> None:
     command = [sys.executable, "-m", "evalstream", "check", "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_in_the_first_instants_has_its_exit_code(tmp_path: Path, number: int) -> None:
+    """A script says that Python itself has started; then a signal comes, whatever is loaded."""
+    script = tmp_path / "begin.py"
+    script.write_text(
+        "import os\nfrom evalstream import __main__\nos.write(1, b'x')\n__main__.main()\n"
+    )
+    for step in range(20):
+        with subprocess.Popen(
+            [sys.executable, str(script), "check", "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.read(1) == b"x"
+            time.sleep(step / 100)
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=SECONDS)
+        assert b"Traceback" not in errors
+        assert process.returncode == 128 + number, (step, errors)
+
+
+def test_nothing_is_imported_before_signals_are_answered() -> None:
+    code = "import evalstream, sys; print([one for one in sys.modules if 'evalstream.' in one])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "['evalstream._version']\n"
+
+
+def test_a_hangup_that_the_caller_ignores_stays_ignored(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        ["nohup", *command("check", "-")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+        cwd=tmp_path,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write((EXAMPLES / "run.jsonl").read_bytes())
+        process.stdin.flush()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=SECONDS)
+    assert process.returncode == 0

@@ -30,11 +30,12 @@ OWN_KEYWORDS = {
         "shard",
         "outputs",
         "overwrite",
+        "force",
         "options",
         "reporter",
         "progress",
     },
-    evalstream.seal: {"outputs", "reporter", "progress"},
+    evalstream.seal: {"outputs", "overwrite", "force", "reporter", "progress"},
 }
 SEQUENCES = Sequence[str], tuple[str, ...]
 """A caller may give a list where the options object holds a tuple."""
@@ -67,10 +68,10 @@ def test_functions_are_typed(function: Callable[..., object]) -> None:
 
 def test_every_field_is_an_option_with_help() -> None:
     declared = {*Options.__data_fields__, *RowRouting.__data_fields__}
-    assert declared - set(OPTIONS) == {"routing", "links", "samples", "sealing"}
+    assert declared - set(OPTIONS) == {"routing", "links", "samples", "sealing", "overwrite"}
     for name, option in OPTIONS.items():
         assert re.fullmatch(r"[A-Z][^\n]+\.", option.text.help.replace("{choices}", "x")), name
-    assert set(RowRouting.__data_fields__) == set(ROUTING_OPTIONS)
+    assert set(RowRouting.__data_fields__) == {*ROUTING_OPTIONS, "overwrite"}
 
 
 def test_options_come_as_keywords_or_as_an_object() -> None:
@@ -95,10 +96,10 @@ def test_rows_are_sealed(tmp_path: Path) -> None:
     # The aggregate has the seal of other bytes.
     assert evalstream.seal(rows, aggregate).runs[0].sealed is None
     assert aggregate.read_text() == text
-    shown = evalstream.seal(rows, aggregate, dry_run=True, force=True)
+    shown = evalstream.seal(rows, aggregate, dry_run=True, seal_anyway=True)
     assert "bec2d955" in (shown.runs[0].change or "")
     assert aggregate.read_text() == text
-    assert evalstream.seal(rows, aggregate, force=True).runs[0].sealed == str(aggregate)
+    assert evalstream.seal(rows, aggregate, seal_anyway=True).runs[0].sealed == str(aggregate)
     assert evalstream.check(rows, aggregate=aggregate).passed
 
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from evalstream.batch.baseline.baseline_file import (
+    BASELINE,
     NEVER_KNOWN,
     read_baseline,
     refuse_replacing,
@@ -75,6 +76,7 @@ class Baseline:
     ) -> None:
         self._options, self._show = options, show
         self._target = options.write_baseline
+        self._kind = None if overwrite else BASELINE
         if self._target is not None and not overwrite:
             refuse_replacing(self._target)
         self._places = Places(self._target or options.baseline or "")
@@ -138,7 +140,9 @@ class Baseline:
                 totals.vanished += one.count
         is_whole = not totals.unreached and STOPPING.raised is None
         if self._target is not None and is_whole:
-            write_baseline(self._target, self._options, self._secret, self._written())
+            write_baseline(
+                self._target, self._options, self._secret, self._written(), kind=self._kind
+            )
         return vanished
 
     def _has_room(self, finding: Finding) -> bool:

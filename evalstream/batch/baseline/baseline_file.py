@@ -18,7 +18,7 @@ from evalstream.batch.serialize import decode_known
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.output import Output
-from evalstream.io.overwriting import is_device
+from evalstream.io.overwriting import OutputKind
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
@@ -45,7 +45,9 @@ WITHOUT_FINDINGS: Final = frozenset(
 """Options that decide about no finding whether it exists."""
 
 _BEGINNING: Final = re.compile(rb'\{"baseline":\d+,"tool":\{"name":"evalstream"')
-_HEAD_BYTES: Final = 100
+BASELINE: Final = OutputKind(
+    "a baseline of evalstream", lambda head: _BEGINNING.match(head) is not None
+)
 _SECRET: Final = re.compile(rf"[0-9a-f]{{{2 * SECRET_BYTES}}}")
 _VALUES: Final = re.compile(rf"[0-9a-f]{{{2 * DIGEST_BYTES}}}")
 _CODE: Final = re.compile(r"[A-Z]{2,3}[0-9]{3}")
@@ -64,15 +66,7 @@ def refuse_replacing(path: str) -> None:
     """Raise UsageError for a path where a baseline cannot be, or where another file is."""
     if is_remote(path):
         raise UsageError("--write-baseline must be a file, not a URL")
-    if is_device(path) or not os.path.exists(path):
-        return
-    with open(path, "rb") as file:
-        head = file.read(_HEAD_BYTES)
-    if head and not _BEGINNING.match(head):
-        raise UsageError(
-            f"{printable(path)} exists and is not a baseline of evalstream; name another file, or "
-            "replace it with --force"
-        )
+    BASELINE.refuse_foreign(path)
 
 
 def secret_of(path: str | None, target: str | None) -> bytes:
@@ -90,16 +84,24 @@ def secret_of(path: str | None, target: str | None) -> bytes:
 
 
 def write_baseline(
-    path: str, options: Options, secret: bytes, known: Iterable[KnownFinding]
+    path: str,
+    options: Options,
+    secret: bytes,
+    known: Iterable[KnownFinding],
+    *,
+    kind: OutputKind | None = BASELINE,
 ) -> None:
-    """Write a baseline, complete or not at all; the findings come in order. Raises OSError."""
+    """Write a baseline, complete or not at all; the findings come in order.
+
+    It replaces files of a kind, and any file with None. Raises UsageError, and OSError.
+    """
     head = {
         "baseline": LAYOUT,
         "tool": {"name": "evalstream", "version": __version__},
         "options": options_of_findings(options),
         "key": secret.hex(),
     }
-    with Output(path) as output:
+    with Output(path, kind=kind) as output:
         output.write(dumps(head) + b"\n")
         for one in known:
             output.write(dumps(one.as_dict()) + b"\n")

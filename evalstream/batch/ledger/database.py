@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from urllib.parse import quote
 
 from evalstream.io.names import printable
-from evalstream.model.errors import CannotCheck, CannotWrite, EvalstreamError
+from evalstream.model.errors import CannotCheck, CannotWrite, EvalstreamError, UsageError
 from evalstream.model.signals import STOPPING
 
 APPLICATION_ID: Final = int.from_bytes(b"EVLG")
@@ -60,8 +60,8 @@ _Returned = TypeVar("_Returned")
 def open_for_writing(path: str, *, overwrite: bool = False) -> sqlite3.Connection:
     """Open a ledger, or create one where the file does not exist or is empty.
 
-    Raises CannotWrite where it cannot be written, or is another file; that file is not changed
-    unless `overwrite` allows to replace it.
+    Raises CannotWrite where it cannot be written, and UsageError where it is another file; that
+    file is not changed unless `overwrite` allows to replace it.
     """
     if overwrite:
         _remove_other_file(path)
@@ -171,8 +171,12 @@ def _refuse_other_files(path: str, kind: type[EvalstreamError], *, may_begin: bo
         _refuse_journal(path, kind, is_left=True)
         return
     if not _is_ours(head):
-        remedy = "; --force replaces it" if may_begin else ""
-        raise kind(f"{name}: not a ledger of evalstream; the file was not changed{remedy}")
+        if may_begin:
+            raise UsageError(
+                f"{name} exists and is not a ledger of evalstream; name another file, or replace "
+                "it with --force"
+            )
+        raise kind(f"{name}: not a ledger of evalstream; the file was not changed")
     _refuse_version(int.from_bytes(head[60:64]), name, kind)
 
 

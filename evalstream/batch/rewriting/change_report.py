@@ -16,9 +16,17 @@ from evalstream.model.changes import Change, ChangeClass, ChangeTally, Example, 
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.text import counted, on_one_line
 from evalstream.parsing.json import dumps
+from evalstream.parsing.lazy_regex import LazyPattern
 
 LONGEST_VALUE: Final = 80
 """Number of characters of a value that an example shows."""
+
+
+_TEXT: Final = rb'(?:null|"(?:[^"\\\n]|\\.)*")'
+_BEGINNING: Final = LazyPattern(
+    rb'\{"rows_file":%b,"aggregate":%b,"status":"|' % (_TEXT, _TEXT)
+    + rb'\{"summary":\{"tool":\{"name":"evalstream","version":"[^"]*"\},"dry_run":'
+)
 
 
 class Words(NamedTuple):
@@ -254,6 +262,11 @@ def outcome_as_dict(outcome: Outcome, *, show_values: bool = True) -> dict[str, 
         "needs": [need._asdict() for need in outcome.needs],
         "changes": changes,
     }
+
+
+def is_change_report(head: bytes) -> bool:
+    """Tell by its first bytes whether a file is such a report in JSON."""
+    return _BEGINNING.match(head) is not None
 
 
 def json_line(value: object) -> bytes:

@@ -12,7 +12,7 @@ from typing import Final
 from evalstream.batch.rewriting.migrate import left_rows, reason_of, shown
 from evalstream.batch.rewriting.outcome import Outcome, Status
 from evalstream.batch.rewriting.result_check import MOST_REASONS, reason_for
-from evalstream.batch.rewriting.staging import Staging, sync_folder
+from evalstream.batch.rewriting.staging import Staging, remove_leftovers, sync_folder
 from evalstream.batch.single import check_any
 from evalstream.engine.line_repairs import LineRepairs
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
@@ -96,6 +96,10 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
         return
     if any(path == STDIN or is_remote(path) for path in (run.rows, run.aggregate) if path):
         raise ValueError(NOT_A_FILE)
+    place = _staging_place(run, job)
+    if place is not None and os.path.isdir(place):
+        written = (run.rows, run.aggregate) if job.folder is None else ()
+        remove_leftovers(place, [job.target(path) for path in written if path is not None])
     states = _states(run)
     before = _checked(run, job)
     # Only findings that the repairs mend are mended: all else stays byte for byte.
@@ -107,7 +111,7 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
     targets = [job.target(path) for path in (run.rows, run.aggregate) if path is not None]
     text = None if run.aggregate is None else document_bytes(run.aggregate)
     repair = main_format().repair(text, codes)
-    with Staging(_staging_place(run, job)) as staging:
+    with Staging(place) as staging:
         parts = _rewritten(run, repair, before, (text, codes), job, staging, outcome)
         if not outcome.row_changes and not outcome.document_changes:
             _leave(before, outcome)

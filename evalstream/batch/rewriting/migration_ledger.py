@@ -30,14 +30,15 @@ class MigrationLedger:
     """A table in the file of a ledger, which checks may use as well.
 
     `settings` are what decides how runs are migrated, as JSON values. A run is remembered once its
-    result is there and passes, and neither changed within the last seconds. Raises CannotWrite.
+    result is there and passes, and neither changed within the last seconds. With `overwrite`
+    another file is replaced. Raises CannotWrite, and UsageError for another file.
     """
 
-    def __init__(self, path: str, settings: object) -> None:
+    def __init__(self, path: str, settings: object, *, overwrite: bool = False) -> None:
         text = canonical({"tool": __version__, "settings": settings})
         self._settings = hashlib.sha256(text).hexdigest()
         self._path, self._companions = path, CompanionFinder()
-        self._connection = database.open_for_writing(path)
+        self._connection = database.open_for_writing(path, overwrite=overwrite)
         with database.translate_sqlite_errors(path, CannotWrite):
             database.retry_while_locked(lambda: self._connection.execute(_CREATE))
 

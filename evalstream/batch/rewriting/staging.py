@@ -6,13 +6,13 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Final
 
 from evalstream.io.names import printable
 from evalstream.io.output import Output
-from evalstream.io.temporary import ENDING
+from evalstream.io.temporary import ENDING, move_to_free_name, remove_abandoned
 from evalstream.model.errors import CannotWrite
 
 PREFIX: Final = ".migrate-"
@@ -29,8 +29,8 @@ class Staging:
     def __init__(self, target: str | None) -> None:
         if target is not None:
             os.makedirs(target, exist_ok=True)
-            with locked(target):
-                _remove_abandoned(target)
+            with locked(target) as is_locked:
+                _remove_abandoned(target, is_locked=is_locked)
         with nullcontext() if target is None else locked(target):
             self.folder = tempfile.mkdtemp(ENDING, PREFIX, target)
             path = os.path.join(self.folder, LOCK)
@@ -76,29 +76,34 @@ class Staging:
 def place(staged: str, target: str) -> None:
     """Give a complete file its name, in place of none. Raises FileExistsError, and OSError."""
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    try:
-        os.link(staged, target, follow_symlinks=False)
-    except FileExistsError:
-        raise
-    except OSError:
-        # Some file systems have no links.
-        if os.path.lexists(target):
-            raise FileExistsError(target) from None
-        os.rename(staged, target)
-    else:
-        os.unlink(staged)
+    move_to_free_name(staged, target)
     sync_folder(os.path.dirname(target))
 
 
+def remove_leftovers(folder: str, targets: Iterable[str]) -> None:
+    """Remove what killed calls left in a folder, and beside files that they wrote.
+
+    Nothing is raised: what cannot be removed is in nobody's way.
+    """
+    with suppress(OSError):
+        with locked(folder) as is_locked:
+            _remove_abandoned(folder, is_locked=is_locked)
+        for target in targets:
+            remove_abandoned(target)
+
+
 @contextmanager
-def locked(folder: str) -> Iterator[None]:
-    """Make a folder and keep other calls from placing files in it, where it can be locked."""
+def locked(folder: str) -> Iterator[bool]:
+    """Make a folder and keep other calls from placing files in it; tell whether that works."""
     os.makedirs(folder, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):
+        try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        except OSError:
+            yield False
+        else:
+            yield True
     finally:
         os.close(descriptor)
 
@@ -113,8 +118,8 @@ def sync_folder(folder: str) -> None:
             os.close(descriptor)
 
 
-def _remove_abandoned(target: str) -> None:
-    """Remove the folders of calls that were killed."""
+def _remove_abandoned(target: str, *, is_locked: bool) -> None:
+    """Remove the folders of calls that were killed; `target` may be locked."""
     with os.scandir(target) as entries:
         names = [
             entry.path
@@ -124,14 +129,19 @@ def _remove_abandoned(target: str) -> None:
             and entry.is_dir(follow_symlinks=False)
         ]
     for path in names:
-        if _is_abandoned(path):
+        if _is_abandoned(path, is_locked=is_locked):
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _is_abandoned(folder: str) -> bool:
-    """Tell whether the process of a folder has ended. One without a lock is just being made."""
+def _is_abandoned(folder: str, *, is_locked: bool) -> bool:
+    """Tell whether the process of a folder has ended.
+
+    One without a lock is just being made, unless its parent is locked, in which it would be made.
+    """
     try:
         descriptor = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return is_locked
     except OSError:
         return False
     try:

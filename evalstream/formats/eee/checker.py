@@ -280,9 +280,9 @@ class RunCheck:
             fails = bool(failing) or collector.fails()
             reason = self._incomplete_reason
             refusal = refusal_of(facts, rows.digests, sealed, state, reason, fails=fails)
-            if refusal is not None and routing.force:
+            if refusal is not None and routing.seal_anyway:
                 violations = refusal.kept_in(violations)
-            if refusal is None or routing.force:
+            if refusal is None or routing.seal_anyway:
                 refusal = None if routing.dry_run else stopped_before()
             if refusal is None:
                 self._seal = seal

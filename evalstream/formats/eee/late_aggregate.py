@@ -21,7 +21,7 @@ LATER: Final = (
     "seal_to",
     "file_path",
     "create",
-    "force",
+    "seal_anyway",
     "dry_run",
     "expect_rows",
     "expect_samples",

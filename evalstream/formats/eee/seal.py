@@ -42,7 +42,7 @@ from evalstream.model.text import counted
 from evalstream.parsing.json import fast
 
 MEMBER: Final = "detailed_evaluation_results"
-FORCED: Final = " (--force seals anyway)"
+FORCED: Final = " (--seal-anyway seals it)"
 
 KNOWN_OF_ROWS: Final = ("schema_version", "evaluation_id")
 """The members of a new aggregate that its rows alone can give."""

@@ -22,7 +22,7 @@ from evalstream.model.finding import Violation
 from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import counted
-from evalstream.parsing.json import pointer
+from evalstream.parsing.json import fast, pointer
 from evalstream.rules.syntax import read_document
 
 ALGORITHM: Final = "sha256"
@@ -63,7 +63,19 @@ def sealed_folder(folder: str) -> SealedText:
             raise CannotCheck(f"{printable(file.path)} is larger than {LARGEST_DOCUMENT:,} bytes")
         digests[_below(folder, file.path)] = digest_of(text)
     path = os.path.join(folder, MANIFEST_FILE)
-    return SealedText(path, _stored(path), text_of(digests))
+    before = _stored(path)
+    return SealedText(path, before, text_of(digests), is_foreign=_is_foreign(before))
+
+
+def _is_foreign(text: bytes | None) -> bool:
+    """Tell whether a file under the name of a manifest is none."""
+    if not text:
+        return False
+    try:
+        value = fast(text)
+    except ValueError:
+        return True
+    return not isinstance(value, dict) or value.keys() != {"algorithm", "documents"}
 
 
 def _stored(path: str) -> bytes | None:

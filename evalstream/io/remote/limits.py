@@ -18,5 +18,8 @@ PAUSE_SECONDS: Final = 1.0
 STALL_SECONDS: Final = 30.0
 """Seconds without a byte after which a connection is closed."""
 
+NOTICE_SECONDS: Final = 5.0
+"""Seconds without a block after which people are told; each further notice takes twice as long."""
+
 BLOCK_SECONDS: Final = 120.0
 """Seconds after which a block is given up, even if bytes still arrive."""

@@ -4,19 +4,23 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from threading import Event
+from typing import TypeVar
 
 from evalstream.io.remote import limits
-from evalstream.io.remote.retry import BackgroundCall, with_retries
+from evalstream.io.remote.retry import BackgroundCall, Patience, with_retries
 from evalstream.io.remote.store import ETAG, ObjectInfo, Store, Stream, difference
 from evalstream.io.remote.stores import store_of
+from evalstream.io.remote.urls import shown
 from evalstream.model.block import ByteStream
 from evalstream.model.signals import STOPPING
+
+_Returned = TypeVar("_Returned")
 
 
 def exists(url: str) -> bool:
     """Tell whether an object exists. Raises OSError where that is not known, MissingExtra."""
     try:
-        _get_info(store_of(url))
+        _get_info(store_of(url), shown(url))
     except (FileNotFoundError, IsADirectoryError):
         return False
     return True
@@ -48,10 +52,11 @@ class RemoteReader(ByteStream):
         Raises FileNotFoundError, PermissionError, IsADirectoryError or another OSError where it
         cannot be read, and MissingExtra where a library for its store is not installed.
         """
-        self._store = store_of(url)
-        self._opened = _get_info(self._store)
+        self._store, self._shown = store_of(url), shown(url)
+        self._opened = _get_info(self._store, self._shown)
         self.size = self._opened.size or 0
         self._closed = Event()
+        self._patience = Patience()
         self._stream: Stream | None = None
         self._fetches = self._ranges() if self._opened.ranged else self._pieces()
         self._most_ahead = limits.WORKERS if self._opened.ranged else 1
@@ -78,7 +83,10 @@ class RemoteReader(ByteStream):
         if self._block or not self._ahead:
             return True
         with STOPPING.interruptible():
-            return self._ahead[0].ended(seconds)
+            has_ended = self._ahead[0].ended(seconds)
+        if not has_ended:
+            self._patience.tell(self._shown)
+        return has_ended
 
     def changed(self) -> str | None:
         """Describe what changed since the object was opened, or return None.
@@ -86,7 +94,7 @@ class RemoteReader(ByteStream):
         Where the server does not answer any more, the version marks of the blocks decide.
         """
         try:
-            now = _get_info(self._store)
+            now = _get_info(self._store, self._shown)
         except FileNotFoundError:
             return "it no longer exists"
         except OSError as error:
@@ -106,9 +114,9 @@ class RemoteReader(ByteStream):
     def _next_block(self) -> None:
         self._fill()
         if self._ahead:
-            with STOPPING.interruptible():
-                self._block = memoryview(self._ahead[0].result())
+            self._block = memoryview(_awaited(self._ahead[0], self._patience, self._shown))
             self._ahead.popleft()
+            self._patience = Patience()
             self._fill()
         known = self._opened.size is not None and not self._closed.is_set()
         if not self._block and known and self._delivered != self.size:
@@ -123,7 +131,7 @@ class RemoteReader(ByteStream):
         for start in range(0, self.size, limits.BLOCK_BYTES):
             end = min(start + limits.BLOCK_BYTES, self.size)
             fetch = partial(self._store.fetch, start, end, self._opened)
-            yield partial(with_retries, fetch, self._closed)
+            yield partial(with_retries, fetch, self._closed, name=self._shown)
 
     def _pieces(self) -> Iterator[Callable[[], bytes]]:
         """Iterate over functions that fetch the next bytes of an object without range support."""
@@ -132,7 +140,9 @@ class RemoteReader(ByteStream):
         def fetch() -> bytes:
             nonlocal ended
             if self._stream is None:
-                self._stream = with_retries(partial(self._store.stream, self._opened), self._closed)
+                self._stream = with_retries(
+                    partial(self._store.stream, self._opened), self._closed, name=self._shown
+                )
             piece = with_retries(self._stream.read, self._closed, tries=1)
             ended = not piece
             return piece
@@ -141,7 +151,15 @@ class RemoteReader(ByteStream):
             yield fetch
 
 
-def _get_info(store: Store) -> ObjectInfo:
+def _get_info(store: Store, name: str) -> ObjectInfo:
     """Request the properties of an object. Raises OSError."""
+    call = BackgroundCall(partial(with_retries, store.get_info, Event(), name=name))
+    return _awaited(call, Patience(), name)
+
+
+def _awaited(call: BackgroundCall[_Returned], patience: Patience, name: str) -> _Returned:
+    """Return what a call returns, and tell people that it takes long. Raises what it raises."""
     with STOPPING.interruptible():
-        return with_retries(store.get_info, Event())
+        while not call.ended(limits.NOTICE_SECONDS):
+            patience.tell(name)
+        return call.result()

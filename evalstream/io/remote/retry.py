@@ -1,12 +1,14 @@
 """Requests to stores: each in its own thread, with timeout and retries."""
 
 import random
+import time
 from collections.abc import Callable
 from threading import Event, Thread
 from typing import Generic, TypeVar
 
 from evalstream.io.remote import limits
 from evalstream.io.remote.errors import reason_of
+from evalstream.model.notices import notify
 
 _Returned = TypeVar("_Returned")
 
@@ -41,15 +43,33 @@ class BackgroundCall(Generic[_Returned]):
         self._ended.set()
 
 
+class Patience:
+    """Tells people now and then that the program waits for a server."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+        self._next = limits.NOTICE_SECONDS
+
+    def tell(self, name: str) -> None:
+        """Write a notice if one is due."""
+        waited = time.monotonic() - self._since
+        if waited >= self._next:
+            self._next = 2 * waited
+            notify(f"{name}: waiting for the server for {waited:.0f} s")
+
+
 def with_timeout(call: Callable[[], _Returned]) -> _Returned:
     """Return what a call returns, with a timeout; a stalled call is abandoned."""
     return BackgroundCall(call).result(limits.BLOCK_SECONDS)
 
 
 def with_retries(
-    call: Callable[[], _Returned], closed: Event, *, tries: int | None = None
+    call: Callable[[], _Returned], closed: Event, *, tries: int | None = None, name: str = ""
 ) -> _Returned:
-    """Return what a call returns, with retries and pauses. Raises OSError."""
+    """Return what a call returns, with retries and pauses, of which people are told.
+
+    `name` is the object in the notices. Raises OSError.
+    """
     most = tries or limits.TRIES
     count = 0
     while True:
@@ -59,7 +79,11 @@ def with_retries(
         except Exception as error:  # noqa: BLE001 - libraries of stores raise any type
             reason = reason_of(error)
         pause = limits.PAUSE_SECONDS * 2 ** (count - 1) * random.uniform(0.5, 1.5)
-        if reason.permanent or count == most or closed.wait(pause):
+        if reason.permanent or count == most or closed.is_set():
+            break
+        tried = f"{reason.error(count)}; attempt {count + 1} of {most} follows in {pause:.0f} s"
+        notify(f"{name}: {tried}")
+        if closed.wait(pause):
             break
     # Raised outside the handler, so that the library's message is not part of the traceback.
     raise reason.error(count)

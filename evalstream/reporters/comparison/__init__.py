@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Final
 
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.comparison.base import ComparisonReporter
+from evalstream.reporters.comparison.base import ComparisonReporter, ComparisonReporterType
 
 COMPARISON_REPORTERS: Final = {
     "text": "TextComparison",
@@ -20,6 +20,15 @@ COMPARISON_REPORTERS: Final = {
 
 def comparison_reporter(name: str, output: Sink, style: Style = PLAIN) -> ComparisonReporter:
     """Return the reporter of a format, which writes to the output."""
+    return _reporter_type(name)(output, style)
+
+
+def is_comparison(head: bytes) -> bool:
+    """Tell by its first bytes whether a file is a report of a comparison, of any format."""
+    return any(_reporter_type(name).wrote(head) for name in COMPARISON_REPORTERS)
+
+
+def _reporter_type(name: str) -> ComparisonReporterType:
     module = import_module(f"evalstream.reporters.comparison.{name}")
-    reporter: ComparisonReporter = getattr(module, COMPARISON_REPORTERS[name])(output, style)
-    return reporter
+    kind: ComparisonReporterType = getattr(module, COMPARISON_REPORTERS[name])
+    return kind

@@ -53,6 +53,11 @@ class HtmlComparison:
         self._report: ComparisonReport | None = None
         self._flips, self._room = 0, FOR_FLIPS
 
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        return head.startswith((START + GENERATOR).encode())
+
     def begin(self, report: ComparisonReport) -> None:
         """Write all that precedes the flips."""
         self._report = report

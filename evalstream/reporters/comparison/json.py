@@ -14,6 +14,11 @@ class JsonComparison:
     def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
         self._output, self._flips = output, 0
 
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        return head.startswith(b'{"schema":1,"first_line":')
+
     def begin(self, report: ComparisonReport) -> None:
         """Write all but the flips."""
         whole = {

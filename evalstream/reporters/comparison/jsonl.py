@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from evalstream.model.comparison import ComparisonReport, Flip
 from evalstream.parsing import json
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.comparison.figures import comparison_dict, flip_dict, head_dict
+
+_BEGINNING: Final = LazyPattern(
+    rb'\{"(?:drift|comparison|flip)":\{"|\{"summary":\{"schema":\d+,"first_line":"'
+)
 
 
 class JsonLinesComparison:
@@ -17,6 +22,11 @@ class JsonLinesComparison:
         self._output = output
         self._report: ComparisonReport | None = None
         self._flips = 0
+
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        return _BEGINNING.match(head) is not None
 
     def begin(self, report: ComparisonReport) -> None:
         """Write drifts and comparisons."""

@@ -52,6 +52,9 @@ _SIGNS: Final = {
 }
 
 
+TITLE: Final = "## evalstream compare\n\n<strong>"
+
+
 class MarkdownComparison:
     """Keeps what has room and writes at the end; the rest is counted."""
 
@@ -65,13 +68,16 @@ class MarkdownComparison:
         self._left_out = 0
         self._is_full = False
 
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        return head.startswith(TITLE.encode())
+
     def begin(self, report: ComparisonReport) -> None:
         """Keep all but the flips."""
         self._report = report
         self._room -= FOR_FLIPS
-        self._add(
-            f"## evalstream compare\n\n<strong>{_text(report.first_line, 2_000)}</strong>\n\n"
-        )
+        self._add(f"{TITLE}{_text(report.first_line, 2_000)}</strong>\n\n")
         self._runs(report)
         self._comparisons(report.comparisons)
         self._lists(report)

@@ -145,16 +145,16 @@ def test_a_folder_with_errors_is_not_sealed(folder: Path) -> None:
     assert (run.verdict, run.sealed) == ("failed", None)
     assert "it was not sealed" in str(run.incomplete_reason)
     assert not (folder / MANIFEST).exists()
-    assert sealed(folder, force=True).sealed is not None
+    assert sealed(folder, seal_anyway=True).sealed is not None
     assert set(errors(folder)) == set(run.failing)
 
 
 def test_what_was_not_checked_is_not_sealed_by_force_either(folder: Path) -> None:
     (folder / "tasks" / "sums.yaml").write_text("id: sums\n")
     (folder / "tasks" / "torn.yaml").write_text("id: [")
-    run = sealed(folder, force=True)
+    run = sealed(folder, seal_anyway=True)
     assert (run.verdict, run.sealed) == ("failed", None)
-    assert "--force" not in str(run.incomplete_reason)
+    assert "--seal-anyway" not in str(run.incomplete_reason)
 
 
 def test_a_dry_run_shows_the_manifest(folder: Path) -> None:
@@ -179,7 +179,7 @@ def test_no_manifest_is_written_through_a_link(
     target.write_text("kept")
     (folder / MANIFEST).symlink_to(target)
     for force in (False, True):
-        run = sealed(folder, force=force)
+        run = sealed(folder, seal_anyway=force)
         assert run.sealed is None
         assert "not a regular file" in str(run.incomplete_reason)
     assert target.read_text() == "kept"
@@ -239,7 +239,7 @@ def test_a_hash_of_another_benchmark_is_not_replaced(pair: Path) -> None:
     document = {**json.loads(pair.read_text()), "benchmark_hash": "sha256:" + "0" * 64}
     pair.write_text(json.dumps(document))
     for force in (False, True):
-        run = sealed(pair, force=force)
+        run = sealed(pair, seal_anyway=force)
         assert run.sealed is None
         assert "not that of this benchmark" in str(run.incomplete_reason)
     assert json.loads(pair.read_text()) == document
@@ -265,7 +265,7 @@ def test_an_evaluation_with_errors_is_sealed_only_by_force(pair: Path) -> None:
     document["items"][0]["model_verdict"] = "bad"
     pair.write_text(json.dumps(document))
     assert sealed(pair).sealed is None
-    assert sealed(pair, force=True).sealed is not None
+    assert sealed(pair, seal_anyway=True).sealed is not None
 
 
 def test_a_document_that_changes_meanwhile_is_not_sealed(

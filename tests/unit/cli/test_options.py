@@ -38,7 +38,7 @@ def test_help_lists_every_option_under_its_heading(command: str) -> None:
     for name, option in OPTIONS.items():
         flag = (option.text.flags or (f"--{name.replace('_', '-')}",))[0]
         wanted = option.text.checks if command == "check" else option.text.seals
-        if wanted and name != "force":
+        if wanted:
             assert f"{flag} " in parts[option.text.group.value], flag
             for choice in CHOICES.get(name, ()):
                 assert choice in parts[option.text.group.value], (flag, choice)

@@ -22,7 +22,7 @@ def saved(folder: Path, data: bytes, name: str = "rows.jsonl", **more: Any) -> e
     """Salvage some bytes; the rows are then in `good`."""
     path = folder / name
     path.write_bytes(data)
-    outcome = evalstream.salvage(path, folder / "good", **more)
+    outcome = evalstream.salvage(path, folder / "good", overwrite=True, **more)
     assert path.read_bytes() == data
     return outcome
 

@@ -81,8 +81,8 @@ def test_another_process_keeps_its_file(tmp_path: Path) -> None:
     with started("check", "-", "--output", path.name, folder=tmp_path) as process:
         wait_for(lambda: os.listdir(tmp_path))
         with Output(str(path)) as output:
-            output.write("ours")
-        assert path.read_text() == "ours"
+            output.write("passed: ours")
+        assert path.read_text() == "passed: ours"
         assert process.stdin is not None
         process.stdin.write(bytes_of(sound_rows()))
         process.communicate(timeout=SECONDS)

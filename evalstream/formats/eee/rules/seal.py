@@ -236,7 +236,7 @@ ES501: Final = Rule(
 
     How to fix: Fetch the published rows file again; the checksum says which bytes the claims rest
     on. Only after a change that you made and can explain, recompute the aggregate's figures and
-    run `evalstream seal --force`.
+    run `evalstream seal --seal-anyway`.
 
     Bad:
         The SHA-256 of run.jsonl begins with bec2d955.
@@ -497,7 +497,7 @@ ES509: Final = Rule(
     "the seal of other bytes is replaced, or a seal was added to rows that had none",
     """
     What it finds: with `evalstream seal` or `--seal-to`, an aggregate with the checksum of other
-    bytes. Without `--force` it is not sealed; with `--force` the warning stays in the report. In a
+    bytes. Without `--seal-anyway` it is not sealed; with it the warning stays in the report. In a
     run that `evalstream migrate` made, the info that its source had no seal (checksum and
     total_rows) that was compared with the rows.
 
@@ -506,7 +506,7 @@ ES509: Final = Rule(
     not known whether they are complete.
 
     How to fix: Compare the rows with those that were sealed. After a change that you made and can
-    explain, recompute the aggregate's figures and seal with `--force`. If the source of a migration
+    explain, recompute the aggregate's figures and seal with `--seal-anyway`. If the source of a migration
     was not sealed, compare the rows with the log that they come from (`--source`).
 
     Bad:

@@ -95,7 +95,7 @@ def test_faulty_rows_are_refused_unless_forced(tmp_path: Path) -> None:
         # Rows that cannot be read do not pass for sound because their rule is silent.
         assert seal(rows, aggregate, select=("ES4",)).runs[0].sealed is None or violation is FAULTY
     rows, aggregate = unsealed(tmp_path, GOOD + FAULTY)
-    report = seal(rows, aggregate, force=True)
+    report = seal(rows, aggregate, seal_anyway=True)
     assert (report.exit_code, report.runs[0].sealed) == (1, str(aggregate))
     assert set(evalstream.check(rows, aggregate=aggregate).counts) == {"ES202", "ES804", "ES805"}
 
@@ -128,7 +128,7 @@ def test_the_algorithm_that_is_declared_or_used_is_kept(tmp_path: Path) -> None:
     rows, aggregate = unsealed(
         tmp_path, bytes_of([{**document, "sample_hash": digest.hexdigest()}])
     )
-    seal(rows, aggregate, force=True)
+    seal(rows, aggregate, seal_anyway=True)
     assert details_of(aggregate)["hash_algorithm"] == "md5"
 
 
@@ -194,6 +194,7 @@ def test_a_stream_is_sealed_with_its_copy(tmp_path: Path) -> None:
         ("check", "-", "--seal-to", "new.json", "--tee", "copy.jsonl", "--create"),
     ):
         unsealed(tmp_path)
+        (tmp_path / "copy.jsonl").unlink(missing_ok=True)
         with started(*arguments, folder=tmp_path) as process:
             process.communicate(GOOD)
         assert process.returncode == 0
@@ -211,6 +212,7 @@ def test_an_aggregate_that_comes_late_is_checked_and_sealed(tmp_path: Path) -> N
     text = aggregate.read_text()
     for spoilt, code in ((text, 0), (text.replace("0.75", "0.5"), 1)):
         aggregate.unlink()
+        rows.unlink()
         arguments = ("check", "-", "--seal-to", aggregate.name, "--tee", rows.name, "--strict")
         with started(*arguments, folder=tmp_path) as process:
             assert process.stdin is not None
@@ -237,10 +239,10 @@ def test_what_is_no_rows_is_never_sealed(tmp_path: Path) -> None:
     rows, aggregate = unsealed(tmp_path)
     before = aggregate.read_bytes()
     with pytest.raises(evalstream.UsageError, match="would overwrite"):
-        seal(aggregate, aggregate, force=True)
+        seal(aggregate, aggregate, seal_anyway=True)
     for data in (GOOD.decode().encode("utf-16"), gzip.compress(GOOD)[:-9], before):
         rows.write_bytes(data)
-        report = seal(rows, aggregate, force=True)
+        report = seal(rows, aggregate, seal_anyway=True)
         assert (report.runs[0].sealed, aggregate.read_bytes()) == (None, before)
         assert "it was not sealed" in (report.runs[0].incomplete_reason or "")
         assert report.exit_code in (1, 3)
@@ -268,7 +270,7 @@ def test_any_edit_after_sealing_is_found(
 ) -> None:
     data = bytes_of(sound_rows(count=count))
     rows, aggregate = unsealed(tmp_path_factory.mktemp("edit"), data)
-    seal(rows, aggregate, force=True)
+    seal(rows, aggregate, seal_anyway=True)
     assert (
         aggregate_of("0.2.0", data, count)[DETAILS]["checksum"] == details_of(aggregate)["checksum"]
     )

@@ -56,7 +56,7 @@ def refusal(rows: Path, aggregate: Path, **settings: Any) -> set[str]:
     assert (report.exit_code, run.verdict, run.sealed) == (1, "failed", None)
     assert "it was not sealed: " in (run.incomplete_reason or "")
     codes = {one.code for one in report if one.severity is Severity.WARNING}
-    forced = seal(rows, aggregate, force=True, **settings)
+    forced = seal(rows, aggregate, seal_anyway=True, **settings)
     assert forced.runs[0].sealed == str(aggregate)
     assert codes - {"ES804", "ES805"} <= set(forced.counts) <= codes | unsealed_codes | {"ES509"}
     return codes - {"ES506", "ES804", "ES805"}
@@ -105,6 +105,7 @@ def test_a_stream_that_a_harness_left_is_not_sealed(tmp_path: Path, count: int) 
     for command in (("check", "-", "--seal-to"), ("seal", "-", "--aggregate")):
         aggregate.write_bytes(before)
         arguments = (*command, aggregate.name, "--tee", "copy.jsonl")
+        (tmp_path / "copy.jsonl").unlink(missing_ok=True)
         with started(*arguments, folder=tmp_path) as process:
             out, _ = process.communicate(data, timeout=SECONDS)
         assert process.returncode == (0 if count == 40 else 1)
@@ -125,7 +126,7 @@ def test_what_was_sealed_before_is_not_sealed_anew_with_fewer_rows(tmp_path: Pat
     # Nor with more: these are not the rows that were sealed.
     rows.write_bytes(bytes_of(sound_rows(count=48)))
     assert {error.code for error in refused(rows, aggregate)} == {"ES501", "ES503"}
-    report = seal(rows, aggregate, force=True)
+    report = seal(rows, aggregate, seal_anyway=True)
     assert (report.exit_code, report.counts) == (0, {"ES509": 1})
     assert json.loads(aggregate.read_text())[DETAILS]["total_rows"] == 48
 
@@ -176,7 +177,7 @@ def test_a_refuted_score_is_not_sealed(tmp_path: Path) -> None:
     run = unsealed(tmp_path, half, {"score": 0.4})
     # What a check leaves out is no reason to certify it.
     assert "ES801" not in {one.code for one in refused(*run, ignore=("ES801",))}
-    report = seal(*run, force=True)
+    report = seal(*run, seal_anyway=True)
     assert (report.exit_code, report.counts["ES801"]) == (1, 1)
     assert report.runs[0].sealed == str(run[1])
     assert is_sealed(*unsealed(tmp_path, half))
@@ -208,7 +209,7 @@ def test_the_seal_of_other_bytes_is_replaced_only_with_force(tmp_path: Path) -> 
     assert {one.code for one in refused(rows, aggregate)} == {"ES501"}
     assert {one.code for one in refused(rows, aggregate, select=("ES1",))} == set()
     before = json.loads(aggregate.read_text())[DETAILS]["checksum"]
-    report = evalstream.seal(rows, aggregate, force=True)
+    report = evalstream.seal(rows, aggregate, seal_anyway=True)
     (finding,) = report
     assert (finding.code, finding.severity) == ("ES509", Severity.WARNING)
     assert (finding.found, finding.pointer) == (before, f"/{DETAILS}/checksum")
@@ -224,6 +225,7 @@ def test_a_stream_does_not_replace_the_seal_of_another_run(tmp_path: Path) -> No
     arguments = ("check", "-", "--seal-to", aggregate.name, "--tee", "copy.jsonl")
     for given, code in ((data, 0), (data.replace(line, b"", 1), 1)):
         aggregate.write_bytes(before)
+        (tmp_path / "copy.jsonl").unlink(missing_ok=True)
         with started(*arguments, folder=tmp_path) as process:
             out, _ = process.communicate(given, timeout=SECONDS)
         assert process.returncode == code
@@ -244,11 +246,11 @@ def test_a_broken_seal_is_replaced_without_a_word(tmp_path: Path, broken: Row) -
 
 def test_a_torn_run_is_sealed_if_it_must_be(tmp_path: Path) -> None:
     rows, aggregate = unsealed(tmp_path, sound_rows(count=19), {"num_samples": 40})
-    report = seal(rows, aggregate, force=True)
+    report = seal(rows, aggregate, seal_anyway=True)
     assert (report.exit_code, report.runs[0].sealed) == (0, str(aggregate))
     assert json.loads(aggregate.read_text())[DETAILS]["total_rows"] == 19
     rows, aggregate = unsealed(tmp_path, sound_rows(count=19))
-    report = seal(rows, aggregate, force=True, expect_rows=40)
+    report = seal(rows, aggregate, seal_anyway=True, expect_rows=40)
     assert (report.exit_code, report.runs[0].sealed) == (1, str(aggregate))
 
 
@@ -385,11 +387,13 @@ def test_an_aggregate_is_begun_only_where_that_is_asked_for(tmp_path: Path, stre
     for command in (("seal", "--aggregate"), ("check", "--seal-to")):
         ways = ["-", "--tee", "copy.jsonl"] if stream else [rows.name]
         arguments = [command[0], *ways, command[1], typo.name]
+        (tmp_path / "copy.jsonl").unlink(missing_ok=True)
         with started(*arguments, folder=tmp_path) as process:
             out, errors = process.communicate(data if stream else b"", timeout=SECONDS)
         assert process.returncode == (3 if stream else 2)
         assert b"--create" in out + errors
         assert not typo.exists()
+        (tmp_path / "copy.jsonl").unlink(missing_ok=True)
         with started(*arguments, "--create", folder=tmp_path) as process:
             process.communicate(data if stream else b"", timeout=SECONDS)
         assert process.returncode == 0
@@ -397,6 +401,7 @@ def test_an_aggregate_is_begun_only_where_that_is_asked_for(tmp_path: Path, stre
         typo.unlink()
         # One that is there is sealed as it is.
         arguments = [command[0], *ways, command[1], aggregate.name, "--create"]
+        (tmp_path / "copy.jsonl").unlink(missing_ok=True)
         with started(*arguments, folder=tmp_path) as process:
             process.communicate(data if stream else b"", timeout=SECONDS)
         assert process.returncode == 0
@@ -408,6 +413,7 @@ def test_a_path_that_breaks_the_pattern_is_told_with_one_that_does_not(tmp_path:
     new = ("seal", "-", "--tee", "copy.jsonl", "--aggregate", "new.json", "--create")
     for path, code in ((None, 1), ("data/copy.jsonl", 1), (IN_STORE, 0)):
         given = () if path is None else ("--file-path", path)
+        (tmp_path / "copy.jsonl").unlink(missing_ok=True)
         with started(*new, *given, folder=tmp_path) as process:
             out, errors = process.communicate(data, timeout=SECONDS)
         said = (out + errors).decode()
@@ -428,7 +434,7 @@ def test_an_aggregate_that_has_such_a_path_is_told_it_too(tmp_path: Path) -> Non
         assert [(error.code, error.pointer) for error in errors] == [("ES213", FILE_PATH)]
         assert f"--file-path {IN_STORE}" in errors[0].message
         assert "ES216" not in seal(rows, aggregate).counts
-        forced = seal(rows, aggregate, force=True)
+        forced = seal(rows, aggregate, seal_anyway=True)
         assert (forced.exit_code, forced.runs[0].sealed) == (1, str(aggregate))
         assert "ES216" not in forced.counts
 
@@ -466,6 +472,7 @@ def test_severities_and_profiles_decide_about_a_seal(tmp_path: Path) -> None:
         rows, aggregate = unsealed(tmp_path, sound_rows())
         rows.write_bytes(rows.read_bytes() + b"\n")
         arguments = ("seal", rows.name, "--aggregate", aggregate.name, *more)
+        (tmp_path / "copy.jsonl").unlink(missing_ok=True)
         with started(*arguments, folder=tmp_path) as process:
             process.communicate(timeout=SECONDS)
         assert process.returncode == code

@@ -557,3 +557,32 @@ def test_leaves_no_word_of_credentials_in_what_a_process_prints(web: Store, s3: 
         assert done.returncode == 1
         assert "OSError" in done.stderr or "ConnectionError" in done.stderr
         assert not [secret for secret in SECRETS if secret in done.stderr + done.stdout]
+
+
+NOTICING = """
+import sys
+from evalstream.io.remote import RemoteReader, limits
+limits.PAUSE_SECONDS, limits.TRIES, limits.NOTICE_SECONDS = 0.001, 2, 0.2
+limits.STALL_SECONDS = 1.0
+try:
+    RemoteReader(sys.argv[1]).read()
+except OSError as error:
+    print(error)
+"""
+
+
+def test_tells_that_a_server_stalls_and_gives_up(web: Store) -> None:
+    web.faults.stalls = 1000
+    url = web.url()
+    done = subprocess.run(
+        [sys.executable, "-c", NOTICING, f"{url}?sig={SECRETS[1]}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env=dict(os.environ),
+    )
+    assert "waiting for the server for" in done.stderr
+    assert "attempt 2 of 2 follows" in done.stderr
+    assert SECRETS[1] not in done.stderr
+    assert "tried 2 times" in done.stdout
