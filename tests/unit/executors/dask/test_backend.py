@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -30,6 +31,7 @@ from evalstream.io.file import FileSource, digest_whole, read_lines
 from evalstream.io.progress import Progress
 from evalstream.model.block import Block
 from evalstream.model.errors import ExecutorLost, MissingExtra, WorkerLost
+from evalstream.model.extras import install_command
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
@@ -45,6 +47,7 @@ from evalstream.model.errors import ExecutorLost
 from evalstream.executors.base import run_in_order
 from evalstream.executors.dask import backend as dask
 from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.extras import install_command
 from worker_tasks import blocks, slow
 
 STOPPING.listen()
@@ -293,7 +296,7 @@ def test_a_cluster_without_workers_is_not_waited_for_without_end(tmp_path: Path)
 
 def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'evalstream\[dask\]'"):
+    with pytest.raises(MissingExtra, match=re.escape(install_command("dask"))):
         dask.backend("tcp://127.0.0.1:9")
 
 
