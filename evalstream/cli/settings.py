@@ -9,6 +9,7 @@ from typing import Any, Final
 from evalstream.io.names import printable
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Group, Option, OptionText
+from evalstream.settings.declared import key_of
 from evalstream.settings.load import NO_SETTINGS, find_settings
 from evalstream.settings.resolve import Chosen, resolve
 
@@ -23,7 +24,10 @@ CONFIG: Final = Option(
     ),
 )
 ISOLATED: Final = Option(
-    "isolated", bool, False, OptionText("Read no settings file.", Group.SETTINGS)
+    "isolated",
+    bool,
+    False,
+    OptionText("Search no settings file, and read one only with --config.", Group.SETTINGS),
 )
 SHOW_SETTINGS: Final = Option(
     "show_settings",
@@ -50,9 +54,17 @@ def resolved_values(
     chosen = resolve(options, line, settings)
     if line.get(SHOW_SETTINGS.name):
         _show(options, chosen, settings.file)
-    if settings.file is not None and line.get("verbose"):
-        sys.stderr.write(f"evalstream: settings from {printable(settings.file)}\n")
+    # A found file may set `quiet`, but not hide itself by that.
+    if settings.file is not None and not line.get("quiet"):
+        _announce(settings.file, options, chosen)
     return {name: one.value for name, one in chosen.items()}
+
+
+def _announce(file: str, options: Iterable[Option], chosen: Mapping[str, Chosen]) -> None:
+    """Say on stderr which settings of the file hold: they decide the verdict."""
+    keys = [key_of(one) for one in options if chosen[one.name].source == file]
+    set_here = f": {', '.join(keys)}" if keys else ""
+    sys.stderr.write(f"evalstream: settings from {printable(file)}{set_here}\n")
 
 
 def _show(options: Iterable[Option], chosen: Mapping[str, Chosen], file: str | None) -> None:

@@ -12,6 +12,7 @@ from evalstream.cli.program import guarded
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, UNMARKED, refuse_overwriting
 from evalstream.model.errors import MissingExtra
+from evalstream.model.extras import install_command
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
 
 FORMATS: Final = ("json", "yaml")
@@ -93,7 +94,7 @@ def _text(answer: dict[str, Any], form: str) -> str:
         import yaml
     except ImportError as error:
         raise MissingExtra(
-            "YAML needs PyYAML; install it with: pip install 'evalstream[yaml]'"
+            f"YAML needs PyYAML; install it with: {install_command('yaml')}"
         ) from error
     text: str = yaml.safe_dump(answer, sort_keys=False, allow_unicode=True)
     return text

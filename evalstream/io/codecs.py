@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 from evalstream.model.block import MEBIBYTE, Bytes
 from evalstream.model.errors import MissingExtra
+from evalstream.model.extras import install_command
 
 XZ_MEMORY_BYTES: Final = 256 * MEBIBYTE
 ZSTANDARD_WINDOW_BYTES: Final = 128 * MEBIBYTE
@@ -89,7 +90,7 @@ def zstandard_library() -> ModuleType:
     library = _first_of("compression.zstd", "backports.zstd")
     if library is None:
         raise MissingExtra(
-            "zstandard is not installed; install it with: pip install 'evalstream[compressed]'"
+            f"zstandard is not installed; install it with: {install_command('compressed')}"
         )
     return library
 

@@ -35,7 +35,9 @@ class OptionText(NamedTuple):
     are names that still work and are not listed. `choices` are the values that are allowed,
     where they are known here; `{choices}` in `help` stands for them in any case. `negates` says
     that the flag turns the option off. `seals` says that `seal` takes the option, too, and
-    `checks` that `check` takes it on the command line. Without a group help lists the option last.
+    `checks` that `check` takes it on the command line. `named_only` says that a settings file sets
+    the option only if `--config` names the file: the option connects, writes, lifts a bound or lets
+    findings pass without a word in the verdict. Without a group help lists the option last.
     """
 
     help: str
@@ -47,6 +49,7 @@ class OptionText(NamedTuple):
     negates: bool = False
     seals: bool = False
     checks: bool = True
+    named_only: bool = False
 
 
 def option(
@@ -61,10 +64,20 @@ def option(
     negates: bool = False,
     seals: bool = False,
     checks: bool = True,
+    named_only: bool = False,
 ) -> Value:
     """Return a field of an options object."""
     text = OptionText(
-        help, group, metavar, flags, former, choices, negates=negates, seals=seals, checks=checks
+        help,
+        group,
+        metavar,
+        flags,
+        former,
+        choices,
+        negates=negates,
+        seals=seals,
+        checks=checks,
+        named_only=named_only,
     )
     declared: Value = field(default=default, description=text)
     return declared
@@ -212,9 +225,14 @@ class Options(DataClass, frozen=True):
         Group.RULES,
         "VERSION",
         seals=True,
+        named_only=True,
     )
     schema: str | None = option(
-        None, "Check rows against this JSON Schema instead of a built-in one.", Group.RULES, "FILE"
+        None,
+        "Check rows against this JSON Schema instead of a built-in one.",
+        Group.RULES,
+        "FILE",
+        named_only=True,
     )
     recipe: str = option(
         "auto",
@@ -249,10 +267,17 @@ class Options(DataClass, frozen=True):
         "The longest line that is checked, in bytes, at most 256 MiB.",
         Group.ADVANCED,
         "N",
+        named_only=True,
     )
-    max_depth: int = option(200, "The deepest nesting that is checked.", Group.ADVANCED, "N")
+    max_depth: int = option(
+        200, "The deepest nesting that is checked.", Group.ADVANCED, "N", named_only=True
+    )
     memory_limit: int = option(
-        38 * MEBIBYTE, "Bytes for the identities of rows; more go to disk.", Group.ADVANCED, "N"
+        38 * MEBIBYTE,
+        "Bytes for the identities of rows; more go to disk.",
+        Group.ADVANCED,
+        "N",
+        named_only=True,
     )
     profile: str = option(
         "default", "Severities and extra rules: {choices}.", Group.RULES, "PROFILE", seals=True
@@ -263,6 +288,7 @@ class Options(DataClass, frozen=True):
         Group.RULES,
         "VERSION",
         seals=True,
+        named_only=True,
     )
     input_format: str = option(
         "auto",
@@ -279,6 +305,7 @@ class Options(DataClass, frozen=True):
         "Known findings, which do not fail the check; those that vanished are named.",
         Group.RULES,
         "FILE",
+        named_only=True,
     )
     write_baseline: str | None = option(
         None,
@@ -298,24 +325,40 @@ class Options(DataClass, frozen=True):
         "What runs the work: this process, worker processes, or Dask.",
         Group.ADVANCED,
         choices=("auto", "serial", "pool", "dask"),
+        named_only=True,
     )
     dask_address: str | None = option(
-        None, "The scheduler of a Dask cluster (default: a local cluster).", Group.ADVANCED, "URL"
+        None,
+        "The scheduler of a Dask cluster (default: a local cluster).",
+        Group.ADVANCED,
+        "URL",
+        named_only=True,
     )
     dask_scheduler_file: str | None = option(
-        None, "The file that the scheduler of the Dask cluster wrote.", Group.ADVANCED, "FILE"
+        None,
+        "The file that the scheduler of the Dask cluster wrote.",
+        Group.ADVANCED,
+        "FILE",
+        named_only=True,
     )
     dask_insecure: bool = option(
         False,
         "Accept a Dask scheduler on another machine without TLS: who reaches it can run code here.",
         Group.ADVANCED,
+        named_only=True,
     )
     links: bool = False
     samples: SampleRequest | None = None
     sealing: Sealing | None = None
-    skip_noise: bool = option(False, "Skip lines that hold no row, and count them.", Group.INPUT)
+    skip_noise: bool = option(
+        False, "Skip lines that hold no row, and count them.", Group.INPUT, named_only=True
+    )
     noise: str | None = option(
-        None, "Skip invalid lines that match, and count them.", Group.INPUT, "REGEX"
+        None,
+        "Skip invalid lines that match, and count them.",
+        Group.INPUT,
+        "REGEX",
+        named_only=True,
     )
     routing: RowRouting = RowRouting()
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from evalstream.model.errors import MissingExtra, UsageError
+from evalstream.model.extras import install_command
 from evalstream.parsing import schema_errors
 from evalstream.parsing.json import resolve
 from evalstream.parsing.linear_regex import bounded_search
@@ -74,7 +75,7 @@ def _reference_validator(schema: Any, *, trusted: bool) -> Any:
     try:
         import jsonschema
     except ImportError as error:
-        message = "the portable engine needs: pip install 'evalstream[portable]'"
+        message = f"the portable engine needs: {install_command('portable')}"
         raise MissingExtra(message) from error
     draft = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
     try:

@@ -13,13 +13,13 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from evalstream.model.errors import CannotCheck, MissingExtra
+from evalstream.model.extras import install_command
 from evalstream.parsing.schema_files import builtin_schema, report_schemas, schema_documents
 
 PYTHON: Final = "python"
 TYPESCRIPT: Final = "typescript"
 LANGUAGES: Final = (PYTHON, TYPESCRIPT)
 
-EXTRA: Final = "pip install 'evalstream[types]'"
 TOOL: Final = "json2ts"
 INSTALL: Final = "npm install --global json-schema-to-typescript"
 
@@ -109,7 +109,8 @@ def _type_name(key: str) -> str:
 
 def _data_classes(name: str, schema: Mapping[str, Any]) -> str:
     if find_spec(_MODULE) is None:
-        raise MissingExtra(f"{_MODULE} is not installed; install it with: {EXTRA}")
+        command = install_command("types")
+        raise MissingExtra(f"{_MODULE} is not installed; install it with: {command}")
     text = _run([sys.executable, "-m", _MODULE, *_DATA_CLASSES, "--input"], schema)
     body = text[text.index("from __future__") :]
     return f'"""{_HEADER.format(name)}"""\n\n{body}'

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import MissingExtra
+from evalstream.model.extras import install_command
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import pointer, shorten
 from evalstream.parsing.limits import MOST_YAML_BYTES, MOST_YAML_NODES, TooLarge
@@ -393,6 +394,6 @@ def _library() -> Any:
     try:
         import yaml
     except ImportError as error:
-        message = "YAML documents need: pip install 'evalstream[yaml]'"
+        message = f"YAML documents need: {install_command('yaml')}"
         raise MissingExtra(message) from error
     return yaml

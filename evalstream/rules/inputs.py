@@ -83,7 +83,7 @@ ES002: Final = Rule(
 
     How to fix: Copy the file again from its source, and check the copy. If no sound copy exists,
     `evalstream salvage FILE --to ROWS.jsonl` saves the rows before the break. For a missing
-    library: `pip install 'evalstream[compressed]'`.
+    library: the reason of the verdict names the command that installs it.
 
     Bad:
         run.jsonl is a gzip file whose last 20 bytes are missing.

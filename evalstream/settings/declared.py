@@ -20,6 +20,7 @@ LEDGER: Final = OptionText(
     "Remember in this file what was checked, and skip what has not changed.",
     Group.EXECUTION,
     "FILE",
+    named_only=True,
 )
 
 OF_ONE_CALL: Final = frozenset({"output", "write_baseline", "source", "exit_zero", "exit_codes"})

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
+from evalstream.parsing.lazy_regex import LazyPattern
 
 OWN_NAME: Final = "evalstream.toml"
 PROJECT_NAME: Final = "pyproject.toml"
 """A file that many tools share; its settings are in the table `tool.evalstream`."""
 
 TOOL: Final = "evalstream"
+
+MOST_BYTES: Final = 1 << 20
+"""The largest file that is read."""
+
+MOST_KEY_PARTS: Final = 16
+"""The most parts of a dotted key: parsing takes time by the square of their number."""
+
+_DEEP_KEY: Final = LazyPattern(
+    rb"""(?:\.[ \t]*+(?:[\w-]++|"(?:[^"\\\n]++|\\[^\n])*+"|'[^'\n]*+')[ \t]*+){%d}"""
+    % MOST_KEY_PARTS
+)
 
 
 class Table(NamedTuple):
@@ -74,13 +87,34 @@ def _project_table(file: str) -> Table | None:
 def _bytes(file: str) -> bytes | None:
     """Return the content of a file, None if it does not exist. Raises UsageError."""
     try:
-        with open(file, "rb") as opened:
-            return opened.read()
+        # The first look opens no device; the second is at what was opened.
+        is_regular = stat.S_ISREG(os.stat(file).st_mode)
+        if is_regular:
+            with open(file, "rb", opener=_open_at_once) as opened:
+                is_regular = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
+                text = opened.read(MOST_BYTES + 1) if is_regular else b""
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a valid file name"
-        raise UsageError(f"{printable(file)}: the settings cannot be read: {reason}") from error
+        raise _unreadable(file, reason) from error
+    if not is_regular:
+        raise _unreadable(file, "not a regular file")
+    if len(text) > MOST_BYTES:
+        raise _unreadable(file, f"larger than {MOST_BYTES:,} bytes")
+    return text
+
+
+def _open_at_once(file: str, flags: int) -> int:
+    """Open a file; a FIFO does not wait for its writer."""
+    return os.open(file, flags | os.O_NONBLOCK)
+
+
+def _unreadable(file: str, reason: str | None) -> UsageError:
+    return UsageError(
+        f"{printable(file)}: the settings cannot be read: {reason}; --config FILE takes those of "
+        "another file, --isolated reads none"
+    )
 
 
 def _parsed(file: str, text: bytes) -> dict[str, Any]:
@@ -88,6 +122,11 @@ def _parsed(file: str, text: bytes) -> dict[str, Any]:
     # Most calls have no settings file.
     import tomllib
 
+    deep = _DEEP_KEY.search(text)
+    if deep is not None:
+        line = text.count(b"\n", 0, deep.start()) + 1
+        reason = f"a key has more than {MOST_KEY_PARTS} parts (at line {line})"
+        raise UsageError(f"{printable(file)}: {reason}")
     try:
         return tomllib.loads(text.decode())
     except UnicodeDecodeError as error:

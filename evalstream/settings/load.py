@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evalstream.api_options import options_from, schema_text_of
+from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
-from evalstream.model.options import Options
+from evalstream.model.options import Option, Options
+from evalstream.settings.declared import SETTINGS, key_of
 from evalstream.settings.find import find_table, table_of
 
 
 class Settings(NamedTuple):
-    """The values of options by the names of their fields, and the file that sets them, if any."""
+    """The values of options by the names of their fields, and the file that sets them, if any.
+
+    The author of the data may have written a file that was found. A file that the user named
+    (`is_named`) is trusted.
+    """
 
     values: Mapping[str, Any]
     file: str | None = None
+    is_named: bool = False
 
 
-NO_SETTINGS = Settings({})
+NO_SETTINGS: Final = Settings({})
 
 
 def find_settings(file: str | None = None, *, isolated: bool = False) -> Settings:
-    """Return the settings of a file, of the working directory, or with `isolated` none.
+    """Return the settings of a file, else those of the working directory unless `isolated`.
 
-    Raises UsageError for settings that are not valid, and for a file beside `isolated`.
+    Raises UsageError for settings that are not valid.
     """
-    if isolated:
-        if file is not None:
-            raise UsageError("--config and --isolated cannot be combined")
+    if file is None and isolated:
         return NO_SETTINGS
     table = find_table() if file is None else table_of(file)
     if table is None:
@@ -37,7 +43,19 @@ def find_settings(file: str | None = None, *, isolated: bool = False) -> Setting
     # Most calls have no settings file.
     from evalstream.settings.values import values_in
 
-    return Settings(values_in(table), table.file)
+    return Settings(values_in(table), table.file, is_named=file is not None)
+
+
+def refuse_found(option: Option, settings: Settings) -> None:
+    """Raise UsageError for an option that only a named file sets, if the file was found."""
+    if settings.is_named or settings.file is None or not option.text.named_only:
+        return
+    file, key = printable(settings.file), key_of(option)
+    raise UsageError(
+        f"{file}: {key}: a settings file that was found cannot set {key}, as whoever wrote the "
+        f"data may have written the file; give --{key} on the command line, name the file with "
+        f"--config {shlex.quote(file)} if you trust it, or read no settings with --isolated"
+    )
 
 
 def load_settings(path: str | os.PathLike[str] | None = None) -> Options:
@@ -47,9 +65,14 @@ def load_settings(path: str | os.PathLike[str] | None = None) -> Options:
     `pyproject.toml` with a table `tool.evalstream`, of the working directory or the nearest folder
     above it. Without such a file all options have their defaults. Settings of reports and of the
     ledger are not options of a check; they are checked and left out. Raises UsageError for
-    settings that are not valid.
+    settings that are not valid, and for those that only a file with a path here may set, such as
+    `baseline`.
     """
-    values = dict(find_settings(None if path is None else os.fspath(path)).values)
+    settings = find_settings(None if path is None else os.fspath(path))
+    values = dict(settings.values)
+    for option in SETTINGS.values():
+        if option.name in values:
+            refuse_found(option, settings)
     if values.get("schema") is not None:
         values["schema"] = schema_text_of(values["schema"])
     return options_from(values)

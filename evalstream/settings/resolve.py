@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.model.options import ROUTING_OPTIONS, Option
 from evalstream.settings.declared import is_setting
-from evalstream.settings.load import Settings
+from evalstream.settings.load import Settings, refuse_found
 
 DEFAULT: Final = "default"
 COMMAND_LINE: Final = "command line"
@@ -40,7 +40,8 @@ def resolve(
 ) -> dict[str, Chosen]:
     """Return the value of each option by name; `line` has those of the command line.
 
-    A setting that contradicts an option of the command line does not hold.
+    A setting that contradicts an option of the command line does not hold. Raises UsageError for
+    one that would hold and that a found file may not set.
     """
     moot = {name for given, names in RIVALS.items() if line.get(given) for name in names}
     if line.get("executor") not in (None, "dask"):
@@ -50,6 +51,7 @@ def resolve(
         if one.name in line:
             found[one.name] = Chosen(line[one.name], COMMAND_LINE)
         elif one.name in settings.values and one.name not in moot and is_setting(one):
+            refuse_found(one, settings)
             found[one.name] = Chosen(settings.values[one.name], settings.file or "")
         else:
             found[one.name] = Chosen(one.default, DEFAULT)

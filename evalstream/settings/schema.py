@@ -8,10 +8,18 @@ from typing import Any, Final
 from evalstream.model.finding import Severity
 from evalstream.model.options import Option
 from evalstream.settings.declared import PER_FILE, SETTINGS
-from evalstream.settings.values import allowed, least
+from evalstream.settings.values import LONGEST_TEXT, MOST_TEXTS, allowed, least
 
-_TEXT: Final = {"type": "string", "minLength": 1}
-_LIST: Final = {"type": "array", "items": _TEXT}
+NAMED_ONLY: Final = "Only a file that --config names sets it."
+
+_TEXT: Final = {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}
+_LIST: Final = {"type": "array", "items": _TEXT, "maxItems": MOST_TEXTS}
+_LISTS: Final = {
+    "type": "object",
+    "propertyNames": {"minLength": 1, "maxLength": LONGEST_TEXT},
+    "additionalProperties": _LIST,
+    "maxProperties": MOST_TEXTS,
+}
 
 
 def settings_schema() -> dict[str, Any]:
@@ -33,8 +41,8 @@ def schema_text() -> str:
 
 def described(option: Option) -> str:
     """Return what users read of a setting."""
-    text = option.text.help.format(choices=", ".join(allowed(option)))
-    return text.replace(" (repeatable)", "")
+    text = option.text.help.format(choices=", ".join(allowed(option))).replace(" (repeatable)", "")
+    return f"{text} {NAMED_ONLY}" if option.text.named_only else text
 
 
 def default_in_toml(option: Option) -> Any:
@@ -56,7 +64,7 @@ def _property(option: Option) -> dict[str, Any]:
 
 def _type(option: Option) -> dict[str, Any]:
     if option.name == PER_FILE:
-        return {"type": "object", "propertyNames": {"minLength": 1}, "additionalProperties": _LIST}
+        return _LISTS
     if option.type == tuple[str, ...]:
         return _LIST
     if option.type is bool:

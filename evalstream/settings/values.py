@@ -33,8 +33,15 @@ NAMES_OF_TYPES: Final = {
 LONGEST: Final = 60
 """How many characters of a wrong value a message shows."""
 
-LISTS: Final = "an array of strings that are not empty"
-TABLES: Final = f"a table with {LISTS} by pattern"
+LONGEST_TEXT: Final = 4_096
+"""How many characters a value may have."""
+
+MOST_TEXTS: Final = 1_000
+"""How many values an array, or patterns a table may have: each is compared with each file."""
+
+TEXT: Final = f"a string of 1 to {LONGEST_TEXT:,} characters"
+LISTS: Final = f"an array of at most {MOST_TEXTS:,} strings of 1 to {LONGEST_TEXT:,} characters"
+TABLES: Final = f"a table of at most {MOST_TEXTS:,} patterns with {LISTS} each"
 
 
 def values_in(table: Table) -> dict[str, Any]:
@@ -109,7 +116,7 @@ def _typed(option: Option, value: Any) -> Any:
         if isinstance(value, str):
             raise ValueError(unknown("value", value, choices))
         raise ValueError(_expected(f"one of {', '.join(choices)}", value))
-    text = _checked(_is_text, value, "a string that is not empty")
+    text = _checked(_is_text, value, TEXT)
     return Severity[text.upper()] if option.type in (Severity, Severity | None) else text
 
 
@@ -134,15 +141,15 @@ def _expected(wanted: str, value: Any) -> str:
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and value != ""
+    return isinstance(value, str) and 0 < len(value) <= LONGEST_TEXT
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
+    return isinstance(value, list) and len(value) <= MOST_TEXTS and all(map(_is_text, value))
 
 
 def _is_table(value: Any) -> bool:
-    is_table = isinstance(value, dict) and all(map(_is_text, value))
+    is_table = isinstance(value, dict) and len(value) <= MOST_TEXTS and all(map(_is_text, value))
     return is_table and all(map(_is_list, value.values()))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -51,7 +52,7 @@ def test_each_input_reaches_the_script() -> None:
 @pytest.mark.parametrize("name", sorted(HOOKS))
 def test_each_hook_is_documented_and_runs_the_program(name: str) -> None:
     assert f"id: {name}\n" in HOOK_PAGE
-    assert HOOKS[name]["entry"].split() == ["evalstream", "check"]
+    assert HOOKS[name]["entry"].split() == ["evalstream", "check", "--isolated"]
     assert HOOKS[name]["language"] == "python"
 
 
@@ -105,7 +106,9 @@ def action(tmp_path: Path) -> Path:
     return copy
 
 
-def run_action(action: Path, folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+def run_action(
+    action: Path, folder: Path, checkout: Path = EXAMPLES, **inputs: str
+) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
         "PYTHONPATH": str(Path(main.__code__.co_filename).parents[2]),
@@ -115,7 +118,7 @@ def run_action(action: Path, folder: Path, **inputs: str) -> subprocess.Complete
         **{f"EVALSTREAM_{name.upper()}": value for name, value in inputs.items()},
     }
     return subprocess.run(
-        [str(action)], cwd=EXAMPLES, env=environment, capture_output=True, text=True, check=False
+        [str(action)], cwd=checkout, env=environment, capture_output=True, text=True, check=False
     )
 
 
@@ -149,3 +152,59 @@ def test_inputs_of_the_action_are_not_run(action: Path, tmp_path: Path) -> None:
     wrong = run_action(action, tmp_path, paths="run.jsonl", arguments="--nonsense")
     assert wrong.returncode == 2
     assert "::error" in wrong.stdout
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with a tampered run, and settings that leave out every rule that it breaks."""
+    folder = tmp_path / "checkout"
+    shutil.copytree(EXAMPLES / "tampered", folder)
+    (folder / "evalstream.toml").write_text('select = ["ES1"]\n')
+    return folder
+
+
+def test_the_action_reads_settings_only_if_it_is_told_to(
+    action: Path, checkout: Path, tmp_path: Path
+) -> None:
+    done = run_action(action, tmp_path, checkout)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "settings from" not in done.stderr
+    for told in ({"config": "evalstream.toml"}, {"isolated": "false"}):
+        done = run_action(action, tmp_path, checkout, **told)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "evalstream: settings from evalstream.toml: select\n" in done.stderr
+    both = run_action(action, tmp_path, checkout, isolated="true", config="evalstream.toml")
+    assert both.returncode == 0
+
+
+def test_the_action_runs_no_module_of_the_checkout(checkout: Path, tmp_path: Path) -> None:
+    harm = tmp_path / "harm"
+    for name in ("venv", "pip", "ensurepip", "evalstream", "orjson", "sitecustomize"):
+        (checkout / f"{name}.py").write_text(f"open({str(harm)!r}, 'w')\n")
+    # The folder of the action has no constraints: what follows the environment fails.
+    script = tmp_path / "action" / "scripts" / "github_action"
+    script.parent.mkdir(parents=True)
+    shutil.copy(SCRIPT, script)
+    environment = {"PATH": os.environ["PATH"], "RUNNER_TEMP": str(tmp_path)}
+    done = subprocess.run(
+        [str(script)],
+        cwd=checkout,
+        env={**environment, "EVALSTREAM_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "constraints.txt" in done.stdout + done.stderr
+    assert not harm.exists()
+
+
+@pytest.mark.parametrize("name", sorted(HOOKS))
+def test_hooks_read_settings_only_if_they_are_named(name: str, checkout: Path) -> None:
+    def code(*arguments: str) -> int:
+        _, *entry = HOOKS[name]["entry"].split()
+        command = [sys.executable, "-P", "-m", "evalstream", *entry, *arguments, "."]
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        return subprocess.run(command, cwd=checkout, env=environment, check=False).returncode
+
+    assert code() == 1
+    assert code("--config=evalstream.toml") == 0

@@ -27,6 +27,7 @@ from evalstream.formats.evalguard.documents import SCHEMAS as SCHEMAS_OF
 from evalstream.formats.evalguard.documents import recognised
 from evalstream.formats.evalguard.paths import climbs, is_absolute
 from evalstream.model.errors import UsageError
+from evalstream.model.extras import install_command
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
 from evalstream.parsing.schema_files import builtin_schema, builtin_validator
@@ -932,7 +933,7 @@ def test_a_missing_library_is_named_and_nothing_passes(
     report = check(folder)
     assert report.exit_code == 3
     assert set(report.counts) == {"ES001"}
-    assert "pip install 'evalstream[yaml]'" in next(iter(report)).message
+    assert install_command("yaml") in next(iter(report)).message
 
 
 def test_documents_are_recognised(folder: Path, tmp_path: Path) -> None:

@@ -19,9 +19,7 @@ from evalstream.executors.dask import backend as dask
 needs_dask = [
     pytest.mark.leaves_threads,
     # Not imported here: who imports it before we do keeps its own way of logging.
-    pytest.mark.skipif(
-        find_spec("distributed") is None, reason="needs Dask: pip install 'evalstream[dask]'"
-    ),
+    pytest.mark.skipif(find_spec("distributed") is None, reason="needs Dask, the extra dask"),
     # Sockets and loops of connections that were lost are let go whenever Dask comes to it.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.executors.dask import worker
 from evalstream.executors.dask.cluster import CLOSE_TIMEOUT_SECONDS, Cluster
 from evalstream.model.errors import ExecutorLost, MissingExtra, UsageError
+from evalstream.model.extras import install_command
 
 NOISY_LOGGERS: Final = frozenset({"asyncio", "distributed", "tornado"})
 """Loggers that print tracebacks for failures which are raised as exceptions here."""
@@ -159,7 +160,7 @@ def _library() -> Any:
         import dask
         import distributed
     except ImportError as error:
-        raise MissingExtra("Dask is not installed: pip install 'evalstream[dask]'") from error
+        raise MissingExtra(f"Dask is not installed: {install_command('dask')}") from error
     if is_first_use and not dask.config.get("logging", None):
         for name in (*NOISY_LOGGERS, *logging.root.manager.loggerDict):
             if name.partition(".")[0] in NOISY_LOGGERS:

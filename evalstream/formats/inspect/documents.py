@@ -23,8 +23,8 @@ LOG: Final = "log"
 ENDING: Final = ".eval"
 ZIP: Final = b"PK\x03\x04"
 SAMPLES: Final = "samples"
-EXTRA: Final = "pip install 'evalstream[inspect]'"
-"""The command that installs what logs are read with."""
+EXTRA: Final = "inspect"
+"""The extra that logs are read with."""
 
 _FIRST_MEMBER: Final = LazyPattern(rb"PK\x03\x04.{26}_journal/start\.json", re.DOTALL)
 _MEMBERS: Final = frozenset({"status", "eval"})

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from evalstream.formats.inspect.documents import EXTRA
 from evalstream.model.errors import MissingExtra
+from evalstream.model.extras import install_command
 from evalstream.parsing.json import pointer
 
 Digest = Callable[[str], str]
@@ -71,7 +72,8 @@ def library() -> Library:
     try:
         models = import_module("inspect_ai.log")
     except ImportError as error:
-        raise MissingExtra(f"inspect_ai is not installed; install it with: {EXTRA}") from error
+        command = install_command(EXTRA)
+        raise MissingExtra(f"inspect_ai is not installed; install it with: {command}") from error
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise MissingExtra(f"inspect_ai cannot be imported ({reason[:200]})") from error

@@ -31,6 +31,7 @@ from evalstream.formats.inspect.views import (
     value_of,
 )
 from evalstream.model.errors import MissingExtra
+from evalstream.model.extras import install_command
 from evalstream.model.finding import Violation
 from evalstream.model.report import Checked
 from evalstream.model.text import counted
@@ -281,7 +282,10 @@ class LogCheck:
         if self._library is None:
             cannot(f"its content was not loaded with the harness's own reader: {self._missing}")
         if self._attachments and self._digest is None:
-            cannot(f"the attachments were not verified: mmh3 is missing; install it with: {EXTRA}")
+            command = install_command(EXTRA)
+            cannot(
+                f"the attachments were not verified: mmh3 is missing; install it with: {command}"
+            )
 
 
 def _by_rules(rules: tuple[Rule, ...], view: LogView) -> Iterator[Violation]:

@@ -12,6 +12,7 @@ from evalstream.formats.inspect.documents import EXTRA
 from evalstream.io.codecs import COMPRESSIONS, Codec
 from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.errors import CannotCheck, MissingExtra
+from evalstream.model.extras import install_command
 
 STORED: Final = 0
 DEFLATED: Final = 8
@@ -104,4 +105,4 @@ def _zstandard() -> Codec:
         return COMPRESSIONS["zstandard"].load()
     except MissingExtra as error:
         message = "its members are packed with zstandard, which is not installed; install it with: "
-        raise MissingExtra(f"{message}{EXTRA}") from error
+        raise MissingExtra(f"{message}{install_command(EXTRA)}") from error

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from evalstream.io.remote.errors import reason_of
 from evalstream.io.remote.store import Store
 from evalstream.io.remote.urls import S3, WEB, scheme_of
 from evalstream.model.errors import MissingExtra
-
-INSTALL: Final = "pip install 'evalstream[remote]'"
+from evalstream.model.extras import install_command
 
 _Opened = TypeVar("_Opened")
 
@@ -54,4 +53,5 @@ def _missing(error: ImportError, scheme: str) -> MissingExtra:
     module = (cause.name if isinstance(cause, ImportError) else error.name) or f"for {scheme}://"
     package = module.partition(".")[0]
     own = "" if scheme in WEB | S3 or package == "fsspec" else f" {package}"
-    return MissingExtra(f"{package} is not installed; install it with: {INSTALL}{own}")
+    command = install_command("remote")
+    return MissingExtra(f"{package} is not installed; install it with: {command}{own}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,6 +37,7 @@ def run(folder: Path, line: str, stdin: bytes = b"") -> subprocess.CompletedProc
         capture_output=True,
         input=stdin,
         check=False,
+        timeout=60,
     )
     return subprocess.CompletedProcess(
         ran.args, ran.returncode, ran.stdout.decode(), ran.stderr.decode()
@@ -95,10 +99,61 @@ def test_show_settings_checks_nothing(folder: Path) -> None:
     assert "jobs = 3  # pyproject.toml" in ran.stdout
 
 
-def test_verbose_names_the_file(folder: Path) -> None:
-    write(folder, "jobs = 1\n")
-    assert run(folder, "check run.jsonl -v").stderr == "evalstream: settings from evalstream.toml\n"
+def test_the_file_that_holds_is_named(folder: Path) -> None:
     assert run(folder, "check run.jsonl").stderr == ""
+    write(folder, 'jobs = 1\nquiet = true\nignore = ["ES506"]\n')
+    told = "evalstream: settings from evalstream.toml"
+    assert run(folder, "check run.jsonl").stderr == f"{told}: quiet, ignore, jobs\n"
+    assert run(folder, "check run.jsonl -j 1 -v").stderr == f"{told}: ignore\n"
+    assert run(folder, "check run.jsonl --quiet").stderr == ""
+    assert run(folder, "check run.jsonl --isolated").stderr == ""
+    write(folder, "", "other.toml")
+    named = run(folder, "check run.jsonl --config other.toml --isolated")
+    assert named.stderr == "evalstream: settings from other.toml\n"
+
+
+@pytest.mark.parametrize("key", ["ledger", "baseline"])
+def test_a_found_file_cannot_write_or_make_findings_known(folder: Path, key: str) -> None:
+    outside = folder / "outside"
+    write(folder, f"{key} = {json.dumps(str(outside))}\n")
+    ran = run(folder, "check run.jsonl")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(f"evalstream: evalstream.toml: {key}: ")
+    assert run(folder, "check run.jsonl --show-settings").returncode == 2
+    assert not outside.exists()
+    assert run(folder, "check run.jsonl --isolated").returncode == 0
+    assert run(folder, f"check run.jsonl --{key} new").stderr.count("cannot set") == 0
+    assert run(folder, "check run.jsonl --config evalstream.toml").stderr.count("cannot set") == 0
+
+
+def make_fifo(path: Path) -> None:
+    """Make a FIFO that nobody writes to."""
+    os.mkfifo(path)
+
+
+def link_to_zero(path: Path) -> None:
+    """Make a link to a file without an end."""
+    path.symlink_to("/dev/zero")
+
+
+def make_many_tables(path: Path) -> None:
+    """Make a file of 21 MB that takes minutes to parse."""
+    path.write_text("".join(f"[tool.evalstream.a{number}]\n" for number in range(800_000)))
+
+
+@pytest.mark.parametrize("make", [make_fifo, link_to_zero, make_many_tables])
+@pytest.mark.parametrize("name", ["evalstream.toml", "pyproject.toml", "named.toml"])
+def test_only_a_small_regular_file_is_read(
+    folder: Path, name: str, make: Callable[[Path], None]
+) -> None:
+    make(folder / name)
+    option = " --config named.toml" if name == "named.toml" else ""
+    ran = run(folder, f"check run.jsonl{option}")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    reason = "larger than 1,048,576 bytes" if make is make_many_tables else "not a regular file"
+    told = f"evalstream: {name}: the settings cannot be read: {reason}; --config FILE takes "
+    assert ran.stderr.startswith(told)
+    assert run(folder, "check run.jsonl --isolated").returncode == 0
 
 
 def test_rules_are_skipped_for_files_of_the_settings(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from paths import EXAMPLES
 
 from evalstream.model.errors import CannotCheck, MissingExtra
+from evalstream.model.extras import install_command
 from evalstream.parsing import type_definitions as module
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.schema_files import builtin_schema
@@ -92,7 +94,7 @@ def test_interfaces_compile(name: str, tmp_path: Path) -> None:
 
 def test_without_a_generator_its_installation_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtra, match=r"pip install 'evalstream\[types\]'"):
+    with pytest.raises(MissingExtra, match=re.escape(install_command("types"))):
         type_definitions("report", PYTHON)
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(MissingExtra, match="npm install --global json-schema-to-typescript"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalstream.model.errors import UsageError
-from evalstream.settings.find import find_table, table_of
+from evalstream.settings.find import MOST_BYTES, find_table, table_of
 
 OWN, PROJECT = "evalstream.toml", "pyproject.toml"
 
@@ -75,6 +75,8 @@ def test_an_empty_file_holds(folder: Path) -> None:
         (b"a = 1\nb = '\xff'\n", "not valid UTF-8 .at line 2, byte 6"),
         (b"\xff", "not valid UTF-8 .at line 1, byte 1"),
         (b"a = " + b"[" * 100_000, "nested too deeply"),
+        (b"b = 1\n" + b"a." * 16 + b"a = 1", "key has more than 16 parts .at line 2"),
+        (b"[" + b'"\\"" . ' * 16 + b"a]", "key has more than 16 parts .at line 1"),
     ],
 )
 def test_invalid_toml_is_an_error_with_its_place(folder: Path, text: bytes, where: str) -> None:
@@ -87,6 +89,25 @@ def test_a_file_that_cannot_be_read_is_an_error(folder: Path) -> None:
     (folder / OWN).mkdir()
     with pytest.raises(UsageError, match=f"^{OWN}: the settings cannot be read: "):
         find_table()
+
+
+def test_a_key_has_at_most_so_many_parts(folder: Path) -> None:
+    (folder / OWN).write_text("x." * 15 + "x = 1\n# " + "." * 99 + "\n[y]\n")
+    found = find_table()
+    assert found is not None
+    assert list(found.values) == ["x", "y"]
+
+
+@pytest.mark.parametrize("name", [OWN, PROJECT])
+def test_a_file_has_at_most_a_mebibyte(folder: Path, name: str) -> None:
+    start = "jobs = 1\n" if name == OWN else "[tool.evalstream]\njobs = 1\n"
+    text = start + "#" * (MOST_BYTES - len(start))
+    (folder / name).write_text(text)
+    assert find_table() == (name, {"jobs": 1})
+    (folder / name).write_text(text + "#")
+    for find in (find_table, lambda: table_of(name)):
+        with pytest.raises(UsageError, match=f"{name}: .*: larger than 1,048,576 bytes; --config"):
+            find()
 
 
 def test_another_value_than_a_table_is_an_error(folder: Path) -> None:

@@ -15,7 +15,7 @@ OPTIONS = SETTINGS.values()
 
 def sources(line: dict[str, Any], **settings: Any) -> dict[str, tuple[Any, str]]:
     """Return what does not have its default."""
-    found = resolve(OPTIONS, line, Settings(settings, "file"))
+    found = resolve(OPTIONS, line, Settings(settings, "file", is_named=True))
     return {name: tuple(one) for name, one in found.items() if one.source != "default"}
 
 

@@ -47,7 +47,7 @@ def test_the_lines_are_toml_with_the_same_values(table: dict[str, Any]) -> None:
         values = values_in(Table("file.toml", table))
     except UsageError:  # a path to a store, or a pattern, that is not valid
         return
-    chosen = resolve(OPTIONS, {}, Settings(values, "file\n.toml"))
+    chosen = resolve(OPTIONS, {}, Settings(values, "file\n.toml", is_named=True))
     lines = list(settings_lines(OPTIONS, chosen, "file\n.toml"))
     assert not any("\n" in line or "\r" in line for line in lines)
     again = values_in(Table("file.toml", tomllib.loads("\n".join(lines))))

@@ -17,7 +17,7 @@ from evalstream.parsing.json_schema import compile_schema
 from evalstream.settings.declared import SETTINGS
 from evalstream.settings.find import Table
 from evalstream.settings.schema import schema_text, settings_schema
-from evalstream.settings.values import allowed, typed_values, values_in
+from evalstream.settings.values import LONGEST_TEXT, MOST_TEXTS, allowed, typed_values, values_in
 
 SCHEMA = compile_schema(settings_schema())
 
@@ -69,6 +69,19 @@ def test_the_defaults_fit_the_schema() -> None:
         assert value in (option.default, {})
 
 
+@pytest.mark.parametrize("surplus", [0, 1])
+def test_the_schema_and_the_loader_agree_on_bounds(surplus: int) -> None:
+    many, long = MOST_TEXTS + surplus, "x" * (LONGEST_TEXT + surplus)
+    for table in (
+        {"exclude": ["x"] * many},
+        {"exclude": [long]},
+        {"noise": long},
+        {"per-file-ignores": {str(number): [] for number in range(many)}},
+        {"per-file-ignores": {long: []}},
+    ):
+        assert refuses(table) == bool(list(SCHEMA.errors(table))) == bool(surplus)
+
+
 def test_the_schema_file_is_up_to_date() -> None:
     path = REPOSITORY / "schemas" / "settings.schema.json"
     assert path.read_text(encoding="utf-8") == schema_text(), "run scripts/settings_schema"
@@ -90,8 +103,15 @@ def test_the_schema_file_is_up_to_date() -> None:
         ({"fail-on": "eror"}, "fail-on: unknown value 'eror'; did you mean error?"),
         ({"profile": 1}, "profile: expected one of default, datastore, found an integer 1"),
         ({"noise": dt.date(2020, 1, 1)}, "noise: expected a string .* a date or time"),
-        ({"select": "ES4"}, 'select: expected an array of strings .*, found a string "ES4"'),
-        ({"select": [""]}, "select: expected an array of strings"),
+        ({"select": "ES4"}, 'select: expected an array of at most .*, found a string "ES4"'),
+        ({"select": [""]}, "select: expected an array of at most 1,000 strings of 1 to 4,096"),
+        ({"exclude": ["x"] * 1_001}, "exclude: expected an array of at most 1,000 strings"),
+        ({"exclude": ["x" * 4_097]}, "exclude: expected an array of at most 1,000 strings"),
+        ({"noise": "x" * 4_097}, "noise: expected a string of 1 to 4,096 characters, found"),
+        (
+            {"per-file-ignores": {str(number): [] for number in range(1_001)}},
+            "per-file-ignores: expected a table of at most 1,000 patterns",
+        ),
         ({"select": ["XX9"]}, "select: no rule has the code"),
         ({"per-file-ignores": ["a"]}, "per-file-ignores: expected a table"),
         ({"per-file-ignores": {"a": ["XX9"]}}, "per-file-ignores.'a': no rule has"),

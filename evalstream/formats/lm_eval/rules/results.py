@@ -216,8 +216,8 @@ LME301: Final = Rule(
     What it finds: a figure such as `acc,none` that the rows with this filter refute. How it is
     computed is what metric_list of the task says, or the harness for a metric of its own: mean,
     median (the upper middle value), nanmean, f1, mcc, perplexity, perplexities by words and bytes,
-    bits per byte, Brier score, and with sacrebleu (`pip install 'evalstream[metrics]'`) BLEU, chrF,
-    chrF++ and TER. A figure by a function of the task is refuted only where the metric is an average
+    bits per byte, Brier score, and with sacrebleu (the extra `metrics`) BLEU, chrF, chrF++ and
+    TER. A figure by a function of the task is refuted only where the metric is an average
     by its name and no average of the rows reaches it. A figure of a metric that no row has, and one
     over values that have no mean, are refuted, too.
 
@@ -279,7 +279,7 @@ LME303: Final = Rule(
     confirmed.
 
     How to fix: The reason says what is missing: put the samples beside the results, or install
-    `evalstream[metrics]` for BLEU, chrF, chrF++ and TER. A figure by a function of the task stays
+    the extra `metrics` for BLEU, chrF, chrF++ and TER. A figure by a function of the task stays
     open; score the samples again with the harness to confirm it.
 
     Bad:

@@ -40,6 +40,7 @@ from evalstream.executors.dask import cluster as connection
 from evalstream.executors.dask import connect, worker
 from evalstream.model.block import Block
 from evalstream.model.errors import ExecutorLost, MissingExtra, UsageError, WorkerLost
+from evalstream.model.extras import install_command
 from evalstream.model.options import Options
 
 pytestmark = needs_dask
@@ -334,7 +335,7 @@ def test_a_cluster_without_workers_is_not_waited_for_without_end(tmp_path: Path)
 
 def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'evalstream\[dask\]'"):
+    with pytest.raises(MissingExtra, match=re.escape(install_command("dask"))):
         dask.backend("tcp://127.0.0.1:9")
 
 

@@ -20,6 +20,7 @@ from rows import bounded
 import evalstream
 from evalstream.model.claim import State, confirms_score
 from evalstream.model.errors import UsageError
+from evalstream.model.extras import install_command
 from evalstream.model.report import RunSummary
 
 Log = dict[str, Any]
@@ -168,7 +169,7 @@ def test_without_the_harness_the_verdict_is_incomplete(
     (run,) = report.runs
     assert report.exit_code == 3
     assert run.verdict == "incomplete"
-    assert "pip install 'evalstream[inspect]'" in (run.incomplete_reason or "")
+    assert install_command("inspect") in (run.incomplete_reason or "")
     assert "0 of 2 attachments with the right digest" in [one.text for one in run.checked]
 
 

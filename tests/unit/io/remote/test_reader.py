@@ -39,6 +39,7 @@ from evalstream.io.remote import (
     shown,
 )
 from evalstream.model.errors import MissingExtra
+from evalstream.model.extras import install_command
 
 s3fs = pytest.importorskip("s3fs")
 
@@ -493,7 +494,7 @@ def test_names_what_is_not_installed(
     with pytest.raises(MissingExtra) as caught:
         RemoteReader(url)
     own = f" {module}" if module in {"gcsfs", "huggingface_hub"} else ""
-    install = "pip install 'evalstream[remote]'"
+    install = install_command("remote")
     assert str(caught.value) == f"{told}; install it with: {install}{own}"
 
 
@@ -518,6 +519,7 @@ def test_leaves_no_word_of_credentials_behind(
 PROGRAM = """
 import sys
 from evalstream.io.remote import RemoteReader, limits
+from evalstream.model.extras import install_command
 limits.BLOCK_BYTES, limits.PAUSE_SECONDS = 1000, 0.001
 limits.STALL_SECONDS = float(sys.argv[2])
 reader = RemoteReader(sys.argv[1])
