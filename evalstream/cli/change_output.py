@@ -21,7 +21,8 @@ class ChangeOutput:
         self._file = None if path is None else Output(path)
 
     def __enter__(self) -> ChangeOutput:
-        """Return itself."""
+        """Return itself. Raises CannotWrite, before anything is changed, if stdout is closed."""
+        sys.stdout.write("")
         return self
 
     def __exit__(

@@ -39,6 +39,7 @@ def salvage(
     announce_terminal("rows", rows)
     refuse_overwriting([STDOUT], [rows])
     with guarded():
+        sys.stdout.write("")  # a closed stdout raises before anything is written
         saved = salvage_rows(rows, to, rest, max_line_bytes=options.max_line_bytes)
         for line in salvage_lines(saved, to, rest or to + REST):
             sys.stdout.write(f"{line}\n")
