@@ -26,7 +26,7 @@ from evalstream.model.errors import ExecutorLost
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.signals import STOPPING, Stopped
-from evalstream.stats.run_links import decode_links, encode_links
+from evalstream.stats.run_links import encode_links
 
 if TYPE_CHECKING:
     from evalstream.batch.ledger.ledger import CachedRun, Ledger
@@ -183,7 +183,5 @@ class BatchScheduler:
 
 def _cached_result(planned: PlannedRun, find: CachedRun) -> RunResult:
     """Return the result of a run from the ledger."""
-    # A run of a format without links was stored with none.
-    if find.links is not None and next(iter(find.links), None) is not None:
-        find.summary.links = decode_links(find.links)
+    find.summary.links = find.linked()
     return RunResult(planned.number, find.summary, find.findings)

@@ -11,7 +11,8 @@ from itertools import chain
 from typing import Any, Final
 
 from evalstream.batch.parts import is_part
-from evalstream.batch.stored_contents import WHOLE, StoredContents
+from evalstream.batch.stored_contents import StoredContents
+from evalstream.batch.stored_shapes import WHOLE
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.readers import DescriptorReader

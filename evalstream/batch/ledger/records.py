@@ -15,6 +15,9 @@ CHUNK: Final = 500
 CHUNK_CHARACTERS: Final = 1 << 20
 """Most findings, and characters of JSON, per chunk; a single finding may be longer."""
 
+MOST_TEXT: Final = 256 << 20
+"""Most bytes of one value before its compression, which a hostile file could make endless."""
+
 IN_MEMORY_BYTES: Final = 1 << 20
 
 FINDINGS: Final = 0
@@ -115,7 +118,7 @@ def decode(data: Any, bound_to: bytes) -> Any:
     """Decode a value. Raises Damaged."""
     _verify(data, bound_to)
     try:
-        text = zlib.decompress(data[_DIGEST_BYTES:])
+        text = _unpack(data[_DIGEST_BYTES:])
         try:
             return msgspec.json.decode(text)
         except (msgspec.DecodeError, ValueError):
@@ -123,6 +126,15 @@ def decode(data: Any, bound_to: bytes) -> Any:
             return json.loads(text)
     except (ValueError, zlib.error, RecursionError) as error:
         raise Damaged from error
+
+
+def _unpack(data: bytes) -> bytes:
+    """Decompress a value. Raises Damaged where it is longer than MOST_TEXT, and zlib.error."""
+    unpacker = zlib.decompressobj()
+    text = unpacker.decompress(data, MOST_TEXT)
+    if not unpacker.eof:
+        raise Damaged
+    return text
 
 
 def encode_all(values: Iterable[dict[str, Any]], key: bytes, kind: int) -> ByteStore:
@@ -143,6 +155,8 @@ def copy_verified(chunks: Iterable[tuple[Any]], count: int, key: bytes, kind: in
     """Copy the chunks of a run. Raises Damaged where some are missing or changed."""
     stored = ByteStore()
     for (data,) in chunks:
+        if len(stored) == count:
+            raise Damaged
         _verify(data, _position(key, kind, len(stored)))
         stored.append(data)
     if len(stored) != count:
