@@ -94,13 +94,13 @@ class PartReporter:
             "partial": trailer.partial,
             "digest": self._digest.hexdigest(),
         }
-        self._output.write(json.dumps({"part": values}) + b"\n")
+        self._output.write(json.dumps_visible({"part": values}) + b"\n")
 
     def finish(self, report: Report) -> None:
         """Write nothing: each run is already complete."""
 
     def _line(self, values: dict[str, Any]) -> None:
-        line = json.dumps(values) + b"\n"
+        line = json.dumps_visible(values) + b"\n"
         self._digest.update(line)
         self._output.write(line)
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Final, NoReturn
 
 from evalstream.model.errors import CannotWrite
+from evalstream.model.text import on_own_lines
 
 CLOSED: Final = "standard output is closed; write to a file with --output, or open it"
 
@@ -58,7 +59,7 @@ class _ClosedOutput(io.TextIOBase):
 
 
 class _LenientOutput:
-    """A stream for messages, which loses what it cannot write."""
+    """A stream for messages: harmless to terminals and logs of CI, and never failing."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -68,9 +69,9 @@ class _LenientOutput:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write a text, unless that fails."""
+        """Write a text, unless that fails; what does not print becomes a dot."""
         with suppress(OSError, ValueError):
-            self._stream.write(text)
+            self._stream.write(on_own_lines(text))
         return len(text)
 
     def flush(self) -> None:

@@ -15,7 +15,7 @@ from evalstream.batch.rewriting.outcome import Outcome, Status
 from evalstream.model.changes import Change, ChangeClass, ChangeTally, Example, Need
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.text import counted, on_one_line
-from evalstream.parsing.json import dumps
+from evalstream.parsing.json import dumps_visible
 
 LONGEST_VALUE: Final = 80
 """Number of characters of a value that an example shows."""
@@ -258,7 +258,7 @@ def outcome_as_dict(outcome: Outcome, *, show_values: bool = True) -> dict[str, 
 
 def json_line(value: object) -> bytes:
     """Return a value as a line of JSON."""
-    return dumps(value) + b"\n"
+    return dumps_visible(value) + b"\n"
 
 
 def _said(reasons: Iterable[str]) -> str:
