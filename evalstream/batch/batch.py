@@ -107,8 +107,7 @@ def merge_many(parts: Sequence[Part], options: Options, show: Callable[[Finding]
                     reason = f"{run.summary.file} is in another part as well; nothing was merged"
                     raise CannotCheck(f"{part.path}: {reason}")
                 results.add(run.number, run.summary, run.findings)
-            for links in part.links():
-                cross_run_index.add_part(links)
+            part.links(cross_run_index.add_part)
         results.finish()
         report_cross_run(cross_run_index, results, options, show)
     return _outcome(results, unreached=0)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from evalstream._version import __version__
-from evalstream.batch.serialize import decode_finding, decode_run, encode_run
+from evalstream.batch.serialize import encode_run
 from evalstream.batch.shards import Shard
+from evalstream.batch.stored_shapes import decode_stored_finding, decode_stored_run
+from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding
@@ -19,6 +22,9 @@ from evalstream.parsing import json
 
 FORMAT_VERSION: Final = 3
 """The version of the format of parts."""
+
+MOST_SHARDS: Final = 1_000_000
+"""Most shards of a batch."""
 
 TRAILER_BYTES: Final = 1 << 16
 """Upper limit of the length of the last line."""
@@ -88,13 +94,13 @@ class PartReporter:
             "partial": trailer.partial,
             "digest": self._digest.hexdigest(),
         }
-        self._output.write(json.dumps({"part": values}) + b"\n")
+        self._output.write(json.dumps_visible({"part": values}) + b"\n")
 
     def finish(self, report: Report) -> None:
         """Write nothing: each run is already complete."""
 
     def _line(self, values: dict[str, Any]) -> None:
-        line = json.dumps(values) + b"\n"
+        line = json.dumps_visible(values) + b"\n"
         self._digest.update(line)
         self._output.write(line)
 
@@ -126,18 +132,27 @@ class Part:
     def runs(self) -> Iterator[PartRun]:
         """Iterate over the runs, in the order of their numbers."""
         findings: list[Finding] = []
-        for values in self._lines():
+        for line, values in self._lines():
             if "code" in values:
-                findings.append(decode_finding(values))
+                with self._refused(line):
+                    findings.append(decode_stored_finding(values))
             elif "run" in values:
-                if values["findings"] != len(findings):
+                if values.get("findings") != len(findings):
                     raise self._error("the number of findings of a run does not match")
-                yield PartRun(values["number"], decode_run(values["run"]), findings)
+                number = values.get("number")
+                if type(number) is not int or not 0 <= number < self.trailer.planned:
+                    raise self._error(f"line {line:,}: /number: expected the number of a run")
+                with self._refused(line):
+                    run = decode_stored_run(values["run"])
+                yield PartRun(number, run, findings)
                 findings = []
 
-    def links(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the links of the runs."""
-        return (values["links"] for values in self._lines() if "links" in values)
+    def links(self, add: Callable[[Mapping[str, Any]], None]) -> None:
+        """Pass on the links of the runs; `add` raises ValueError and its likes for others."""
+        for line, values in self._lines():
+            if "links" in values:
+                with self._refused(line):
+                    add(values["links"])
 
     def verify(self) -> None:
         """Read the part once. Raises CannotCheck where its bytes changed after it was written."""
@@ -147,12 +162,22 @@ class Part:
         if digest.hexdigest() != self.trailer.digest:
             raise self._error("its content changed after it was written")
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
+    def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Iterate over the lines before the last, with their numbers."""
+        for number, line in enumerate(self._raw(), 1):
+            with self._refused(number):
+                values = json.read_back(line)
+                if not isinstance(values, dict):
+                    raise TypeError("expected an object")
+            yield number, values
+
+    @contextmanager
+    def _refused(self, line: int) -> Iterator[None]:
+        """Raise CannotCheck for a line that is not valid."""
         try:
-            for line in self._raw():
-                yield json.read_back(line)
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._error("a line is not valid") from error
+            yield
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise self._error(f"line {line:,} is not valid: {error}") from error
 
     def _raw(self) -> Iterator[bytes]:
         """Iterate over the lines before the last."""
@@ -174,6 +199,7 @@ class Part:
             values = json.read_back(line)["part"]
             if values["layout"] != FORMAT_VERSION:
                 raise self._error("it was written by another version of evalstream")
+            _check_trailer(values)
             return PartTrailer(
                 Shard(values["shard"], values["of"]),
                 values["plan"],
@@ -184,9 +210,34 @@ class Part:
                 values["digest"],
                 values["tool"]["version"],
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             message = "it is truncated, or was not written by --shard"
             raise self._error(message) from error
 
     def _error(self, reason: str) -> CannotCheck:
-        return CannotCheck(f"{self.path}: {reason}; nothing was merged")
+        return CannotCheck(f"{printable(self.path)}: {reason}; nothing was merged")
+
+
+def _check_trailer(values: Mapping[str, Any]) -> None:
+    """Raise TypeError or ValueError for a trailer whose values are of other types."""
+    for name, kind in _TRAILER.items():
+        if type(values[name]) is not kind:
+            raise TypeError(name)
+    if type(values["tool"]["version"]) is not str:
+        raise TypeError("tool")
+    if not 1 <= values["shard"] <= values["of"] <= MOST_SHARDS or values["runs"] < 0:
+        raise ValueError("shard")
+
+
+_TRAILER: Final[Mapping[str, type]] = {
+    "tool": dict,
+    "shard": int,
+    "of": int,
+    "plan": str,
+    "planned": int,
+    "runs": int,
+    "options": dict,
+    "partial": bool,
+    "digest": str,
+}
+"""The types of the values in the last line."""

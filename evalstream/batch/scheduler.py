@@ -29,7 +29,7 @@ from evalstream.model.run import NoInput, Run
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import counted
 from evalstream.rules.inputs import ES010
-from evalstream.stats.run_links import decode_links, encode_links
+from evalstream.stats.run_links import encode_links
 
 if TYPE_CHECKING:
     from evalstream.batch.ledger.ledger import CachedRun, Ledger
@@ -234,7 +234,5 @@ def _is_small(planned: PlannedRun) -> bool:
 
 def _cached_result(planned: PlannedRun, find: CachedRun) -> RunResult:
     """Return the result of a run from the ledger."""
-    # A run of a format without links was stored with none.
-    if find.links is not None and next(iter(find.links), None) is not None:
-        find.summary.links = decode_links(find.links)
+    find.summary.links = find.linked()
     return RunResult(planned.number, find.summary, find.findings)

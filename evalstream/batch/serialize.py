@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, Final
 
-from evalstream.model.claim import JudgedClaim
+from evalstream.model.claim import STATES, JudgedClaim
 from evalstream.model.finding import Excerpt, Finding, KnownFinding, Severity
 from evalstream.model.report import NOUN, VERDICTS, Checked, RunSummary, Totals, Verified
 from evalstream.model.sketch import Sketch
 
-_LEFT_OUT = ("excluded", "missing", "other_files")
+LEFT_OUT: Final = ("excluded", "missing", "other_files")
 """The numbers of names that a note counts."""
 
 _SEVERITIES = {severity.label: severity for severity in Severity}
@@ -25,14 +25,17 @@ def decode_finding(encoded: dict[str, Any]) -> Finding:
             # JSON has no infinity; a null that was meant is left out.
             fields[name] = inf
     if encoded.get("excerpt"):
-        fields["found"] = Excerpt(**encoded["found"])
+        excerpt = Excerpt(**encoded["found"])
+        if not isinstance(excerpt.excerpt, str) or type(excerpt.caret) is not int:
+            raise TypeError("an excerpt is a text and the place of its caret")
+        fields["found"] = excerpt
     return Finding(**fields)
 
 
 def encode_run(summary: RunSummary) -> dict[str, Any]:
     """Return a run as the output contract writes it, with what no report says."""
     note = {"note": True} if summary.is_note else {}
-    left_out = {name: getattr(summary, name) for name in _LEFT_OUT if getattr(summary, name)}
+    left_out = {name: getattr(summary, name) for name in LEFT_OUT if getattr(summary, name)}
     judged = {"otherwise": summary.otherwise, "otherwise_reason": summary.otherwise_reason}
     return {**summary.as_dict(), **judged, **note, **left_out}
 
@@ -73,7 +76,7 @@ def decode_run(encoded: dict[str, Any]) -> RunSummary:
         known_severities=_decode_severities(encoded.get("known_severities", {})),
         fixable=dict(encoded.get("fixable", {})),
         is_note=encoded.get("note", False),
-        **{name: encoded.get(name, 0) for name in _LEFT_OUT},
+        **{name: encoded.get(name, 0) for name in LEFT_OUT},
         noun=encoded.get("noun", NOUN),
         remark=encoded.get("remark"),
         checked=tuple(Checked(one["text"], one["ok"]) for one in encoded.get("checked", ())),
@@ -91,7 +94,7 @@ def decode_totals(encoded: dict[str, Any]) -> Totals:
         lost=encoded.get("lost"),
         unchecked=encoded.get("unchecked", 0),
         damaged=encoded.get("damaged", 0),
-        **{name: encoded.get(name, 0) for name in _LEFT_OUT},
+        **{name: encoded.get(name, 0) for name in LEFT_OUT},
         verdicts={verdict: encoded[verdict] for verdict in VERDICTS if encoded[verdict]},
         counts=dict(encoded["counts"]),
         severities=_decode_severities(encoded["severities"]),
@@ -99,7 +102,7 @@ def decode_totals(encoded: dict[str, Any]) -> Totals:
         known_severities=_decode_severities(encoded.get("known_severities", {})),
         vanished=encoded.get("vanished", 0),
         fixable=encoded.get("fixable", 0),
-        claims=dict(encoded["claims"]),
+        claims={state.value: encoded["claims"][state.value] for state in STATES},
         refuted_runs=encoded["refuted_runs"],
     )
 

@@ -8,20 +8,23 @@ from itertools import count
 from typing import Any, Final, NoReturn
 
 from evalstream.batch.results import ResultStore
-from evalstream.batch.serialize import decode_finding, decode_known, decode_run, decode_totals
+from evalstream.batch.serialize import LEFT_OUT, decode_known, decode_run, decode_totals
+from evalstream.batch.stored_shapes import (
+    decode_stored_finding,
+    describe_contradiction,
+    describe_misfit,
+)
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.errors import CannotCheck
 from evalstream.model.exit_codes import code_of, is_of_signal, of_signal
-from evalstream.model.finding import Finding, KnownFinding, SpilledList
+from evalstream.model.finding import Finding, KnownFinding, Severity, SpilledList
 from evalstream.model.report import VERDICTS, Report, Totals
 from evalstream.model.rule_text import RuleText
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.json_schema import Validator, compile_schema
-from evalstream.parsing.schema_files import builtin_schema
 from evalstream.reporters.summary import SCHEMA, TOOL
 
-WHOLE: Final = "report"
-"""The name of the schema, and of the report as a whole in it."""
+_OF_A_NOTE: Final = {"note", *LEFT_OUT}
+"""The members of a run that ledgers and parts alone have."""
 
 AGAIN: Final = "write it again with evalstream check --format jsonl or json"
 """What to do about a report that cannot be read."""
@@ -35,10 +38,9 @@ class StoredContents:
 
     def __init__(self, name: str, show: Callable[[Finding], None]) -> None:
         self._name, self._show = name, show
-        self._validators: dict[str, Validator] = {}
         self._runs = ResultStore(count(), show)
         self._sums = Totals()
-        self._listed: dict[str, int] = {}
+        self._listed: dict[str | Severity, int] = {}
         self._vanished = SpilledList(KnownFinding)
         self._shown = self._number_vanished = 0
 
@@ -49,17 +51,9 @@ class StoredContents:
 
     def fit(self, value: Any, part: str, line: int | None) -> None:
         """Refuse a value that does not fit a part of the schema."""
-        if part not in self._validators:
-            schema = builtin_schema(WHOLE)
-            if part != WHOLE:
-                schema = {"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]}
-            self._validators[part] = compile_schema(schema)
-        validator = self._validators[part]
-        if not validator.fits(value):
-            paths = ("/".join(map(str, error.path)) for error in validator.errors(value))
-            where = next(filter(None, paths), None)
-            at = "" if where is None else f": /{where}"
-            self.refuse(line, f"`evalstream schema show report` does not allow it{at}")
+        misfit = describe_misfit(value, part)
+        if misfit is not None:
+            self.refuse(line, misfit)
 
     def refuse_foreign(self, summary: Any, line: int | None) -> None:
         """Refuse what another program, or another version of this one, wrote."""
@@ -72,10 +66,13 @@ class StoredContents:
 
     def add_finding(self, value: Any, line: int) -> None:
         """Pass on a finding."""
-        self.fit(value, "finding", line)
-        finding = decode_finding(value)
+        try:
+            finding = decode_stored_finding(value)
+        except ValueError as error:
+            self.refuse(line, str(error))
         self._shown += 1
-        self._listed[finding.code] = self._listed.get(finding.code, 0) + finding.occurrences
+        for key in (finding.code, finding.severity):
+            self._listed[key] = self._listed.get(key, 0) + finding.occurrences
         self._show(finding)
 
     def add_run_line(self, value: Any, line: int) -> None:
@@ -83,11 +80,18 @@ class StoredContents:
         self.fit(value, "run_line", line)
         if value["number"] != self._sums.runs + 1:
             self.refuse(line, f"expected run {self._sums.runs + 1:,}, found {value['number']:,}")
-        self.add_run(value["run"])
+        self.add_run(value["run"], line)
 
-    def add_run(self, value: Any) -> None:
+    def add_run(self, value: Any, line: int | None = None) -> None:
         """Take a run that fits the schema."""
-        summary = decode_run(value)
+        try:
+            summary = decode_run({key: value[key] for key in value.keys() - _OF_A_NOTE})
+        except (KeyError, TypeError, ValueError) as error:
+            self.refuse(line, f"a run is not valid: {error}")
+        contradiction = describe_contradiction(value, summary)
+        if contradiction is not None:
+            named = summary.file or summary.aggregate or summary.inputs
+            self.refuse(line, f"the run of {json.dumps(named)}: {contradiction}")
         self._runs.add(self._sums.runs, summary, ())
         self._sums.add(summary)
 
@@ -108,10 +112,12 @@ class StoredContents:
         for what, said, seen in self._compared(summary, totals):
             if said != seen:
                 self.refuse(line, f"the totals are of {said:,} {what}, and there are {seen:,}")
-        for code in (*self._sums.counts, *self._listed):
-            seen = max(self._sums.counts.get(code, 0), self._listed.get(code, 0))
-            if seen > totals.counts.get(code, 0):
-                self.refuse(line, f"the totals have fewer findings of {code} than the report")
+        most: dict[Any, int] = {**totals.counts, **totals.severities}
+        sums: dict[Any, int] = {**self._sums.counts, **self._sums.severities}
+        for kind in (*sums, *self._listed):
+            if max(sums.get(kind, 0), self._listed.get(kind, 0)) > most.get(kind, 0):
+                name = kind.label if isinstance(kind, Severity) else kind
+                self.refuse(line, f"the totals have fewer findings of {name} than the report")
         ended: int = summary["exit_code"]
         if not is_of_signal(ended) and ended != code_of(totals):
             self.refuse(line, f"the exit code {ended} does not follow from the totals")

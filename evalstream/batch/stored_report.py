@@ -11,7 +11,8 @@ from itertools import chain
 from typing import Any, Final
 
 from evalstream.batch.parts import is_part
-from evalstream.batch.stored_contents import WHOLE, StoredContents
+from evalstream.batch.stored_contents import StoredContents
+from evalstream.batch.stored_shapes import WHOLE
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.readers import DescriptorReader
@@ -25,6 +26,7 @@ from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import fast
 from evalstream.parsing.object_splitter import ObjectSplitter
+from evalstream.parsing.strict_json import describe_json_error
 
 LONGEST: Final = 256 * MEBIBYTE
 """The longest line that is read, and the most bytes of a JSON report beside its findings."""
@@ -177,9 +179,8 @@ def _parsed(contents: StoredContents, text: bytes, line: int | None) -> Any:
     except json.JSONDecodeError as error:
         # Within a line of the report the number of the line is known.
         within = "" if line is not None else f"line {error.lineno:,}, "
-        contents.refuse(
-            line, f"it is not valid JSON: {error.msg} at {within}column {error.colno:,}"
-        )
+        place = f"{within}column {error.colno:,}"
+        contents.refuse(line, f"it is not valid JSON: {describe_json_error(error)} at {place}")
     except (ValueError, RecursionError) as error:
         contents.refuse(line, f"it is not valid JSON: {error}")
 

@@ -34,7 +34,8 @@ class ChangeOutput:
         self._file = None if path is None else Output(path, kind=kind)
 
     def __enter__(self) -> ChangeOutput:
-        """Return itself."""
+        """Return itself. Raises CannotWrite, before anything is changed, if stdout is closed."""
+        sys.stdout.write("")
         return self
 
     def __exit__(

@@ -12,6 +12,7 @@ from typing import Final, NoReturn
 
 from evalstream.cli.command import Command
 from evalstream.cli.plain_reader import read_plain
+from evalstream.io.standard_streams import protect_standard_streams
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.exit_codes import EEE, OWN, PIPE_CLOSED, ExitCode, error_exit_code, of_signal
 from evalstream.model.signals import STOPPING, Stopped
@@ -51,6 +52,7 @@ class Judged(SystemExit):
 
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
+    protect_standard_streams()
     STOPPING.listen()
     # Processes that this one starts take no module from the working directory, which may belong to
     # the author of the data: workers of Dask and of pools begin with `python -c`.

@@ -12,6 +12,7 @@ from evalstream.engine.salvage import REST, salvage_lines
 from evalstream.engine.salvage import salvage as salvage_rows
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
 from evalstream.model.options import OPTIONS, Options, OptionText
+from evalstream.model.text import on_one_line
 
 
 @command(
@@ -42,8 +43,9 @@ def salvage(
     refuse_long_lines(options.max_line_bytes)
     refuse_overwriting([STDOUT], [rows])
     with guarded():
+        sys.stdout.write("")  # a closed stdout raises before anything is written
         saved = salvage_rows(rows, to, rest, overwrite=force, max_line_bytes=options.max_line_bytes)
         for line in salvage_lines(saved, to, rest or to + REST):
-            sys.stdout.write(f"{line}\n")
+            sys.stdout.write(f"{on_one_line(line)}\n")
         sys.stdout.flush()
     sys.exit(saved.exit_code)

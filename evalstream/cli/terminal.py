@@ -9,6 +9,6 @@ from evalstream.model.run import STDIN
 
 def announce_terminal(what: str, *names: str | None) -> None:
     """Say on stderr that standard input is read, if it is named and is a terminal."""
-    if STDIN in names and sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None:
+    if STDIN in names and sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write(f"evalstream: reading {what} from the terminal until Ctrl-D\n")
         sys.stderr.flush()

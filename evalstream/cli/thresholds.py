@@ -89,7 +89,7 @@ def thresholds(
 def _text(answer: dict[str, Any], form: str) -> str:
     """Return an answer as text. Raises MissingExtra without the library of YAML."""
     if form == "json":
-        return json.dumps(answer, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(answer, indent=2) + "\n"
     try:
         import yaml
     except ImportError as error:

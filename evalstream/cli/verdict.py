@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 
 from evalstream.io.names import printable
 from evalstream.model.claim import State
@@ -20,13 +19,9 @@ from evalstream.reporters.summary import (
 
 def announce(report: Report, output: str, noun: str) -> None:
     """Say on stderr what became of all runs, and in which file the report is."""
-    if sys.stderr is None:
-        return
     name = on_one_line(printable(output))
-    # The report is written: a closed stderr changes nothing about it.
-    with suppress(OSError):
-        sys.stderr.write(f"evalstream: {verdict_line(report)}; {noun} in {name}\n")
-        sys.stderr.flush()
+    sys.stderr.write(f"evalstream: {verdict_line(report)}; {noun} in {name}\n")
+    sys.stderr.flush()
 
 
 def verdict_line(report: Report) -> str:

@@ -62,7 +62,8 @@ class Output:
     an error nothing remains of it. A `live` file is written under its own name, so that it can be
     read at once; its previous content stays until the first byte is written. With a `kind` it
     replaces only files of this kind, also at its end: UsageError is raised for others. Raises
-    OSError, and Stopped where a signal arrives while a reader takes no bytes.
+    OSError, CannotWrite where standard output is closed, and Stopped where a signal arrives while a
+    reader takes no bytes.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Output:
         self._flushed = time.monotonic()
         self._temporary: TemporaryFile | None = None
         self._keeps_previous = self._is_new = False
-        self._stream = self._open(self._path, standard or sys.stdout.buffer)
+        self._stream = self._open(self._path, standard)
 
     def write(self, text: str | Bytes) -> None:
         """Write some text or bytes; a reader can see them soon after."""
@@ -148,9 +149,9 @@ class Output:
             _sync_folder(os.path.dirname(self._path) or ".")
         self._stream.close()
 
-    def _open(self, path: str | None, standard: IO[bytes]) -> Stream:
+    def _open(self, path: str | None, standard: IO[bytes] | None) -> Stream:
         if path is None:
-            return _standard_writer(standard)
+            return _standard_writer(standard or sys.stdout.buffer)
         if os.path.exists(path) and not os.path.isfile(path):
             # Opening a named pipe blocks until a reader opens it.
             with STOPPING.interruptible():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
+from evalstream.model.text import on_one_line
+
 TERMINAL_SECONDS: Final = 0.1
 LOG_SECONDS: Final = 10.0
 """Seconds between two updates of the bar; in a log each update is a line."""
@@ -35,12 +37,12 @@ class Progress:
             how |= {"mininterval": TERMINAL_SECONDS, "delay": DELAY_SECONDS, "leave": False}
         else:
             how["mininterval"] = LOG_SECONDS
-        self._bar = Bar(total=size or None, desc=name, **how)
+        self._bar = Bar(total=size or None, desc=on_one_line(name), **how)
 
     def note(self, text: str) -> None:
         """Write a line outside any bar."""
         if self._shown:
-            sys.stderr.write(f"evalstream: {text}\n")
+            sys.stderr.write(f"evalstream: {on_one_line(text)}\n")
             sys.stderr.flush()
 
     def advance(self, size: int, rows: int, findings: int) -> None:

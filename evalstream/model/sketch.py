@@ -49,14 +49,21 @@ class Histogram(NamedTuple):
 
     @classmethod
     def from_dict(cls, encoded: Mapping[str, Any]) -> Histogram:
-        """Return a histogram from its JSON. Raises KeyError or TypeError if it is not valid."""
-        return cls(
+        """Return a histogram from its JSON. Raises KeyError, TypeError or ValueError."""
+        found = cls(
             encoded["scale"],
             float(encoded["width"]),
             encoded["first"],
             tuple(encoded["counts"]),
             encoded.get("zeros", 0),
         )
+        try:
+            edges = found.edge(0), found.edge(len(found.counts))
+        except OverflowError:
+            edges = math.inf, math.inf
+        if not edges[0] < edges[1] < math.inf and found.counts:
+            raise ValueError("the bins of a histogram have no edges")
+        return found
 
 
 class Strip(NamedTuple):
@@ -86,11 +93,13 @@ class Strip(NamedTuple):
 
     @classmethod
     def from_dict(cls, encoded: Mapping[str, Any]) -> Strip:
-        """Return a strip from its JSON. Raises KeyError or TypeError if it is not valid."""
+        """Return a strip from its JSON. Raises KeyError, TypeError or ValueError."""
         lists = {
             name: tuple(encoded[name])
             for name in ("rows", "scored", "scores", "errors", "warnings", "infos")
         }
+        if len({*map(len, lists.values())}) > 1:
+            raise ValueError("the lists of a strip differ in length")
         return cls(lines=encoded["lines"], total=encoded["total"], **lists)
 
 
@@ -117,7 +126,7 @@ class Sketch(NamedTuple):
 
     @classmethod
     def from_dict(cls, encoded: Mapping[str, Any]) -> Sketch:
-        """Return a sketch from its JSON. Raises KeyError or TypeError if it is not valid."""
+        """Return a sketch from its JSON. Raises KeyError, TypeError or ValueError."""
         scores, latency = encoded["scores"], encoded["latency"]
         return cls(
             Strip.from_dict(encoded["strip"]),

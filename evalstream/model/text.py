@@ -21,7 +21,20 @@ def with_article(noun: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Replace each character that does not print, line breaks included, with a dot."""
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else "·" for letter in text)
+    """Replace each character that does not print, line breaks included, with a dot.
+
+    A text that logs of CI would read as a command gets a dot as well: `::` at its beginning, and
+    `##[` anywhere.
+    """
+    if not text.isprintable():
+        text = "".join(letter if letter.isprintable() else "·" for letter in text)
+    if text.lstrip(" ").startswith("::"):
+        text = text.replace("::", "·:", 1)
+    return text.replace("##[", "#·[")
+
+
+def on_own_lines(text: str, breaks: str = "\n\r\t") -> str:
+    """Make the pieces of a text harmless as `on_one_line` does; breaks between them remain."""
+    if not breaks:
+        return on_one_line(text)
+    return breaks[0].join(on_own_lines(piece, breaks[1:]) for piece in text.split(breaks[0]))

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import jiter
 
+from evalstream.parsing.lazy_regex import LazyPattern
+
 FAST_DEPTH: Final = 200
 """Maximum nesting that the fast parser accepts."""
 
@@ -97,6 +99,27 @@ def dumps(value: Any) -> bytes:
         return orjson.dumps(value)
     except TypeError:
         return json.dumps(_finite(value), separators=(",", ":")).encode()
+
+
+def dumps_visible(value: Any) -> bytes:
+    """Encode `value` as JSON that hides nothing: for reports, which people and CI logs read.
+
+    Control and format characters, such as those that turn text around, are escaped, and so is the
+    beginning of a command that logs of CI read anywhere in a line. Parsers read the same value.
+    """
+    data = dumps(value)
+    if data.isascii() and b"\x7f" not in data and b"##[" not in data:
+        return data
+    text = _HIDDEN.sub(lambda found: encode_basestring_ascii(found[0])[1:-1], data.decode())
+    return text.replace("##[", "#\\u0023[").replace("\x7f", "\\u007f").encode()
+
+
+_HIDDEN: Final = LazyPattern(
+    "[\x80-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""The characters of the categories Cc, Cf, Zl and Zp that are not ASCII (Unicode 15)."""
 
 
 def _finite(value: Any) -> Any:

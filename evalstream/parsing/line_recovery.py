@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.parsing.strict_json import describe_json_error
 
 TORN_CANDIDATES: Final = 64
 """Most torn objects in one line before the search ends."""
@@ -228,7 +229,7 @@ def _error_of(fragment: str) -> str:
     except json.JSONDecodeError as error:
         if fragment[0] in "{[" and _CUT_SHORT.fullmatch(fragment, error.pos):
             return BREAKS_OFF
-        described = error.msg[0].lower() + error.msg[1:]
+        described = describe_json_error(error)
     except RecursionError:
         return TOO_DEEP
     else:

@@ -268,11 +268,17 @@ def _cleaned_text(text: str, path: tuple[Any, ...], issues: list[SyntaxIssue]) -
     return cleaned
 
 
+def describe_json_error(error: json.JSONDecodeError) -> str:
+    """Return what is wrong with JSON, without the place, which may follow."""
+    described = error.msg[0].lower() + error.msg[1:]
+    return described.removesuffix(" at").removesuffix(" starting")
+
+
 def _syntax(characters: str, error: json.JSONDecodeError) -> SyntaxIssue:
     shown, caret = excerpt(characters, error.pos)
     offset = len(characters[: error.pos].encode())
     at_end = not characters[error.pos :].strip() or error.msg.startswith("Unterminated string")
-    described = error.msg[0].lower() + error.msg[1:]
+    described = describe_json_error(error)
     name, message = "invalid-json", f"{described} at column {error.colno} (byte {offset})"
     restart = None if at_end else _next_object(characters, error)
     if restart is not None:

@@ -15,13 +15,21 @@ STDIN_NAME: Final = "<stdin>"
 
 
 def visible(text: str) -> str:
-    r"""Return a text on one line; what does not print is escaped as in Python, such as `\x1b`."""
-    if text.isprintable():
-        return text
-    return "".join(
-        letter if letter.isprintable() or unicodedata.category(letter) == "Zs" else _escape(letter)
-        for letter in text
-    )
+    r"""Return a text on one line; what does not print is escaped as in Python, such as `\x1b`.
+
+    So is the first character of what logs of CI read as a command: `::` at the beginning of a
+    line, and `##[` anywhere.
+    """
+    if not text.isprintable():
+        text = "".join(
+            letter
+            if letter.isprintable() or unicodedata.category(letter) == "Zs"
+            else _escape(letter)
+            for letter in text
+        )
+    if text.lstrip().startswith("::"):
+        text = text.replace(":", "\\x3a", 1)
+    return text.replace("##[", "\\x23#[")
 
 
 def _escape(letter: str) -> str:

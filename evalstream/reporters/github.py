@@ -60,9 +60,9 @@ class GithubReporter:
         for finding in self._in_order():
             self._output.write(self._annotation(finding, report))
         for run in report.runs:
-            self._output.write(f"evalstream: {_plain(run_line(run))}\n")
+            self._output.write(f"evalstream: {visible(run_line(run))}\n")
         for line in (*total_lines(report), *vanished_lines(report)):
-            self._output.write(f"evalstream: {_plain(line)}\n")
+            self._output.write(f"evalstream: {visible(line)}\n")
         if max(self._counts.values()) > MOST_SHOWN:
             counts = ", ".join(
                 counted(count, LEVELS[one]) for one, count in self._counts.items() if count
@@ -97,14 +97,6 @@ class GithubReporter:
             lines.append(f"fix: {text.fix}")
         message = _text("\n".join(map(visible, lines)))
         return f"::{LEVELS[finding.severity]} {place},title={title}::{message}\n"
-
-
-def _plain(text: str) -> str:
-    """Return a text for a line that is not a workflow command and begins with a prefix.
-
-    The older form of commands, `##[name]`, is read anywhere in a line.
-    """
-    return visible(text).replace("##[", "## [")
 
 
 def _text(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.model.finding import Finding, FindingList
 from evalstream.model.report import Report
-from evalstream.parsing.json import dumps
+from evalstream.parsing.json import dumps_visible
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.summary import closing, outcome
 
@@ -36,11 +36,11 @@ class JsonReporter:
             self._output.write(piece)
         self._output.write(b',"findings":[')
         for number, finding in enumerate(self._findings):
-            self._output.write((b"," if number else b"") + dumps(finding.as_dict()))
+            self._output.write((b"," if number else b"") + dumps_visible(finding.as_dict()))
         self._output.write(b"]")
         if report.totals.vanished:
             self._output.write(b',"vanished":[')
             for number, known in enumerate(report.vanished):
-                self._output.write((b"," if number else b"") + dumps(known.as_dict()))
+                self._output.write((b"," if number else b"") + dumps_visible(known.as_dict()))
             self._output.write(b"]")
         self._output.write(closing(report) + b"\n")

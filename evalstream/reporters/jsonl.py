@@ -10,7 +10,7 @@ from typing import Final
 
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
-from evalstream.parsing.json import dumps
+from evalstream.parsing.json import dumps_visible
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.summary import SCHEMA, TOOL
 
@@ -34,14 +34,14 @@ class JsonLinesReporter:
 
     def finding(self, finding: Finding) -> None:
         """Write one finding."""
-        self._output.write(dumps(finding.as_dict()) + b"\n")
+        self._output.write(dumps_visible(finding.as_dict()) + b"\n")
 
     def finish(self, report: Report) -> None:
         """Write each run, numbered from 1, and the summary of all."""
         for number, run in enumerate(report.runs, 1):
-            self._output.write(dumps({"run": run.as_dict(), "number": number}) + b"\n")
+            self._output.write(dumps_visible({"run": run.as_dict(), "number": number}) + b"\n")
         for known in report.vanished:
-            self._output.write(dumps({"vanished": known.as_dict()}) + b"\n")
+            self._output.write(dumps_visible({"vanished": known.as_dict()}) + b"\n")
         summary = {
             "schema": SCHEMA,
             "tool": dict(TOOL),
@@ -51,4 +51,4 @@ class JsonLinesReporter:
             **({"options": dict(report.options)} if report.options else {}),
             "exit_code": report.exit_code,
         }
-        self._output.write(dumps({"summary": summary}) + b"\n")
+        self._output.write(dumps_visible({"summary": summary}) + b"\n")

@@ -57,7 +57,7 @@ def _escaped(child: Child) -> str:
     if isinstance(child, Markup):
         return child
     if isinstance(child, str):
-        return escape(visible(child), quote=False)
+        return _disarmed(escape(visible(child), quote=False))
     if isinstance(child, int):
         return f"{child:,}"
     return "".join(map(_escaped, child))
@@ -71,7 +71,12 @@ def _attribute(key: str, value: Value) -> str:
     if value is True:
         return f" {name}"
     shown = f"{value:.6g}" if isinstance(value, float) else visible(str(value))
-    return f' {name}="{escape(shown)}"'
+    return f' {name}="{_disarmed(escape(shown))}"'
+
+
+def _disarmed(text: str) -> str:
+    """Escape what logs of CI read as a command anywhere in a line."""
+    return text.replace("##[", "#&#35;[")
 
 
 def _escape_of(letter: str) -> str:

@@ -23,7 +23,7 @@ from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.report import NOT_CHECKED, Report, RunSummary
 from evalstream.model.rule_text import RuleText
 from evalstream.model.text import counted
-from evalstream.parsing.json import canonical, dumps
+from evalstream.parsing.json import canonical, dumps_visible
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.describe import cut, values_of, visible
 from evalstream.reporters.places import Places
@@ -89,19 +89,19 @@ class SarifReporter:
     def finish(self, report: Report) -> None:
         """Write the document."""
         numbers = {code: number for number, code in enumerate(sorted(report.rules))}
-        rules = ((dumps(_rule(code, report.rules[code]))) for code in numbers)
-        self._write(_HEAD + b',"version":%b,"rules":[' % dumps(__version__))
+        rules = ((dumps_visible(_rule(code, report.rules[code]))) for code in numbers)
+        self._write(_HEAD + b',"version":%b,"rules":[' % dumps_visible(__version__))
         self._write_lines(rules)
         base = {ROOT: {"description": {"text": "The root of the checked files."}}}
-        self._write(b']}},"originalUriBaseIds":%b,"results":[' % dumps(base))
+        self._write(b']}},"originalUriBaseIds":%b,"results":[' % dumps_visible(base))
         listed = self._write_results(numbers)
         notifications = [*self._left_out(report, listed), *self._about_runs(report)]
         invocation = {
             "executionSuccessful": _was_whole(report),
             "toolExecutionNotifications": notifications,
         }
-        self._write(b'],"invocations":[%b],' % dumps(invocation))
-        self._write(b'"properties":{"totals":%b}}]}\n' % dumps(report.totals.as_dict()))
+        self._write(b'],"invocations":[%b],' % dumps_visible(invocation))
+        self._write(b'"properties":{"totals":%b}}]}\n' % dumps_visible(report.totals.as_dict()))
 
     def _write(self, data: bytes) -> None:
         self._compressed += len(self._compression.compress(data))
@@ -123,7 +123,7 @@ class SarifReporter:
                     return
                 listed[finding.severity][0] += 1
                 listed[finding.severity][1] += finding.occurrences
-                yield dumps(self._result(finding, numbers, ordinals))
+                yield dumps_visible(self._result(finding, numbers, ordinals))
 
         self._write_lines(results())
         return listed

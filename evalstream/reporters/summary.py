@@ -13,7 +13,7 @@ from evalstream.model.finding import MORE, Finding, Severity
 from evalstream.model.report import Checked, Report, RunSummary, Totals
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import counted
-from evalstream.parsing.json import dumps
+from evalstream.parsing.json import dumps_visible
 
 SCHEMA: Final = 2
 """The version of the JSON report's own layout."""
@@ -37,16 +37,20 @@ VANISHED_SHOWN: Final = 20
 def outcome(report: Report) -> Iterator[bytes]:
     """Iterate over pieces of the JSON object that says all but the findings; it is left open."""
     texts = {code: text.as_dict() for code, text in sorted(report.rules.items())}
-    yield b'{"schema":%d,"tool":%b,"rules":%b,"runs":[' % (SCHEMA, dumps(dict(TOOL)), dumps(texts))
+    yield b'{"schema":%d,"tool":%b,"rules":%b,"runs":[' % (
+        SCHEMA,
+        dumps_visible(dict(TOOL)),
+        dumps_visible(texts),
+    )
     for number, run in enumerate(report.runs):
-        yield (b"," if number else b"") + dumps(run.as_dict())
+        yield (b"," if number else b"") + dumps_visible(run.as_dict())
     yield b"]"
 
 
 def closing(report: Report) -> bytes:
     """Return the end of the JSON object: how many findings are shown, of how many, and totals."""
-    totals = dumps(report.totals.as_dict())
-    options = b',"options":%b' % dumps(dict(report.options)) if report.options else b""
+    totals = dumps_visible(report.totals.as_dict())
+    options = b',"options":%b' % dumps_visible(dict(report.options)) if report.options else b""
     return b',"shown":%d,"total":%d,"totals":%b%b,"exit_code":%d}' % (
         report.shown,
         report.total,

@@ -57,5 +57,6 @@ def _array(texts: Iterable[str]) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as a TOML string, whose escapes are those of JSON."""
-    return json.dumps(printable(text), ensure_ascii=False).replace("\x7f", "\\u007f")
+    """Return a text as a TOML string, in which all characters print."""
+    encoded = json.dumps(printable(text), ensure_ascii=False)
+    return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in encoded)

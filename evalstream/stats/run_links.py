@@ -207,12 +207,18 @@ def decode_links(items: Iterable[Mapping[str, Any]]) -> RunLinks:
     header = next(objects, {})
     links = RunLinks()
     links.record, links.evaluation = header["record"], header["evaluation"]
+    links.is_array, links.is_cut = header["array"], header["cut"]
+    if links.evaluation is not None:
+        array("Q", [links.evaluation])
+    is_named = links.record is None or isinstance(links.record, str)
+    if not (is_named and isinstance(links.is_array, bool) and isinstance(links.is_cut, bool)):
+        raise TypeError("not the links of a run")
+    (links.record or "").encode()
     for entry in objects:
         evaluation, result, benchmark = array("Q", entry["ties"])
         # The words of a group are stored in their order.
         words = array("Q", decode_words(entry["words"]))
         links.append(LinkKey(evaluation, result, benchmark), words)
-    links.is_array, links.is_cut = header["array"], header["cut"]
     return links
 
 

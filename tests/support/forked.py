@@ -27,6 +27,9 @@ def run(case):
     os.dup2(os.open(case["stdin"] or os.devnull, os.O_RDONLY), 0)
     for number, name in ((1, case["stdout"] or "../out"), (2, "../errors")):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666), number)
+    for number in case["closed"]:
+        os.close(number)
+        setattr(sys, ("stdin", "stdout", "stderr")[number], None)
     sys.argv = ["evalstream", *case["arguments"]]
     cli.main()
 
@@ -38,8 +41,8 @@ for case in json.load(sys.stdin):
         try:
             run(case)
         except SystemExit as end:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            for stream in filter(None, (sys.stdout, sys.stderr)):
+                stream.flush()
             os._exit(end.code or 0)
         finally:
             os._exit(99)
@@ -49,12 +52,16 @@ print(json.dumps(codes))
 
 
 class Case(NamedTuple):
-    """A command line to be run in a folder, the parent of which takes what it says."""
+    """A command line to be run in a folder, the parent of which takes what it says.
+
+    The descriptors that are `closed` are so from the beginning.
+    """
 
     folder: Path
     arguments: Sequence[str]
     stdin: str | None = None
     stdout: str | None = None
+    closed: Sequence[int] = ()
 
 
 def exit_codes(cases: Sequence[Case]) -> list[int]:

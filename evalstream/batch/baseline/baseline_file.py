@@ -25,7 +25,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import KnownFinding
 from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED
-from evalstream.parsing.json import dumps, read_back
+from evalstream.parsing.json import dumps_visible, read_back
 from evalstream.rules.inputs import ES007
 
 LAYOUT: Final = 2
@@ -102,9 +102,9 @@ def write_baseline(
         "key": secret.hex(),
     }
     with Output(path, kind=kind) as output:
-        output.write(dumps(head) + b"\n")
+        output.write(dumps_visible(head) + b"\n")
         for one in known:
-            output.write(dumps(one.as_dict()) + b"\n")
+            output.write(dumps_visible(one.as_dict()) + b"\n")
 
 
 def read_baseline(path: str) -> Iterator[KnownFinding]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import partial
-from typing import Final, TypeVar
+from functools import lru_cache, partial
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from evalstream.io.names import printable
@@ -24,6 +25,17 @@ FORMAT_VERSION: Final = 2
 
 BUSY_SECONDS: Final = 60.0
 """Seconds to wait for another process."""
+
+MOST_STEPS: Final = 20_000_000
+"""Most steps of SQLite's virtual machine in one statement; our largest takes below a million."""
+
+MOST_VALUE_BYTES: Final = 64 << 20
+"""Most bytes of one value in a ledger, also of one that a damaged file claims to hold."""
+
+DAMAGE: Final = "the ledger is damaged; remove it to check everything again"
+
+_STEPS_BETWEEN: Final = 100_000
+"""Steps between two looks at their number."""
 
 _MAGIC: Final = b"SQLite format 3\0"
 _JOURNAL_MAGIC: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
@@ -51,10 +63,49 @@ _CREATE_TABLES: Final = (
     """,
 )
 
+CREATE_MIGRATIONS: Final = (
+    "CREATE TABLE IF NOT EXISTS migration "
+    "(key BLOB PRIMARY KEY, settings TEXT, state TEXT, target TEXT, target_state TEXT)"
+)
+"""Creates the table that migrations add."""
+
 SQLITE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
 """Exceptions of SQLite; Python may fail to decode messages with bytes of a damaged file."""
 
 _Returned = TypeVar("_Returned")
+
+
+class _BoundedConnection(sqlite3.Connection):
+    """A connection that ends a statement after MOST_STEPS, as the pages of a file may form a loop.
+
+    The statement then raises sqlite3.OperationalError (SQLITE_INTERRUPT).
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._looks = 0
+        self.set_progress_handler(self._look, _STEPS_BETWEEN)
+        self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
+        self.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        if sys.version_info >= (3, 12):
+            self.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+            self.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)
+            self.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        """Execute a statement, with its own number of steps."""
+        self._looks = 0
+        return super().execute(*arguments)
+
+    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
+        """Execute a statement for each of several values."""
+        self._looks = 0
+        return super().executemany(*arguments)
+
+    def _look(self) -> bool:
+        """Count steps; return True to end the statement."""
+        self._looks += 1
+        return self._looks * _STEPS_BETWEEN > MOST_STEPS
 
 
 def open_for_writing(path: str, *, overwrite: bool = False) -> sqlite3.Connection:
@@ -92,6 +143,7 @@ def open_for_reading(path: str) -> Iterator[sqlite3.Connection]:
     _refuse_other_files(path, CannotCheck, may_begin=False)
     with translate_sqlite_errors(path, CannotCheck), closing(_connect(path, "rw")) as connection:
         connection.execute("PRAGMA query_only = ON")
+        retry_while_locked(lambda: _refuse_other_schema(connection, path, CannotCheck))
         yield connection
 
 
@@ -165,6 +217,12 @@ def _refuse_other_files(path: str, kind: type[EvalstreamError], *, may_begin: bo
         raise kind(f"{name}: cannot open the ledger: {error.strerror}") from error
     except ValueError as error:
         raise kind(f"{name}: cannot open the ledger: {error}") from error
+    for companion in ("-wal", "-shm"):
+        if os.path.lexists(os.path.realpath(path) + companion):
+            raise kind(
+                f"{name}{companion}: no file of a ledger, and SQLite would read and delete it; "
+                "name another ledger, or remove the file"
+            )
     # Empty or incomplete; SQLite rolls the latter back with its journal.
     is_blank = not head or (not head.strip(b"\0") and os.path.exists(_journal_of(path)))
     if is_blank and may_begin:
@@ -178,6 +236,7 @@ def _refuse_other_files(path: str, kind: type[EvalstreamError], *, may_begin: bo
             )
         raise kind(f"{name}: not a ledger of evalstream; the file was not changed")
     _refuse_version(int.from_bytes(head[60:64]), name, kind)
+    _refuse_journal(path, kind, is_left=True)
 
 
 def _journal_of(path: str) -> str:
@@ -206,9 +265,28 @@ def _refuse_journal(path: str, kind: type[EvalstreamError], *, is_left: bool = F
     has_ledger = is_left or os.path.exists(path)
     if head and not (has_ledger and is_sqlites):
         raise kind(
-            f"{printable(journal)}: this journal has no ledger, and creating the ledger would "
+            f"{printable(journal)}: this journal has no ledger, and using the ledger would "
             "delete it; choose another ledger, or remove the journal"
         )
+    if _names_another_journal(journal):
+        raise kind(
+            f"{printable(journal)}: this journal names another file, which SQLite would delete; "
+            "choose another ledger, or remove the journal"
+        )
+
+
+def _names_another_journal(journal: str) -> bool:
+    """Tell whether a journal ends with the name of another one, as those of several databases do.
+
+    Evalstream writes none. SQLite reads the file of that name, and deletes it.
+    """
+    try:
+        with open(journal, "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - len(_JOURNAL_MAGIC)))
+            return file.read() == _JOURNAL_MAGIC and file.tell() > len(_JOURNAL_MAGIC)
+    except OSError:
+        # Another process has just removed its journal; SQLite reports any other reason.
+        return False
 
 
 def _is_ours(head: bytes) -> bool:
@@ -256,6 +334,7 @@ def _begin(connection: sqlite3.Connection, path: str) -> None:
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application_id == APPLICATION_ID:
         _refuse_version(version, printable(path), CannotWrite)
+        _refuse_other_schema(connection, path, CannotWrite)
         connection.execute(_SET_VERSION)
     elif tables or application_id or version:
         raise CannotWrite(f"{printable(path)}: not a ledger of evalstream")
@@ -264,9 +343,42 @@ def _begin(connection: sqlite3.Connection, path: str) -> None:
             connection.execute(statement)
 
 
+def _refuse_other_schema(
+    connection: sqlite3.Connection, path: str, kind: type[EvalstreamError]
+) -> None:
+    """Refuse a file with anything but our tables and indexes, such as triggers. Raises `kind`."""
+    seen = connection.execute(f"{_SCHEMA} LIMIT {MOST_OBJECTS}").fetchall()
+    known = _known_schema()
+    objects = {(one, name): _squeezed(sql) for one, name, _, sql in seen}
+    roots = {root for _, _, root, _ in seen}
+    lacking = known.keys() - objects.keys() - _OF_MIGRATIONS
+    if len(roots) != len(seen) or lacking or not objects.items() <= known.items():
+        raise kind(
+            f"{printable(path)}: the ledger is damaged, or another program changed it: its tables, "
+            "indexes, views or triggers are not those that evalstream creates; remove it to check "
+            "everything again"
+        )
+
+
+@lru_cache(maxsize=1)
+def _known_schema() -> dict[tuple[str, str], str | None]:
+    """Return the SQL of our tables and indexes by type and name; None for implicit indexes."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in (*_CREATE_TABLES, CREATE_MIGRATIONS):
+            connection.execute(statement)
+        return {(one, name): _squeezed(sql) for one, name, _, sql in connection.execute(_SCHEMA)}
+
+
+def _squeezed(sql: Any) -> Any:
+    """Return SQL whose white space is single spaces."""
+    return " ".join(sql.split()) if isinstance(sql, str) else sql
+
+
 def _connect(path: str, mode: str) -> sqlite3.Connection:
     address = f"file:{quote(os.fsencode(os.path.abspath(path)))}?mode={mode}"
-    connection = sqlite3.connect(address, uri=True, timeout=_PAUSE_SECONDS, isolation_level=None)
+    connection = sqlite3.connect(
+        address, uri=True, timeout=_PAUSE_SECONDS, isolation_level=None, factory=_BoundedConnection
+    )
     try:
         # Invalid UTF-8 means damage, which the digest detects.
         connection.text_factory = lambda text: text.decode(errors="replace")
@@ -291,13 +403,26 @@ def _code(error: Exception) -> int:
 
 def _reason(error: Exception) -> str:
     if is_damage(error):
-        return "the ledger is damaged; remove it to check everything again"
+        return DAMAGE
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     return _REASONS.get(_code(error), f"cannot use the ledger ({name})")
 
 
-_SETTINGS: Final = ("cell_size_check = ON", "trusted_schema = OFF", "cache_size = -8000")
-"""Detect damage early, run no code from the file, and cache 8,000 KiB in memory."""
+_SETTINGS: Final = (
+    "cell_size_check = ON",
+    "trusted_schema = OFF",
+    "mmap_size = 0",
+    "cache_size = -8000",
+)
+"""Detect damage early, run no code from the file, map no file that may shrink, cache 8,000 KiB."""
+
+_SCHEMA: Final = "SELECT type, name, rootpage, sql FROM sqlite_master"
+
+MOST_OBJECTS: Final = 20
+"""How many tables and indexes of a file are looked at: more than ours."""
+
+_OF_MIGRATIONS: Final = {("table", "migration"), ("index", "sqlite_autoindex_migration_1")}
+"""What a ledger may lack: migrations create it."""
 
 _DAMAGE: Final = (
     sqlite3.SQLITE_CORRUPT,
@@ -312,6 +437,8 @@ _DAMAGE: Final = (
 _BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 _REASONS: Final = {
+    sqlite3.SQLITE_INTERRUPT: "the ledger is damaged, as its look-ups do not end; remove it to "
+    "check everything again",
     sqlite3.SQLITE_BUSY: f"another process has locked the ledger for {BUSY_SECONDS:g} s",
     sqlite3.SQLITE_CANTOPEN: "cannot open the ledger or create its journal",
     sqlite3.SQLITE_FULL: "cannot write the ledger: the disk is full",

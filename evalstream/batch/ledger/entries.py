@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from evalstream.batch.ledger.database import open_for_reading, snapshot
+from evalstream.batch.ledger.database import DAMAGE, open_for_reading, snapshot
 from evalstream.batch.ledger.records import COLUMNS, Damaged, LedgerRecord, decode
+from evalstream.batch.stored_shapes import STORED_RUN, describe_misfit
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.model.claim import STATES
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.report import VERDICTS
 from evalstream.model.suggestions import unknown
@@ -97,7 +98,18 @@ def _records(path: str) -> Iterator[LedgerRecord]:
                 yield LedgerRecord(*row)
             if len(page) < PAGE:
                 return
+            before = name, key
             name, key = page[-1][1], page[-1][0]
+            if not _follows((name, key), before):
+                raise CannotCheck(f"{printable(path)}: {DAMAGE}")
+
+
+def _follows(last: tuple[Any, Any], before: tuple[Any, Any]) -> bool:
+    """Tell whether a page ends behind the one before; a damaged file could have no last page."""
+    try:
+        return last > before
+    except TypeError:
+        return False
 
 
 def _page(connection: sqlite3.Connection, name: str, key: bytes) -> list[Any]:
@@ -109,6 +121,8 @@ def _entry(record: LedgerRecord) -> Entry:
         if not record.is_whole:
             return _damaged(record)
         summary: dict[str, Any] = decode(record.summary, record.key)
+        if describe_misfit(summary, STORED_RUN) is not None or not _is_typed(record):
+            return _damaged(record)
         severities = summary["severities"]
         return Entry(
             # A run of one document that is neither rows nor an aggregate has no other name.
@@ -131,6 +145,15 @@ def _entry(record: LedgerRecord) -> Entry:
         )
     except (Damaged, KeyError, TypeError, AttributeError):
         return _damaged(record)
+
+
+def _is_typed(record: LedgerRecord) -> bool:
+    """Tell whether the columns that are shown have their types, which SQLite does not enforce."""
+    return (
+        record.verdict in VERDICTS
+        and isinstance(record.checked, str)
+        and isinstance(record.tool, str)
+    )
 
 
 def _damaged(record: LedgerRecord) -> Entry:

@@ -15,7 +15,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.report import VERDICTS
 from evalstream.model.suggestions import unknown
 from evalstream.model.text import counted, on_one_line
-from evalstream.parsing.json import dumps
+from evalstream.parsing.json import dumps_visible
 
 _HEADINGS: Final = (
     f"{'verdict':11}  {'rows':>13}  {'errors':>10}  {'warnings':>10}  {'infos':>10}"
@@ -78,7 +78,7 @@ def _line(entry: Entry) -> str:
 
 def _json_lines(entries: Iterable[Entry], output: Output) -> None:
     for entry in entries:
-        output.write(dumps(entry._asdict()) + b"\n")
+        output.write(dumps_visible(entry._asdict()) + b"\n")
 
 
 def _csv(entries: Iterable[Entry], output: Output) -> None:
@@ -110,7 +110,7 @@ def _cell(value: Any) -> Any:
 
 def _flat(entry: Entry) -> dict[str, Any]:
     """Return an entry whose counts are texts."""
-    texts = {name: dumps(getattr(entry, name)).decode() for name in ("counts", "claims")}
+    texts = {name: dumps_visible(getattr(entry, name)).decode() for name in ("counts", "claims")}
     return {**entry._asdict(), **texts}
 
 

@@ -13,14 +13,17 @@ from evalstream.batch.fingerprint import fingerprint
 from evalstream.batch.ledger import database, records
 from evalstream.batch.ledger.companions import CompanionFinder
 from evalstream.batch.ledger.run_state import RunState, state_of
-from evalstream.batch.serialize import decode_finding, decode_run, encode_run
+from evalstream.batch.serialize import encode_run
+from evalstream.batch.stored_shapes import decode_stored_finding, decode_stored_run
+from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
-from evalstream.model.errors import CannotWrite, UsageError
+from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
 from evalstream.rules.inputs import ES001, ES004, ES005
+from evalstream.stats.run_links import RunLinks, decode_links
 
 MOST_PENDING: Final = 50
 MOST_PENDING_BYTES: Final = 4 << 20
@@ -59,13 +62,24 @@ class CachedRun(NamedTuple):
     """The result of a run that need not be checked again.
 
     `summary.unchanged` is the time of its check. `findings` and `links` can be iterated over
-    repeatedly; they are copies that do not depend on the ledger. `links` is None where none were
-    requested.
+    repeatedly; they are copies that do not depend on the ledger, and iterating raises CannotCheck
+    where they are not valid. `links` is None where none were requested. `ledger` is its name.
     """
 
     summary: RunSummary
     findings: Iterable[Finding]
     links: Iterable[dict[str, Any]] | None
+    ledger: str
+
+    def linked(self) -> RunLinks | None:
+        """Return the links, or None where there are none. Raises CannotCheck."""
+        # A run of a format without links was stored with none.
+        if self.links is None or next(iter(self.links), None) is None:
+            return None
+        try:
+            return decode_links(self.links)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise CannotCheck(f"{self.ledger}: {database.DAMAGE}") from error
 
 
 class _Pending(NamedTuple):
@@ -236,20 +250,36 @@ class Ledger:
         found, stored_links = self._chunks(key, records.FINDINGS, record.findings), None
         if self._wants_links and record.links is not None:
             stored = self._chunks(key, records.LINKS, record.links)
-            stored_links = _Repeatable(lambda: records.decode_all(stored, key, records.LINKS))
+            stored_links = _Repeatable(lambda: self._values(stored, key, records.LINKS))
         try:
-            summary = decode_run(records.decode(record.summary, key))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            summary = decode_stored_run(records.decode(record.summary, key))
+        except (KeyError, TypeError, ValueError) as error:
             raise records.Damaged from error
+        if (summary.verdict, type(record.checked)) != (record.verdict, str):
+            raise records.Damaged
         if not self._wants_sketches:
             summary.sketch = None
         elif summary.rows and summary.sketch is None:
             return None
         summary.unchanged = record.checked
         findings = _Repeatable(
-            lambda: map(decode_finding, records.decode_all(found, key, records.FINDINGS))
+            lambda: self._values(found, key, records.FINDINGS, decode_stored_finding)
         )
-        return CachedRun(summary, findings, stored_links)
+        return CachedRun(summary, findings, stored_links, printable(self._path))
+
+    def _values(
+        self,
+        stored: records.ByteStore,
+        key: bytes,
+        kind: int,
+        decode: Callable[[Any], Any] = lambda value: value,
+    ) -> Iterator[Any]:
+        """Iterate over the stored values of a kind. Raises CannotCheck where one is not valid."""
+        try:
+            for value in records.decode_all(stored, key, kind):
+                yield decode(value)
+        except (records.Damaged, TypeError, ValueError) as error:
+            raise CannotCheck(f"{printable(self._path)}: {database.DAMAGE}") from error
 
     def _chunks(self, key: bytes, kind: int, count: int) -> records.ByteStore:
         if not count:

@@ -15,6 +15,9 @@ CHUNK: Final = 500
 CHUNK_CHARACTERS: Final = 1 << 20
 """Most findings, and characters of JSON, per chunk; a single finding may be longer."""
 
+MOST_TEXT: Final = 256 << 20
+"""Most bytes of one value before its compression, which a hostile file could make endless."""
+
 IN_MEMORY_BYTES: Final = 1 << 20
 
 FINDINGS: Final = 0
@@ -115,9 +118,18 @@ def decode(data: Any, bound_to: bytes) -> Any:
     """Decode a value. Raises Damaged."""
     _verify(data, bound_to)
     try:
-        return loads_exactly(zlib.decompress(data[_DIGEST_BYTES:]))
+        return loads_exactly(_unpack(data[_DIGEST_BYTES:]))
     except (ValueError, zlib.error, RecursionError) as error:
         raise Damaged from error
+
+
+def _unpack(data: bytes) -> bytes:
+    """Decompress a value. Raises Damaged where it is longer than MOST_TEXT, and zlib.error."""
+    unpacker = zlib.decompressobj()
+    text = unpacker.decompress(data, MOST_TEXT)
+    if not unpacker.eof:
+        raise Damaged
+    return text
 
 
 def encode_all(values: Iterable[dict[str, Any]], key: bytes, kind: int) -> ByteStore:
@@ -138,6 +150,8 @@ def copy_verified(chunks: Iterable[tuple[Any]], count: int, key: bytes, kind: in
     """Copy the chunks of a run. Raises Damaged where some are missing or changed."""
     stored = ByteStore()
     for (data,) in chunks:
+        if len(stored) == count:
+            raise Damaged
         _verify(data, _position(key, kind, len(stored)))
         stored.append(data)
     if len(stored) != count:

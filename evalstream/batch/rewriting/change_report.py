@@ -15,7 +15,7 @@ from evalstream.batch.rewriting.outcome import Outcome, Status
 from evalstream.model.changes import Change, ChangeClass, ChangeTally, Example, Need
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.text import counted, on_one_line
-from evalstream.parsing.json import dumps
+from evalstream.parsing.json import dumps_visible
 from evalstream.parsing.lazy_regex import LazyPattern
 
 LONGEST_VALUE: Final = 80
@@ -271,7 +271,7 @@ def is_change_report(head: bytes) -> bool:
 
 def json_line(value: object) -> bytes:
     """Return a value as a line of JSON."""
-    return dumps(value) + b"\n"
+    return dumps_visible(value) + b"\n"
 
 
 def _said(reasons: Iterable[str]) -> str:

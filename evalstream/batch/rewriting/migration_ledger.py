@@ -18,10 +18,6 @@ from evalstream.model.exit_codes import ExitCode
 from evalstream.model.run import Run
 from evalstream.parsing.json import canonical
 
-_CREATE: Final = (
-    "CREATE TABLE IF NOT EXISTS migration "
-    "(key BLOB PRIMARY KEY, settings TEXT, state TEXT, target TEXT, target_state TEXT)"
-)
 _FIND: Final = "SELECT target, target_state FROM migration WHERE key=? AND settings=? AND state=?"
 _RECORD: Final = "INSERT OR REPLACE INTO migration VALUES (?, ?, ?, ?, ?)"
 
@@ -40,7 +36,9 @@ class MigrationLedger:
         self._path, self._companions = path, CompanionFinder()
         self._connection = database.open_for_writing(path, overwrite=overwrite)
         with database.translate_sqlite_errors(path, CannotWrite):
-            database.retry_while_locked(lambda: self._connection.execute(_CREATE))
+            database.retry_while_locked(
+                lambda: self._connection.execute(database.CREATE_MIGRATIONS)
+            )
 
     def close(self) -> None:
         """Close the file."""

@@ -26,11 +26,11 @@ class JsonComparison:
             "drifts": [drift._asdict() for drift in report.drifts],
             "comparisons": [comparison_dict(one) for one in report.comparisons],
         }
-        self._output.write(json.dumps(whole).removesuffix(b"}") + b',"flips":[')
+        self._output.write(json.dumps_visible(whole).removesuffix(b"}") + b',"flips":[')
 
     def flip(self, flip: Flip) -> None:
         """Write one flip."""
-        self._output.write((b"," if self._flips else b"") + json.dumps(flip_dict(flip)))
+        self._output.write((b"," if self._flips else b"") + json.dumps_visible(flip_dict(flip)))
         self._flips += 1
 
     def end(self) -> None:

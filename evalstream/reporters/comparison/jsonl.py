@@ -47,4 +47,4 @@ class JsonLinesComparison:
             self._write({"summary": {**head_dict(self._report), "flips_shown": self._flips}})
 
     def _write(self, value: dict[str, Any]) -> None:
-        self._output.write(json.dumps(value) + b"\n")
+        self._output.write(json.dumps_visible(value) + b"\n")

@@ -173,7 +173,7 @@ class EeeReporter:
         """Write the object of a file, in the layout of the validator."""
         is_valid = not self._has_error([file.name])
         self._output.write(
-            f'  {{\n    "file": {file.name},\n    "valid": {json.dumps(is_valid)},\n'
+            f'  {{\n    "file": {_disarmed(file.name)},\n    "valid": {json.dumps(is_valid)},\n'
             f'    "file_type": "{file.kind}",\n    "line_count": {file.lines},\n'
         )
         for word, is_error in (("errors", 1), ("warnings", 0)):
@@ -183,7 +183,7 @@ class EeeReporter:
                 "SELECT entry FROM entry WHERE file = ? AND is_error = ? ORDER BY rowid",
                 (file.name, is_error),
             ):
-                self._output.write(f"{',' if end else ''}\n      {entry}")
+                self._output.write(f"{',' if end else ''}\n      {_disarmed(entry)}")
                 end = "\n    "
             self._output.write(f"{end}]{',' if is_error else ''}\n")
         self._output.write("  }")
@@ -209,3 +209,8 @@ def _kind_by_name(name: str) -> str:
 
 def _marks(names: Iterable[str]) -> str:
     return ",".join("?" for _ in names)
+
+
+def _disarmed(encoded: str) -> str:
+    """Escape in JSON what Python's json leaves: DEL, and commands that logs of CI read."""
+    return encoded.replace("\x7f", "\\u007f").replace("##[", "#\\u0023[")

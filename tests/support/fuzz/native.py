@@ -30,7 +30,9 @@ SCAN: Final = "scan"
 REWRITE: Final = "rewrite"
 SAMPLES: Final = "samples"
 LM_EVAL: Final = "lm_eval"
-KINDS: Final = SCAN, REWRITE, SAMPLES, LM_EVAL
+OUTLINE: Final = "outline"
+RESAMPLE: Final = "resample"
+KINDS: Final = SCAN, REWRITE, SAMPLES, LM_EVAL, OUTLINE, RESAMPLE
 FLAGS: Final = (
     "-std=c11", "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all",
     "-fno-omit-frame-pointer",
@@ -79,11 +81,11 @@ def compiled(target: Path, kind: str = SCAN) -> str | None:
 def write_inputs(folder: Path, seed: int, count: int = 400, kind: str = SCAN) -> None:
     """Write tables of many contexts, lines to begin with, and words that lines are made of.
 
-    The targets that join samples or read those of lm-eval need no tables; the former begins with
-    any bytes.
+    Only the targets that check or rewrite rows need tables. Those that join samples or draw from
+    them begin with any bytes, the others with rows of lm-eval.
     """
-    if kind in (SAMPLES, LM_EVAL):
-        (_write_bytes if kind == SAMPLES else _write_lm_rows)(folder, seed, count)
+    if kind not in (SCAN, REWRITE):
+        (_write_bytes if kind in (SAMPLES, RESAMPLE) else _write_lm_rows)(folder, seed, count)
         return
     configs_of = _configs if kind == SCAN else _places
     configs, words = [], set()

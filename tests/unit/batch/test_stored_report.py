@@ -205,7 +205,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "the first run is missing": (edited(lambda lines: lines.pop(-3) and None), "expected run 1"),
     "another verdict": (
         edited(lambda lines: lines[-2]["run"].update(verdict="passed")),
-        "passed runs",
+        "/verdict: expected failed, as findings fail the run",
     ),
     "another exit code": (
         edited(lambda lines: lines[-1]["summary"].update(exit_code=0)),
@@ -239,7 +239,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         edited(lambda lines: lines.insert(-1, lines[0])),
         "a line with 'code' follows one with 'run'",
     ),
-    "another object": (lambda report: b'{"code":1}\n' + report, "/code"),
+    "another object": (lambda report: b'{"code":1}\n' + report, "expected the member 'name'"),
     "rows": (lambda _: (EXAMPLES / "run.jsonl").read_bytes(), "line"),
     "an aggregate": (lambda _: (EXAMPLES / "aggregate.json").read_bytes(), "its tool"),
     "sarif": (lambda _: b'{"version":"2.1.0","runs":[]}', "its tool"),

@@ -312,7 +312,7 @@ def test_a_summary_that_cannot_be_written_is_a_warning(
 def test_a_file_name_is_not_a_command_of_the_older_form() -> None:
     run = RunSummary("##[stop-commands]x%.jsonl", None, "eee", verdict="passed", rows=1)
     (line,) = render(GithubReporter, Case([], [run])).splitlines()
-    assert line == "evalstream: ## [stop-commands]x%.jsonl: passed: 1 row, no findings"
+    assert line == "evalstream: \\x23#[stop-commands]x%.jsonl: passed: 1 row, no findings"
 
 
 def test_the_environment_is_read_where_the_reporter_is_made(

@@ -537,13 +537,13 @@ def test_links_are_kept_where_they_were_gathered(path: str, run: Run) -> None:
 
 def test_many_findings_are_kept_in_chunks_and_come_back_in_order(path: str, run: Run) -> None:
     count = 5 * CHUNK + 1
-    findings = (finding(line=number, message=f"{number}" * 9) for number in range(count))
+    findings = (finding(line=number + 1, message=f"{number}" * 9) for number in range(count))
     with Ledger(path, Options()) as ledger:
         remember(ledger, run, findings)  # type: ignore[arg-type]
     seen = known(path, run)
     assert seen is not None
     recorded(path, run)  # what is known is a copy
-    assert [one.line for one in seen.findings] == list(range(count))
+    assert [one.line for one in seen.findings] == list(range(1, count + 1))
     again = known(path, run)
     assert again is not None
     assert list(again.findings) == []
@@ -633,7 +633,7 @@ with Dying(path, Options(links=True)) as ledger:
         key = hashlib.sha256(b"%d" % number).digest()
         standing = RunState(key, f"/runs/{number}.jsonl", f'["{number}"]', 0, True)
         summary = RunSummary(f"{number:06}.jsonl", None, "eee", rows=number, verdict="failed")
-        findings = [finding(line) for line in range(number % 40)]
+        findings = [finding(line + 1) for line in range(number % 40)]
         ledger.record(standing, summary, findings, [{"number": number}] * (number % 3))
         print(number, flush=True)
 """
@@ -652,7 +652,7 @@ def whole(path: str) -> list[int]:
         for entry in entries(path):
             seen = ledger._found(state(entry.rows))
             assert seen is not None
-            assert [one.line for one in seen.findings] == list(range(entry.rows % 40))
+            assert [one.line for one in seen.findings] == list(range(1, entry.rows % 40 + 1))
             assert list(seen.links or ()) == [{"number": entry.rows}] * (entry.rows % 3)
             numbers.append(entry.rows)
         base = ledger._connection
@@ -916,7 +916,7 @@ DAMAGES = [
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_is_damaged_counts_as_not_there(path: str, run: Run, damage: str) -> None:
-    findings = [finding(line=number) for number in range(CHUNK + 1)]
+    findings = [finding(line=number + 1) for number in range(CHUNK + 1)]
     with Ledger(path, Options(links=True)) as ledger:
         remember(ledger, run, findings, links=LINKS, verdict="failed")
     base = sqlite3.connect(path, isolation_level=None)
@@ -937,7 +937,7 @@ def test_no_damage_of_the_file_gives_a_false_answer(path: str, seed: int) -> Non
     summary = RunSummary("a.jsonl", None, "eee", rows=5, verdict="failed")
     with Ledger(path, Options()) as ledger:
         for number in range(60):
-            ledger.record(state(number), summary, [finding(line=number)] * 9)
+            ledger.record(state(number), summary, [finding(line=number + 1)] * 9)
     rng, data = random.Random(seed), bytearray(Path(path).read_bytes())
     for _ in range(10 ** rng.randrange(4)):
         data[rng.randrange(100, len(data))] = rng.randrange(256)
@@ -950,7 +950,7 @@ def test_no_damage_of_the_file_gives_a_false_answer(path: str, seed: int) -> Non
             for number in range(60):
                 seen = known_of(ledger, state(number))
                 if seen is not None:
-                    assert list(seen.findings) == [finding(line=number)] * 9
+                    assert list(seen.findings) == [finding(line=number + 1)] * 9
                     assert replace(seen.summary, unchanged=None) == summary
                 ledger.record(state(number), summary, [])
     except CannotWrite as error:
