@@ -217,12 +217,7 @@ def _refuse_other_files(path: str, kind: type[EvalstreamError], *, may_begin: bo
         raise kind(f"{name}: cannot open the ledger: {error.strerror}") from error
     except ValueError as error:
         raise kind(f"{name}: cannot open the ledger: {error}") from error
-    for companion in ("-wal", "-shm"):
-        if os.path.lexists(os.path.realpath(path) + companion):
-            raise kind(
-                f"{name}{companion}: no file of a ledger, and SQLite would read and delete it; "
-                "name another ledger, or remove the file"
-            )
+    _refuse_companions(path, kind)
     # Empty or incomplete; SQLite rolls the latter back with its journal.
     is_blank = not head or (not head.strip(b"\0") and os.path.exists(_journal_of(path)))
     if is_blank and may_begin:
@@ -237,6 +232,16 @@ def _refuse_other_files(path: str, kind: type[EvalstreamError], *, may_begin: bo
         raise kind(f"{name}: not a ledger of evalstream; the file was not changed")
     _refuse_version(int.from_bytes(head[60:64]), name, kind)
     _refuse_journal(path, kind, is_left=True)
+
+
+def _refuse_companions(path: str, kind: type[EvalstreamError]) -> None:
+    """Refuse a ledger beside files of another journal mode than ours. Raises `kind`."""
+    for companion in ("-wal", "-shm"):
+        if os.path.lexists(os.path.realpath(path) + companion):
+            raise kind(
+                f"{printable(path)}{companion}: no file of a ledger, and SQLite would read and "
+                "delete it; name another ledger, or remove the file"
+            )
 
 
 def _journal_of(path: str) -> str:
