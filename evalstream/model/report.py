@@ -46,10 +46,6 @@ class Checked(NamedTuple):
 NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008", "ES010"})
 """Codes that mean that something could not be checked; they do not fail a run."""
 
-FAULTS: Final = ("ES002", "ES003", "ES009", "ES1")
-"""Beginnings of the codes of faults of the data that keep something from being read."""
-
-
 VERDICTS: Final = ("passed", "unconfirmed", "failed", "incomplete")
 """The possible verdicts of a run."""
 
@@ -133,18 +129,12 @@ class RunSummary(DataClass):
 
     @property
     def is_unchecked(self) -> bool:
-        """Whether something of the run was not checked, other than what its findings name.
+        """Whether something of the run was not checked, for a reason outside of its data.
 
-        Data that breaks off, cannot be decoded or leads out of the inputs fails the run, and was
-        looked at. So do rows that are not the expected ones, and those that are not sealed.
+        Data that breaks off or cannot be decoded fails the run, and was looked at.
         """
-        if NOT_CHECKED & self.counts.keys():
-            return True
-        if self.incomplete_reason is None:
-            return False
-        is_fault = any(code.startswith(FAULTS) for code in self.failing)
-        is_explained = is_fault or self.incomplete_reason.startswith(NOT_SEALED)
-        return self.otherwise != "failed" and not (self.verdict == "failed" and is_explained)
+        is_open = self.incomplete_reason is not None and self.verdict != "failed"
+        return is_open or bool(NOT_CHECKED & self.counts.keys())
 
     @property
     def is_refuted(self) -> bool:

@@ -203,9 +203,26 @@ def test_every_row_of_the_conformance_table_says_whether_and_how() -> None:
         assert row[3], row
 
 
-def test_every_row_of_the_conformance_table_names_tests_that_exist() -> None:
+def names_of_tests() -> set[str]:
+    """Return the names of all test functions."""
     texts = "".join(path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
-    known = set(re.findall(r"^def (test_\w+)", texts, re.MULTILINE))
+    return set(re.findall(r"^def (test_\w+)", texts, re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("page", "least"), [(REPOSITORY / "SECURITY.md", 60), (DOCS / "how-to/untrusted-input.md", 8)]
+)
+def test_each_promise_names_a_test_that_exists(page: Path, least: int) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"`(test_\w+)`", text)
+    assert set(named) <= names_of_tests()
+    assert len(named) >= least
+    for row in re.findall(r"^\| (?!promise|you name|a )(.+) \|$", text, re.MULTILINE):
+        assert page.name != "SECURITY.md" or "`test_" in row, row
+
+
+def test_every_row_of_the_conformance_table_names_tests_that_exist() -> None:
+    known = names_of_tests()
     for row in conformance_rows():
         names = re.findall(r"`(\w+)`", row[4])
         cases = re.findall(r"\bcase (\w+)", row[4])
