@@ -28,9 +28,14 @@ def on_one_line(text: str) -> str:
     """
     if not text.isprintable():
         text = "".join(letter if letter.isprintable() else "·" for letter in text)
-    if text.lstrip(" ").startswith("::"):
-        text = text.replace("::", "·:", 1)
-    return text.replace("##[", "#·[")
+    return disarmed(text)
+
+
+def disarmed(line: str) -> str:
+    """Return a line with a dot in what logs of CI would read as a command."""
+    if line.lstrip(" ").startswith("::"):
+        line = line.replace("::", "·:", 1)
+    return line.replace("##[", "#·[")
 
 
 def on_own_lines(text: str, breaks: str = "\n\r\t") -> str:

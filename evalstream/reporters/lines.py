@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from evalstream.model.run import STDIN
-from evalstream.model.text import on_one_line
+from evalstream.model.text import disarmed, on_one_line
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import Sink, Style
 
@@ -99,7 +99,8 @@ class LineWriter:
 
     def _painted(self, spans: list[Span]) -> str:
         if not self.style.colour:
-            return "".join(span.text for span in spans)
+            # Spans that are harmless alone, such as a file `:`, may make a command together.
+            return disarmed("".join(span.text for span in spans))
         painted = []
         for role, same in groupby(spans, key=lambda span: span.role):
             text = "".join(span.text for span in same)

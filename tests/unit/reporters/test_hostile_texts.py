@@ -28,6 +28,7 @@ COMMAND = re.compile(
 """A workflow command that is not one of our annotations."""
 
 PIECES = [
+    ":", ":", "##", "#",
     "::error::x", "::error file=a::x", " ::stop-commands::x", "##[error]", "###[", "##", "[", "\n",
     "\r", "\r\n", "\t", "\x00", "\x1b[31m", "\x7f", "\x85", "\x9b31m", "\u202e", "\u2066", "\u200f",
     "\u061c", "\u2028", "\u2029", "\ufeff", "\u200b", "\u3000", "\xa0", "\U000e0041", "]]>", "<b>",
