@@ -9,6 +9,7 @@ from typing import Any, Final
 from evalstream.api_options import kept_options
 from evalstream.formats.evalguard.checker import checked_folder
 from evalstream.formats.evalguard.documents import NAME
+from evalstream.formats.evalguard.files import files_of
 from evalstream.formats.evalguard.lookup import thresholds_in
 from evalstream.formats.registry import kind_of
 from evalstream.io.names import printable
@@ -55,6 +56,11 @@ def thresholds(
     if verify and summary.verdict not in ANSWERING:
         raise CannotCheck(_refusal(printable(paths[0]), summary.verdict, summary.failing))
     return {"thresholds": thresholds_in(folder, tasks, metrics, policy)}
+
+
+def documents_in(folders: Iterable[str]) -> list[str]:
+    """Return the paths of the documents that an answer from some folders is read from."""
+    return [file.path for folder in folders for file in files_of(folder)]
 
 
 def _refusal(name: str, verdict: str, failing: dict[str, int]) -> str:

@@ -65,11 +65,10 @@ def thresholds(
     answered, 2 wrong usage, such as a task that the folder does not have, 3 the folder does not
     pass its check.
     """
+    from evalstream.api_thresholds import documents_in
     from evalstream.api_thresholds import thresholds as asked
-    from evalstream.formats.evalguard.files import files_of
 
-    documents = [file.path for folder in inputs for file in files_of(folder)]
-    refuse_overwriting([STDOUT if output is None else output], documents)
+    refuse_overwriting([STDOUT if output is None else output], documents_in(inputs))
     kind = None if force else UNMARKED
     if output is not None and kind is not None:
         kind.refuse_foreign(output)

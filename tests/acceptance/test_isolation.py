@@ -321,7 +321,7 @@ def test_a_run_with_a_bug_is_not_sealed(
     aggregate.write_text(json.dumps(sealed))
     before = files_in(tmp_path)
     breaks(step)
-    report = evalstream.seal(rows, aggregate, force=True)
+    report = evalstream.seal(rows, aggregate, seal_anyway=True)
     assert report.exit_code == 3
     assert report.runs[0].sealed is None
     assert "it was not sealed" in str(report.runs[0].incomplete_reason)
@@ -346,7 +346,7 @@ def test_a_document_with_a_bug_is_not_sealed(
     evaluation.write_text(json.dumps(document))
     before = files_in(tmp_path)
     breaks(step)
-    report = evalstream.seal(evaluation, force=True)
+    report = evalstream.seal(evaluation, seal_anyway=True)
     assert (report.exit_code, report.counts.get("ES010")) == (3, 1)
     assert "it was not sealed" in str(report.runs[0].incomplete_reason)
     assert files_in(tmp_path) == before

@@ -418,9 +418,10 @@ def test_a_report_never_replaces_a_source(tmp_path: Path) -> None:
     before = files_of(old)
     for path in before:
         for arguments in (("migrate", "old", "--to", "new"), ("fix", "old")):
-            code, _, errors = ran(*arguments, "--report", str(path), folder=tmp_path)
+            code, _, errors = ran(*arguments, "--report", str(path), "--force", folder=tmp_path)
             assert code == 2
             assert "would overwrite the input" in errors
+            assert ran(*arguments, "--report", str(path), folder=tmp_path)[0] == 2
     assert files_of(old) == before
 
 

@@ -263,11 +263,11 @@ def test_an_aggregate_may_come_after_its_rows(tmp_path: Path) -> None:
         codes = [finding["code"] for finding in findings]
         return process.returncode, codes, run["run"]
 
-    code, codes, run = checked(GOOD, "--tee", rows.name)
+    code, codes, run = checked(GOOD, "--tee", rows.name, "--force")
     assert (code, codes, run["verdict"]) == (0, [], "passed")
     assert run["claims"]["list"][0]["recomputed"] == 0.75
     foreign = GOOD.replace(b"1760000000", b"1760000001", 1)
-    code, codes, run = checked(FAULTY + foreign, "--tee", rows.name)
+    code, codes, run = checked(FAULTY + foreign, "--tee", rows.name, "--force")
     # What was told as it came is not told again.
     assert (code, codes) == (1, ["ES202", "ES601", "ES501", "ES503", "ES804", "ES805"])
     code, codes, run = checked(GOOD)
@@ -493,9 +493,12 @@ def test_what_cannot_be_written_is_not_taken_for_a_violation_of_the_rows(
     (tmp_path / "full").symlink_to("/dev/full")
     code, out, said = filtered(data, way, "full", "--select", "ES1", folder=tmp_path)
     assert (code, out) == (3, b"")
-    assert said == "evalstream: full: No space left on device\n"
+    assert said == (
+        "evalstream: full cannot be written: No space left on device; make room on its disk, or "
+        "name a file on another\n"
+    )
     code, _, said = filtered(data, way, "missing/rows", folder=tmp_path)
-    assert (code, said) == (3, "evalstream: missing/rows: No such file or directory\n")
+    assert (code, said) == (3, "evalstream: missing/rows cannot be written: No such file or directory\n")
 
 
 def test_a_report_is_never_written_over_its_input(tmp_path: Path) -> None:

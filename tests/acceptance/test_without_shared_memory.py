@@ -59,7 +59,7 @@ def test_one_process_gives_the_same_report(
     error: Exception,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(packing, "WORTH_WORKERS", 1)
     monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 1)
@@ -72,7 +72,7 @@ def test_one_process_gives_the_same_report(
     reports = [evalstream.check(path, jobs=2) for path in (tmp_path, rows)]
     assert [list(report) for report in reports] == expected
     assert all(run.rows for report in reports for run in report.runs)
-    assert capsys.readouterr().err.count(WARNING.decode()) == 1
+    assert caplog.text.count(WARNING.decode()) == 1
 
 
 def may_mount() -> bool:

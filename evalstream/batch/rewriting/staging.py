@@ -129,19 +129,18 @@ def _remove_abandoned(target: str, *, is_locked: bool) -> None:
             and entry.is_dir(follow_symlinks=False)
         ]
     for path in names:
-        if _is_abandoned(path, is_locked=is_locked):
+        if _is_abandoned(path):
             shutil.rmtree(path, ignore_errors=True)
+        elif is_locked and not os.path.lexists(os.path.join(path, LOCK)):
+            # Its call was killed before it made the lock. What is in it would not be ours.
+            with suppress(OSError):
+                os.rmdir(path)
 
 
-def _is_abandoned(folder: str, *, is_locked: bool) -> bool:
-    """Tell whether the process of a folder has ended.
-
-    One without a lock is just being made, unless its parent is locked, in which it would be made.
-    """
+def _is_abandoned(folder: str) -> bool:
+    """Tell whether the process of a folder with a lock has ended."""
     try:
         descriptor = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return is_locked
     except OSError:
         return False
     try:

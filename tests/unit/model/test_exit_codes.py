@@ -52,7 +52,7 @@ def totals_of(
         (totals_of("passed", "failed"), ExitCode.FAILED),
         (totals_of("passed", "failed", unreached=1), ExitCode.UNCHECKED),
         (totals_of("failed", "incomplete"), ExitCode.UNCHECKED),
-        (totals_of("failed", reason="no access"), ExitCode.UNCHECKED),
+        (totals_of("failed", reason="no access"), ExitCode.FAILED),
         (totals_of("failed", reason="2 rows could not be read", failing="ES103"), ExitCode.FAILED),
         (totals_of("failed", reason="it breaks off", failing="ES002"), ExitCode.FAILED),
         (totals_of("failed", reason="it breaks off", failing="ES103"), ExitCode.FAILED),

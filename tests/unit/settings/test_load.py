@@ -58,6 +58,7 @@ VALUES = {
     "baseline": "b.json",
     "executor": "serial",
     "dask-address": "tcp://example.org:1",
+    "dask-insecure": True,
     "dask-scheduler-file": "d.json",
     "skip-noise": True,
     "noise": ".*",

@@ -40,6 +40,8 @@ def test_what_a_killed_call_left_is_removed_and_what_a_living_one_has_stays(tmp_
     (left / "rows").write_text("x")
     alien = tmp_path / ".migrate-alien.evalstream"
     alien.mkdir()
+    (alien / "notes").touch()
+    (tmp_path / ".migrate-empty.evalstream").mkdir()
     context = multiprocessing.get_context("spawn")
     ready, done = context.Event(), context.Event()
     other = context.Process(target=_held, args=(str(tmp_path), ready, done))
