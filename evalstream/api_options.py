@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from evalstream.formats.registry import CATALOGUE, has_needed, has_rules, main_format
 from evalstream.formats.registry import NAMES as FORMATS
-from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
@@ -16,6 +15,7 @@ from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouti
 from evalstream.model.suggestions import unknown
 from evalstream.parsing import json
 from evalstream.parsing.json_schema import ENGINES, compile_schema
+from evalstream.parsing.limits import refuse_long_lines
 from evalstream.parsing.linear_regex import linear_search
 from evalstream.rules.profiles import PROFILES
 
@@ -69,9 +69,6 @@ KEPT_OPTIONS: Final = (
 """The options of a check that hold for the checks that other commands make, too."""
 
 NOT_NEGATIVE: Final = ("jobs", "max_findings")
-LONGEST_LINE: Final = 256 * MEBIBYTE
-"""The largest limit of lines: one of 64 MiB takes 0.6 GiB of memory, 1.2 GiB if not ASCII."""
-
 AT_LEAST_ONE: Final = ("max_line_bytes", "max_depth", "memory_limit")
 
 
@@ -150,15 +147,6 @@ def checked_options(options: Options) -> Options:
     _check_routing(options.routing)
     _check_baseline(options)
     return _with_pattern(_with_schema(_with_per_file_codes(_with_codes(options))))
-
-
-def refuse_long_lines(most: int) -> None:
-    """Raise UsageError for a limit of lines that takes more memory than most machines have."""
-    if most > LONGEST_LINE:
-        raise UsageError(
-            f"--max-line-bytes must be at most {LONGEST_LINE:,} (256 MiB): a line takes up to "
-            "twenty times its size in memory; split longer rows, or leave their texts out"
-        )
 
 
 def kept_options(options: Options | None) -> Options:

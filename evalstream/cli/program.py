@@ -12,6 +12,7 @@ from typing import Final, NoReturn
 
 from evalstream.cli.command import Command
 from evalstream.cli.plain_reader import read_plain
+from evalstream.io.output import is_full, unwritable
 from evalstream.io.standard_streams import protect_standard_streams
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.exit_codes import EEE, OWN, PIPE_CLOSED, ExitCode, error_exit_code, of_signal
@@ -82,7 +83,8 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(PIPE_CLOSED)
     except OSError as error:
-        stop(f"{error.filename or 'the report'}: {error.strerror}", unchecked)
+        name = error.filename or "the report"
+        stop(unwritable(name, error) if is_full(error) else f"{name}: {error.strerror}", unchecked)
     except Exception:  # noqa: BLE001 - an internal error must not look like a verdict
         import traceback
 

@@ -3,7 +3,6 @@
 import sys
 from typing import Annotated
 
-from evalstream.api_options import refuse_long_lines
 from evalstream.cli.command import command
 from evalstream.cli.options import ForceReport, Rows
 from evalstream.cli.program import guarded
@@ -40,7 +39,6 @@ def salvage(
     could not be read to its end.
     """
     announce_terminal("rows", rows)
-    refuse_long_lines(options.max_line_bytes)
     refuse_overwriting([STDOUT], [rows])
     with guarded():
         sys.stdout.write("")  # a closed stdout raises before anything is written

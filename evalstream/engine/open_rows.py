@@ -246,6 +246,7 @@ def _streamed(
         options.max_line_bytes,
         **({"idle_seconds": SORTING_IDLE_SECONDS} if options.routing.splits_rows else {}),
         keep_rests=keep_rests,
+        reopen=getattr(origin, "reopen", None) if packed is None else None,
     )
     head = _head(source)
     shown = None if name == STDIN else name

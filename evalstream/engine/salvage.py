@@ -22,6 +22,7 @@ from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
 from evalstream.model.text import counted
 from evalstream.parsing.json import dumps, fast
+from evalstream.parsing.limits import refuse_long_lines
 from evalstream.parsing.line_recovery import EMPTY, LinePiece, beginning_of, split_line
 
 REST: Final = ".rest.jsonl"
@@ -75,9 +76,10 @@ def salvage(
     (default: `to` and `.rest.jsonl`) gets a JSON object for each part that is not a whole row: its
     `line`, `offset` and `length` in bytes of the unpacked file, the `reason`, and its bytes as
     `text`, or as `base64` where they are not valid UTF-8. Rows are not checked. Raises UsageError
-    where an output is the input, or would replace a file that evalstream did not write without
-    `overwrite`; CannotWrite, OSError, and CannotCheck.
+    where `max_line_bytes` is above 256 MiB, or an output is the input or would replace a file that
+    evalstream did not write without `overwrite`; CannotWrite, OSError, and CannotCheck.
     """
+    refuse_long_lines(max_line_bytes)
     source, target = os.fspath(path), os.fspath(to)
     rest_path = target + REST if rest is None else os.fspath(rest)
     refuse_overwriting([target, rest_path], [source])

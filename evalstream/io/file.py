@@ -2,16 +2,18 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from io import RawIOBase
 from typing import Final
 
 from evalstream.io.block_digests import BlockDigests, BlockLayout, digest_of_head, first_difference
-from evalstream.io.digest import FileDigest, RunningDigest
+from evalstream.io.digest import FileDigest
 from evalstream.io.file_state import describe_change
+from evalstream.io.mismatch import explain_mismatch
+from evalstream.io.readers import FileReader
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
 
 TAIL_BYTES: Final = 1 << 14
-DIAGNOSED_LINE_BYTES: Final = 16 * MEBIBYTE
 SHORTER: Final = "the file became shorter while it was read"
 
 
@@ -110,7 +112,9 @@ class FileSource:
 
     def diagnose(self, declared: str, algorithm: str) -> str | None:
         """Read the file again to explain a checksum mismatch; None if there is no explanation."""
-        return _diagnose(self.path, self.size, declared, algorithm)
+        actual = self.checksums().get(algorithm, "")
+        reopen = partial(FileReader, self.path)
+        return explain_mismatch(reopen, self.size, declared, algorithm, actual)
 
     def close(self) -> None:
         """Stop digesting and close the file."""
@@ -203,33 +207,3 @@ def _rest_of_line(file: RawIOBase, most: int) -> bytes:
         most -= len(piece)
         size = min(2 * size, MEBIBYTE)
     return b"".join(pieces)
-
-
-def _diagnose(path: str, size: int, declared: str, algorithm: str) -> str | None:
-    """Compare a declared digest with digests of probable earlier states of the file."""
-    plain, unix, dos = (RunningDigest([algorithm]) for _ in range(3))
-
-    def matches(digest: RunningDigest, chunk: bytes = b"") -> bool:
-        return digest.with_more(chunk)[algorithm] == declared
-
-    left, lines, line = size, 0, b""
-    with open(path, "rb") as file:
-        while left > 0 and (line := file.readline(min(left, DIAGNOSED_LINE_BYTES))):
-            left -= len(line)
-            ended = line.endswith(b"\n")
-            lines += ended
-            if left == 0 and ended and matches(plain, line[:-1]):
-                return "a final newline was added"
-            plain.update(line)
-            text = line[:-1].removesuffix(b"\r") if ended else line
-            unix.update(text + b"\n" if ended else text)
-            dos.update(text + b"\r\n" if ended else text)
-            if left > 0 and ended and matches(plain):
-                return f"its first {lines:,} lines match, so rows were appended"
-    if matches(unix):
-        return "its line ends were changed from LF to CR LF"
-    if matches(dos):
-        return "its line ends were changed from CR LF to LF"
-    if not line.endswith(b"\n") and matches(plain, b"\n"):
-        return "its final newline is missing"
-    return None

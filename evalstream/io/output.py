@@ -32,10 +32,14 @@ def writing(path: str) -> Iterator[None]:
         raise CannotWrite(unwritable(path, error)) from error
 
 
+def is_full(error: OSError) -> bool:
+    """Tell whether an error means that a disk or a quota is full."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def unwritable(path: str, error: OSError) -> str:
     """Return the message for an output that cannot be written."""
-    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    remedy = "; make room on its disk, or name a file on another" if is_full else ""
+    remedy = "; make room on its disk, or name a file on another" if is_full(error) else ""
     return f"{printable(path)} cannot be written: {error.strerror or error}{remedy}"
 
 
@@ -87,20 +91,25 @@ class Output:
         """Write some text or bytes; a reader can see them soon after."""
         data = text.encode(errors="replace") if isinstance(text, str) else text
         self._begin()
-        self._stream.write(data)
-        now = time.monotonic()
-        if self._live or now - self._flushed > FLUSH_SECONDS:
-            self._stream.flush()
-            self._flushed = now
+        try:
+            self._stream.write(data)
+            now = time.monotonic()
+            if self._live or now - self._flushed > FLUSH_SECONDS:
+                self._stream.flush()
+                self._flushed = now
+        except OSError as error:
+            self._name(error)
+            raise
 
     def flush(self) -> None:
         """Write the bytes so far to the disk, where that is possible. Raises OSError."""
         self._begin()
-        self._stream.flush()
         try:
+            self._stream.flush()
             os.fsync(self._stream.fileno())
         except OSError as error:
             if error.errno != errno.EINVAL:  # pipes and terminals cannot be synced
+                self._name(error)
                 raise
 
     def __enter__(self) -> Output:
@@ -124,6 +133,11 @@ class Output:
             if self._keeps_previous and self._is_new:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self._path)
+
+    def _name(self, error: OSError) -> None:
+        """Add the path to the error of a full disk, which does not say which file it is about."""
+        if is_full(error) and error.filename is None:
+            error.filename = self._path
 
     def _begin(self) -> None:
         """Delete the previous content of a live file."""

@@ -87,6 +87,10 @@ class FileReader:
         """Describe what changed since the file was opened, or return None."""
         return describe_change(self._path, self._opened)
 
+    def reopen(self) -> FileReader:
+        """Return a reader of the file from its start. Raises OSError."""
+        return FileReader(self._path)
+
 
 class StoppableReader:
     """Wraps a reader; once the process must stop, each read raises Stopped.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Final
 
 from evalstream.io.background_digest import BackgroundDigest
 from evalstream.io.digest import RunningDigest
 from evalstream.io.line_buffer import LineBuffer
+from evalstream.io.mismatch import explain_mismatch
 from evalstream.io.readers import READ_BYTES
 from evalstream.io.shared_slots import SharedSlots
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Bytes, ByteStream
@@ -21,6 +22,9 @@ HEAD_BYTES: Final = 8 * MEBIBYTE
 IDLE_SECONDS: Final = 0.5
 """Seconds without more bytes after which the rows so far are checked."""
 
+REREAD_BYTES: Final = 1024 * MEBIBYTE
+"""Most bytes of a stream that are read again to explain a checksum mismatch."""
+
 MOST_IDLE_PERIODS: Final = 2
 """Longest wait of a complete row, in idle periods, while more rows keep arriving."""
 
@@ -31,7 +35,8 @@ class StreamSource:
     `size` counts the bytes so far. Complete rows are yielded after `idle_seconds` without more of
     them. Where reading fails, or the process must stop, the whole lines before come first, then the
     error or Stopped; the broken line is then `unfinished`. With `keep_rests`, the end of a line
-    above the length limit is kept on disk (`rest`).
+    above the length limit is kept on disk (`rest`). `reopen` reads the same bytes a second time,
+    where that is possible.
     """
 
     def __init__(
@@ -42,9 +47,11 @@ class StreamSource:
         *,
         idle_seconds: float = IDLE_SECONDS,
         keep_rests: bool = False,
+        reopen: Callable[[], ByteStream] | None = None,
     ) -> None:
         self.path = name
         self.size = 0
+        self._reopen = reopen
         self._reader, self._kept_bytes, self._idle_seconds = (
             reader,
             longest + TOO_LONG_BY,
@@ -147,9 +154,15 @@ class StreamSource:
         return self._digest.result() if self._digest is not None else {}
 
     def diagnose(self, declared: str, algorithm: str) -> str | None:
-        """Return None: a stream cannot be read again."""
-        del declared, algorithm
-        return None
+        """Read a file or an object again to explain a checksum mismatch; None if there is none."""
+        if self._reopen is None:
+            return None
+        if self.size > REREAD_BYTES:
+            return (
+                f"not read again to find out why, because it has more than {REREAD_BYTES:,} bytes"
+            )
+        actual = self.checksums().get(algorithm, "")
+        return explain_mismatch(self._reopen, self.size, declared, algorithm, actual)
 
     def close(self) -> None:
         """Close the reader, and delete the rests on disk."""

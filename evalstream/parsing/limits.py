@@ -1,4 +1,4 @@
-"""Limits of documents: their size, their number of values, and the findings kept per code."""
+"""Limits of lines and documents: sizes, numbers of values, and the findings kept per code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from evalstream.model.block import MEBIBYTE, ByteStream
-from evalstream.model.errors import CannotCheck
+from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import MORE, Severity, Violation
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -26,6 +26,9 @@ their own limit.
 
 MOST_JSON_TEXTS: Final = 2_000_000
 """Most strings in lists of a JSON document: an aggregate may list all samples of each result."""
+
+LONGEST_LINE: Final = 256 * MEBIBYTE
+"""The largest limit of lines: one of 64 MiB takes 0.6 GiB of memory, 1.2 GiB if not ASCII."""
 
 MOST_YAML_BYTES: Final = 8 * MEBIBYTE
 MOST_YAML_NODES: Final = 200_000
@@ -47,6 +50,15 @@ _EMPTY: Final = LazyPattern(rb"\[[ \t\r\n]*+\]|\{[ \t\r\n]*+\}")
 
 class TooLarge(CannotCheck):
     """A document exceeds a limit."""
+
+
+def refuse_long_lines(most: int) -> None:
+    """Raise UsageError for a limit of lines that takes more memory than most machines have."""
+    if most > LONGEST_LINE:
+        raise UsageError(
+            f"--max-line-bytes must be at most {LONGEST_LINE:,} (256 MiB): a line takes up to "
+            "twenty times its size in memory; split longer rows, or leave their texts out"
+        )
 
 
 def too_many_bytes(most: int) -> TooLarge:

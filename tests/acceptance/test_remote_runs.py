@@ -15,6 +15,7 @@ from remote_stores import CREDENTIALS, Store, bucket, quick_retries, s3, site, s
 from rows import aggregate_of, bytes_of, sound_rows
 
 import evalstream
+from evalstream.io.remote import RemoteReader
 
 s3fs = pytest.importorskip("s3fs")
 
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.leaves_threads
 
 GOOD = bytes_of(sound_rows())
 ROWS, AGGREGATE = "x_samples.jsonl", "x.json"
+SEALED = "the file's bytes are not those that were sealed"
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +41,12 @@ def sealed(data: bytes, name: str = ROWS, **details: Any) -> bytes:
     return json.dumps(document).encode()
 
 
+def mismatch_of(rows: str) -> str:
+    """Return the message of the one checksum mismatch in some rows."""
+    (finding,) = (one for one in evalstream.check(rows, jobs=1) if one.code == "ES501")
+    return finding.message
+
+
 def test_a_run_in_a_store_is_checked_like_a_file(store: Store) -> None:
     store.keep(ROWS, GOOD)
     store.keep(AGGREGATE, sealed(GOOD))
@@ -50,6 +58,46 @@ def test_a_run_in_a_store_is_checked_like_a_file(store: Store) -> None:
         assert (run.file, run.aggregate, run.rows) == (rows, aggregate, 8)
     store.keep(ROWS, GOOD.replace(b"arithmetic", b"arithmetik", 1))
     assert evalstream.check(rows, jobs=1).counts["ES501"] == 1
+
+
+@pytest.mark.parametrize(
+    ("stored", "reason"),
+    [
+        (GOOD + GOOD[: GOOD.find(b"\n") + 1], "its first 8 lines match, so rows were appended"),
+        (GOOD.replace(b"\n", b"\r\n"), "its line ends were changed from LF to CR LF"),
+        (GOOD[:-1], "its final newline is missing"),
+        (GOOD.replace(b"arithmetic", b"arithmetik", 1), ""),
+    ],
+)
+def test_a_checksum_mismatch_of_an_object_is_explained(
+    store: Store, stored: bytes, reason: str
+) -> None:
+    store.keep(ROWS, stored)
+    store.keep(AGGREGATE, sealed(GOOD))
+    assert mismatch_of(f"{store.prefix}/{ROWS}") == SEALED + (reason and f": {reason}")
+
+
+def test_objects_that_changed_or_are_large_are_not_explained(
+    web: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appended = GOOD + GOOD[: GOOD.find(b"\n") + 1]
+    web.keep(ROWS, appended)
+    web.keep(AGGREGATE, sealed(GOOD))
+    with monkeypatch.context() as patch:
+        patch.setattr("evalstream.io.stream.REREAD_BYTES", 100)
+        large = mismatch_of(f"{web.prefix}/{ROWS}")
+    assert large == f"{SEALED}: not read again to find out why, because it has more than 100 bytes"
+    again = RemoteReader.__init__
+    web.server.paths.clear()
+
+    def other_rows(reader: RemoteReader, url: str) -> None:
+        if web.server.paths.count(f"/{ROWS}") > 1:
+            # The first eight lines still match; those that were checked are gone.
+            web.keep(ROWS, GOOD + GOOD[: GOOD.find(b"\n") + 1].upper())
+        again(reader, url)
+
+    monkeypatch.setattr(RemoteReader, "__init__", other_rows)
+    assert mismatch_of(f"{web.prefix}/{ROWS}") == SEALED
 
 
 def test_packed_rows_and_arrays_are_read_from_a_store(store: Store) -> None:

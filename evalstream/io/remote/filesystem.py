@@ -24,10 +24,15 @@ def fsspec_settings(scheme: str, option: str) -> dict[str, Any]:
     return dict(import_module("fsspec.config").conf.get(scheme, {}).get(option, {}))
 
 
-def run_on(loop: Any, function: Callable[..., Awaitable[_Returned]], *arguments: Any) -> _Returned:
+def run_on(
+    loop: Any,
+    function: Callable[..., Awaitable[_Returned]],
+    *arguments: Any,
+    seconds: float | None = None,
+) -> _Returned:
     """Run a coroutine on the event loop of fsspec, with a timeout."""
     returned: _Returned = import_module("fsspec.asyn").sync(
-        loop, function, *arguments, timeout=limits.BLOCK_SECONDS
+        loop, function, *arguments, timeout=seconds or limits.BLOCK_SECONDS
     )
     return returned
 

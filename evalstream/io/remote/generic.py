@@ -25,7 +25,8 @@ class AnyObject:
         """Request the properties of the object."""
         options = {"expand_info": True, "refresh": True} if self._speaks("hf") else {}
         self._files.invalidate_cache()
-        return object_info(with_timeout(partial(self._files.info, self._path, **options)))
+        request = partial(self._files.info, self._path, **options)
+        return object_info(with_timeout(request, limits.INFO_SECONDS))
 
     def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
         """Request a byte range, of the opened generation where the store has generations."""

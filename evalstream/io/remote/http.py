@@ -39,7 +39,7 @@ class WebObject:
 
     def get_info(self) -> ObjectInfo:
         """Request the first byte: servers report more with a range than with the whole object."""
-        return self._run(self._get_info)
+        return run_on(self._files.loop, self._get_info, seconds=limits.INFO_SECONDS)
 
     def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
         """Request a byte range."""

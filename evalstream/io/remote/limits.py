@@ -18,6 +18,12 @@ PAUSE_SECONDS: Final = 1.0
 STALL_SECONDS: Final = 30.0
 """Seconds without a byte after which a connection is closed."""
 
+STALL_TRIES: Final = 3
+"""Attempts at a server that does not answer in time; each one takes long."""
+
+INFO_SECONDS: Final = 45.0
+"""Seconds after which a request for the properties of an object is given up."""
+
 NOTICE_SECONDS: Final = 5.0
 """Seconds without a block after which people are told; each further notice takes twice as long."""
 

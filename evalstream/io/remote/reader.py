@@ -52,6 +52,7 @@ class RemoteReader(ByteStream):
         Raises FileNotFoundError, PermissionError, IsADirectoryError or another OSError where it
         cannot be read, and MissingExtra where a library for its store is not installed.
         """
+        self.reopen = partial(RemoteReader, url)
         self._store, self._shown = store_of(url), shown(url)
         self._opened = _get_info(self._store, self._shown)
         self.size = self._opened.size or 0

@@ -58,9 +58,9 @@ class Patience:
             notify(f"{name}: waiting for the server for {waited:.0f} s")
 
 
-def with_timeout(call: Callable[[], _Returned]) -> _Returned:
+def with_timeout(call: Callable[[], _Returned], seconds: float | None = None) -> _Returned:
     """Return what a call returns, with a timeout; a stalled call is abandoned."""
-    return BackgroundCall(call).result(limits.BLOCK_SECONDS)
+    return BackgroundCall(call).result(seconds or limits.BLOCK_SECONDS)
 
 
 def with_retries(
@@ -70,16 +70,17 @@ def with_retries(
 
     `name` is the object in the notices. Raises OSError.
     """
-    most = tries or limits.TRIES
-    count = 0
+    count = stalls = 0
     while True:
         count += 1
         try:
             return call()
         except Exception as error:  # noqa: BLE001 - libraries of stores raise any type
             reason = reason_of(error)
+        stalls += reason.kind is TimeoutError
+        most = min(tries or limits.TRIES, count + limits.STALL_TRIES - stalls)
         pause = limits.PAUSE_SECONDS * 2 ** (count - 1) * random.uniform(0.5, 1.5)
-        if reason.permanent or count == most or closed.is_set():
+        if reason.permanent or count >= most or closed.is_set():
             break
         tried = f"{reason.error(count)}; attempt {count + 1} of {most} follows in {pause:.0f} s"
         notify(f"{name}: {tried}")

@@ -23,7 +23,7 @@ class S3Object:
 
     def get_info(self) -> ObjectInfo:
         """Request the head of the object."""
-        found = self._files.info(self._path, refresh=True, timeout=limits.BLOCK_SECONDS)
+        found = self._files.info(self._path, refresh=True, timeout=limits.INFO_SECONDS)
         return object_info(found)
 
     def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:

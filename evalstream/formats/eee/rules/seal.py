@@ -55,9 +55,10 @@ def _checksum_mismatch(facts: RunFacts) -> Iterator[Violation]:
     elif by_length != algorithm:
         message = f"the checksum is neither the file's {algorithm} nor its {by_length}"
     else:
-        reason = facts.diagnose(declared)
         if facts.packed:
-            reason = "neither the stored nor the unpacked bytes match"
+            reason: str | None = "neither the stored nor the unpacked bytes match"
+        else:
+            reason = facts.diagnose(declared)
         message = "the file's bytes are not those that were sealed" + (
             f": {reason}" if reason else ""
         )
@@ -230,7 +231,7 @@ ES501: Final = Rule(
     """
     What it finds: a rows file whose bytes have another digest than the aggregate declares, with a
     diagnosis where one fits: another algorithm, converted line ends, the final newline, or
-    appended rows.
+    appended rows. For it, the file is read a second time, an object in a store up to 1 GiB.
 
     Why it matters: these are not the bytes that were published.
 
