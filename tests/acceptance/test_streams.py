@@ -498,7 +498,10 @@ def test_what_cannot_be_written_is_not_taken_for_a_violation_of_the_rows(
         "name a file on another\n"
     )
     code, _, said = filtered(data, way, "missing/rows", folder=tmp_path)
-    assert (code, said) == (3, "evalstream: missing/rows cannot be written: No such file or directory\n")
+    assert (code, said) == (
+        3,
+        "evalstream: missing/rows cannot be written: No such file or directory\n",
+    )
 
 
 def test_a_report_is_never_written_over_its_input(tmp_path: Path) -> None:
