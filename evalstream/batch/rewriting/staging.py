@@ -45,7 +45,7 @@ class Staging:
 
     def __exit__(self, *_: object) -> None:
         """Remove the folder and all in it."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        _remove(self.folder)
         os.close(self._lock)
 
     def path(self, relative: str) -> str:
@@ -130,11 +130,23 @@ def _remove_abandoned(target: str, *, is_locked: bool) -> None:
         ]
     for path in names:
         if _is_abandoned(path):
-            shutil.rmtree(path, ignore_errors=True)
+            _remove(path)
         elif is_locked and not os.path.lexists(os.path.join(path, LOCK)):
             # Its call was killed before it made the lock. What is in it would not be ours.
             with suppress(OSError):
                 os.rmdir(path)
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder, its lock last: without it a later call would not know the folder."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            elif entry.name != LOCK:
+                with suppress(OSError):
+                    os.unlink(entry.path)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_abandoned(folder: str) -> bool:

@@ -60,6 +60,26 @@ def test_what_a_killed_call_left_is_removed_and_what_a_living_one_has_stays(tmp_
     assert list(tmp_path.iterdir()) == [alien]
 
 
+def test_the_lock_of_a_folder_is_removed_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed: list[str] = []
+    unlink = os.unlink
+
+    def noted(path: str, **more: int) -> None:
+        removed.append(os.path.basename(path))
+        unlink(path, **more)
+
+    with Staging(str(tmp_path)) as staging:
+        for number in range(20):
+            staging.write(f"{number}/rows", b"x")
+            staging.write(f"rows-{number}", b"x")
+        monkeypatch.setattr(os, "unlink", noted)
+    assert len(removed) == 41
+    assert removed[-1] == "lock"
+    assert not os.path.exists(staging.folder)
+
+
 def test_a_file_is_never_placed_over_another(tmp_path: Path) -> None:
     staged, target = tmp_path / "staged", tmp_path / "a" / "target"
     staged.write_text("new")
