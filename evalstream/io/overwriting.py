@@ -87,7 +87,9 @@ class Outputs:
         if is_remote(path) or path in (STDOUT, STDERR) or "\0" in path or is_device(path):
             return
         for name in temporary_names(os.path.realpath(path)):
-            self._paths.setdefault(_identity(name), path)
+            identity = _identity(name)
+            if identity is not None:
+                self._paths.setdefault(identity, path)
 
     def __bool__(self) -> bool:
         """Tell whether any file is written."""

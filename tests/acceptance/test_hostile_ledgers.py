@@ -158,6 +158,18 @@ def test_a_file_with_the_name_of_a_companion_is_not_lost(ending: str, folder: Pa
         assert companion.read_bytes() == b"notes of somebody\n" * 100
 
 
+@pytest.mark.parametrize("ending", ["-wal", "-shm"])
+@pytest.mark.parametrize("is_foreign", [False, True])
+def test_a_new_ledger_deletes_no_companion(is_foreign: bool, ending: str, folder: Path) -> None:
+    companion = folder / f"new.ledger{ending}"
+    companion.write_bytes(b"precious")
+    if is_foreign:
+        (folder / "new.ledger").write_bytes(b"notes")
+    with pytest.raises((CannotCheck, CannotWrite), match="or remove the"):
+        checked(ledger="new.ledger", overwrite=True)
+    assert companion.read_bytes() == b"precious"
+
+
 def test_a_statement_that_does_not_end_is_ended(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -619,3 +619,10 @@ def test_no_ledger_is_begun_beside_the_journal_of_another_program(tmp_path: Path
         evalstream.check(tmp_path / ROWS, ledger=tmp_path / "runs.db", overwrite=True)
     assert journal.read_bytes() == b"notes"
     assert (tmp_path / "runs.db").read_bytes() == b"no ledger"
+
+
+def test_a_planted_link_to_a_folder_is_no_other_output(tmp_path: Path) -> None:
+    (tmp_path / "victim").mkdir()
+    (tmp_path / ".out.0.evalstream").symlink_to(tmp_path / "victim")
+    os.mkfifo(tmp_path / "pipe")
+    assert Outputs([str(tmp_path / "out"), str(tmp_path / "pipe")])

@@ -204,6 +204,8 @@ def _refuse_other_files(path: str, kind: type[EvalstreamError], *, may_begin: bo
     """Refuse another file by its first bytes, before SQLite opens it. Raises `kind`."""
     name = printable(path)
     try:
+        # SQLite deletes them beside a new ledger, too.
+        _refuse_companions(path, kind)
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise kind(f"{name}: the ledger must be a file")
         with open(path, "rb") as file:
@@ -217,7 +219,6 @@ def _refuse_other_files(path: str, kind: type[EvalstreamError], *, may_begin: bo
         raise kind(f"{name}: cannot open the ledger: {error.strerror}") from error
     except ValueError as error:
         raise kind(f"{name}: cannot open the ledger: {error}") from error
-    _refuse_companions(path, kind)
     # Empty or incomplete; SQLite rolls the latter back with its journal.
     is_blank = not head or (not head.strip(b"\0") and os.path.exists(_journal_of(path)))
     if is_blank and may_begin:
@@ -304,6 +305,7 @@ def _remove_other_file(path: str) -> None:
     try:
         head = _head(path)
         if head and not _is_ours(head):
+            _refuse_companions(path, CannotWrite)
             journal = _journal_of(path)
             has_journal = _head(journal).startswith(_JOURNAL_MAGIC)
             if not has_journal:
