@@ -1,4 +1,4 @@
-"""The files that a call writes: none is an input, and none replaces a file of somebody else."""
+"""The files that a call writes: none is an input, and none replaces a foreign file."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def place(staged: str, target: str) -> None:
 def remove_leftovers(folder: str, targets: Iterable[str]) -> None:
     """Remove what killed calls left in a folder, and beside files that they wrote.
 
-    Nothing is raised: what cannot be removed is in nobody's way.
+    Nothing is raised: leftovers that stay do no harm.
     """
     with suppress(OSError):
         with locked(folder) as is_locked:
