@@ -116,13 +116,13 @@ class MemorySampler:
 def process_tree(pid: int) -> Iterator[int]:
     """Yield the process and all its descendants that still live."""
     yield pid
-    for children in (PROC / str(pid) / "task").glob("*/children"):
-        try:
-            listed = children.read_text().split()
-        except OSError:
-            continue
-        for child in listed:
-            yield from process_tree(int(child))
+    threads = PROC / str(pid) / "task"
+    try:
+        listed = [(threads / thread / "children").read_text() for thread in os.listdir(threads)]
+    except OSError:  # it ends while it is looked at
+        return
+    for child in " ".join(listed).split():
+        yield from process_tree(int(child))
 
 
 def process_memory(pid: int) -> int:
