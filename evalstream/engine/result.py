@@ -49,10 +49,14 @@ class LineViolations(NamedTuple):
 
 
 class AlikeLines(NamedTuple):
-    """Lines with the same violations, but for the values in them, none of which is shown."""
+    """Lines with the same violations, but for the values in them, none of which is shown.
 
-    numbers: Sequence[int]
+    `numbers` are left out where the findings do not need them.
+    """
+
+    times: int
     violations: Sequence[Violation]
+    numbers: Sequence[int] = ()
 
 
 class TakenRows(NamedTuple):
@@ -111,13 +115,17 @@ def _arrived(
 
 
 class BlockFindings:
-    """Collects the violations of a block's lines, their counts, and the lines' status."""
+    """Collects the violations of a block's lines, their counts, and the lines' status.
+
+    `needs_numbers` says that it wants the number of each line, also of those that are not shown.
+    """
 
     def __init__(self, context: CheckContext) -> None:
         self._selection, self._options = context.selection, context.options
         self._most = 0 if self._options.routing.rejected else self._options.max_findings
         self._threshold = self._options.threshold
         self._splits_rows = self._options.routing.splits_rows or self._options.skip_noise
+        self.needs_numbers = self._splits_rows or self._options.sketches
         self.violations: list[LocatedViolation] = []
         self.counts: Counts = {}
         self.fates: dict[int, LineStatus] = {}
@@ -156,7 +164,7 @@ class BlockFindings:
     def count(self, lines: AlikeLines) -> None:
         """Count lines whose violations are not shown."""
         for key in self._keys(lines.violations):
-            self.counts[key] = self.counts.get(key, 0) + len(lines.numbers)
+            self.counts[key] = self.counts.get(key, 0) + lines.times
             if self._splits_rows and self._selection.fails(*key, self._threshold):
                 self.fates.update(dict.fromkeys(lines.numbers, LineStatus.REJECTED))
 

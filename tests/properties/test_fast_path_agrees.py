@@ -302,6 +302,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, int, int], R
 
     def made(within: RowContext, rows: int, size: int) -> RowEngine:
         monkeypatch.setattr(binding, "MOST_ROWS", rows)
+        monkeypatch.setattr(binding, "MOST_RECORDS", rows + 1)
         monkeypatch.setattr(binding, "TEXT_BYTES", size)
         # Scanners of other sizes are idle there.
         monkeypatch.setattr(fast_block, "_IDLE", [])
@@ -338,7 +339,7 @@ def test_how_many_rows_go_together_changes_nothing(rooms: Rooms, room: int, coun
 
 @pytest.mark.parametrize("count", [-1, 0, 1])
 def test_blocks_of_as_many_rows_as_go_together(count: int) -> None:
-    most = binding.MOST_ROWS
+    most = fast_block.FIRST_ROWS
     data = spoilt_rows(most + count, [0, most - 2])
     more = spoilt_rows(2 * most + count, [most - 1, most, most + 1][: 2 + count] if count else [])
     for text in (data, more):

@@ -142,9 +142,10 @@ def passed_over(within: RowContext, line: bytes) -> Tally | None:
         engine_of(within).groups(), tally, BlockFindings(within), Lines(line + b"\n"), None
     )
     rows = subject.take(0, 1)
-    doubts = subject._scanner.words().tolist()[binding.COLUMNS.index("doubts")]
+    # A row that is not sound is listed.
+    listed = dict(zip(binding.COLUMNS, subject._scanner.words(), strict=False))
     subject.close()
-    return None if doubts or rows.left or rows.violations or rows.alike else tally
+    return None if listed.get("doubts") or rows.left or rows.violations or rows.alike else tally
 
 
 def taken(within: RowContext, line: bytes) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,9 +25,10 @@ from evalstream.model.finding import Violation
 from evalstream.model.sample_record import ROW_WORDS, SampleRequest
 from evalstream.parsing import json
 from evalstream.parsing.native.binding import (
-    DOUBTFUL_HASH,
     LINK_WORDS,
+    MOST_ROWS,
     Flag,
+    RowKind,
     Scanner,
     ScannerConfig,
     StopReason,
@@ -53,7 +53,8 @@ _IDS: Final = (
 )
 """The members that define a row group, in the order of the scanner."""
 
-_UNUSUAL_HASH: Final = Flag.UNHASHED | Flag.UNCHECKED | Flag.WRONG_HASH | Flag.SEVERAL
+FIRST_ROWS: Final = 64
+"""How many lines of a block are listed at first: after them it is known which need no words."""
 
 _WORD: Final = struct.Struct("=Q")
 _DOUBLE: Final = struct.Struct("=d")
@@ -82,8 +83,6 @@ class FastPath:
         self.context, self.setting, self._bind = context, setting, bind
         self.templates = RowTemplates(reader)
         self.id_doubts = id_doubts
-        self.checks_hashes = bool(context.recipes) and not setting.checks_hashes
-        self.compute: Callable[[bytes], Any] = getattr(hashlib, context.algorithm)
         self.compares_answers = len(context.results) > 1
         self.lists_samples = lists_samples(context)
         self._loaded = loaded
@@ -134,6 +133,16 @@ def lists_samples(context: RowContext) -> bool:
     return any(result.sample_ids is not None for result in context.results)
 
 
+def lists_all_rows(context: RowContext) -> bool:
+    """Tell whether Python looks at each row, and not only at those that are not sound."""
+    return (
+        len(context.results) > 1
+        or lists_samples(context)
+        or context.links
+        or context.options.samples is not None
+    )
+
+
 class FastBlock:
     """The rows of one block that the scanner takes."""
 
@@ -152,6 +161,7 @@ class FastBlock:
         self._data, self._base, self._offsets = lines.data, lines.base, offsets
         self._known: dict[int, RowGroup] = {}
         self._scopes = count()
+        self._most_rows = FIRST_ROWS
         self._violations = TakenViolations(
             fast_path, self._data, tally, findings, self._known, scanner
         )
@@ -160,7 +170,8 @@ class FastBlock:
         scanner.start(fast_path.setting, self._data, self._base, packed, longest)
 
     def close(self) -> None:
-        """Return the scanner for reuse."""
+        """Count the rows that were not listed, and return the scanner for reuse."""
+        self._violations.count_settled()
         self._scanner.stop()
         _IDLE.append(self._scanner)
 
@@ -170,14 +181,12 @@ class FastBlock:
         A taken row is in the tally, but for its violations.
         """
         scanner = self._scanner
-        scanner.go_to(start, first)
+        scanner.go_to(start, first, self._most_rows)
+        self._most_rows = MOST_ROWS
         while scanner.scan() is StopReason.NEW_SCOPE:
             self._add_scope(scanner.line)
         rows = ScannedRows(scanner, first)
-        if self._fast_path.checks_hashes:
-            self._doubt_wrong_hashes(rows)
-        if rows:
-            self._count(rows)
+        self._count(rows)
         found = self._violations.of(rows, self._offset_of)
         return TakenRows(scanner.at, rows.lines, rows.records, rows.left(), *found)
 
@@ -190,12 +199,13 @@ class FastBlock:
         ids = {name: json.fast(text) for name, text in texts if text is not None}
         scope = next(self._scopes)
         if self._may_be_noise(ids):
-            self._scanner.add_scope(usual=False, evaluation=0, name=0, result=0, doubts=0, place=0)
+            self._scanner.add_scope(usual=False)
             return
         group = self._groups.of(ids, number)
         self._known[scope] = group
         self._scanner.add_scope(
             usual=group.is_named and self._context.version_of(ids) == self._context.version,
+            listed=bool(group.violations) or group.is_unknown,
             evaluation=group.evaluation,
             name=group.name,
             result=group.result,
@@ -212,34 +222,10 @@ class FastBlock:
         is_other = context.version_of(ids) != context.version
         return is_other or context.finds_unknown_version(ids.get("schema_version"))
 
-    def _doubt_wrong_hashes(self, rows: ScannedRows) -> None:
-        """Compute the hashes of rows whose hash is not that of their input, or not known to be."""
-        compute = self._fast_path.compute
-        unchecked = Flag.UNHASHED | Flag.UNCHECKED
-        covered, claims = rows.texts("covered", "mark"), rows.texts("hash", "input")
-        for place, flags in enumerate(rows.column("flags")):
-            if flags & unchecked or rows.doubts[place] & DOUBTFUL_HASH:
-                continue
-            if compute(covered[place]).hexdigest().encode() != claims[place]:
-                rows.doubts[place] |= DOUBTFUL_HASH
-
     def _count(self, rows: ScannedRows) -> None:
         """Count the scores and members of rows."""
-        tally = self._tally
-        tally.rows += len(rows)
-        self._count_hashes(rows)
-        for flag, notice in _NOTICES:
-            noticed = rows.having(flag)
-            if noticed and notice.code in self._context.enabled:
-                tally.notices.add(notice_key(notice), noticed[0], len(noticed))
-        for number in rows.having(Flag.CARRIAGE_RETURN):
-            tally.carriage_returns.add(None, number)
-        for (place, word, flags), times in rows.alike().items():
-            group = self._known[place]
-            group.rows += times
-            if group.is_counted:
-                key = _score_key(word, flags)
-                group.scores[key] = group.scores.get(key, 0) + times
+        for kind in rows.kinds:
+            self._count_kind(kind)
         if self._fast_path.compares_answers:
             rows.add_outputs(self._answers(rows))
         if self._fast_path.lists_samples:
@@ -249,40 +235,38 @@ class FastBlock:
         if self._context.options.samples is not None:
             self._sample(rows, self._context.options.samples)
 
-    def _count_hashes(self, rows: ScannedRows) -> None:
+    def _count_kind(self, kind: RowKind) -> None:
+        tally, flags, group = self._tally, kind.flags, self._known[kind.scope]
+        tally.rows += kind.rows
+        if not (kind.doubtful or flags & Flag.UNCHECKED):
+            self._count_hash(kind)
+        for flag, notice in _NOTICES:
+            if flags & flag and notice.code in self._context.enabled:
+                tally.notices.add(notice_key(notice), kind.first, kind.rows)
+        if flags & Flag.CARRIAGE_RETURN:
+            tally.carriage_returns.add(None, kind.first, kind.rows)
+        group.rows += kind.rows
+        if group.is_counted:
+            key = _score_key(kind.score, flags)
+            group.scores[key] = group.scores.get(key, 0) + kind.rows
+
+    def _count_hash(self, kind: RowKind) -> None:
         """Count which recipes give the hashes of rows, unless the exact check does."""
-        numbers: Sequence[int] = rows.numbers
-        if not any(rows.doubts) and not rows.have(_UNUSUAL_HASH):
-            recipes = equivalent_recipes(self._context.recipes[0])
-            self._tally.recipes.add(recipes, numbers[0], len(numbers))
+        if kind.flags & Flag.UNHASHED:
+            self._tally.hash_forms.add("absent", kind.first, kind.rows)
             return
-        if any(doubt & DOUBTFUL_HASH for doubt in rows.doubts) or rows.have(Flag.UNCHECKED):
-            columns = zip(rows.numbers, rows.doubts, rows.column("flags"), strict=True)
-            numbers = [
-                number
-                for number, doubt, flags in columns
-                if not (doubt & DOUBTFUL_HASH or flags & Flag.UNCHECKED)
-            ]
-        known = frozenset(numbers)
-        absent = frozenset(rows.having(Flag.UNHASHED))
-        wrong = known.intersection(rows.having(Flag.WRONG_HASH))
-        several = known.intersection(rows.having(Flag.SEVERAL)) - wrong
-        usual = known - absent - several - wrong
-        if wrong:
-            self._tally.recipes.add(UNEXPLAINED, min(wrong), len(wrong))
-        if absent:
-            self._tally.hash_forms.add("absent", min(absent), len(absent))
-        if several:
+        if kind.flags & Flag.WRONG_HASH:
+            recipes = UNEXPLAINED
+        elif kind.flags & Flag.SEVERAL:
             recipes = frozenset({self._context.recipes[0]})
-            self._tally.recipes.add(recipes, min(several), len(several))
-        if usual:
+        else:
             recipes = equivalent_recipes(self._context.recipes[0])
-            self._tally.recipes.add(recipes, min(usual), len(usual))
+        self._tally.recipes.add(recipes, kind.first, kind.rows)
 
     def _count_unlisted(self, rows: ScannedRows) -> None:
         """Count rows whose sample their result does not list."""
         groups, samples = rows.column("scope"), rows.texts("sample", "hash")
-        for place, sample, number in zip(groups, samples, rows.numbers, strict=True):
+        for place, sample, number in zip(groups, samples, rows.column("line"), strict=True):
             group = self._known[place]
             if group.sample_ids is not None and sample.decode() not in group.sample_ids:
                 self._tally.unlisted.add(group.place, number)

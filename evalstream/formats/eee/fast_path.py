@@ -11,7 +11,7 @@ from typing import Final
 from evalstream.formats.eee import catalogue, row_view, versions
 from evalstream.formats.eee.catalogue import bound_rules
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.fast_block import FastPath, lists_samples
+from evalstream.formats.eee.fast_block import FastPath, lists_all_rows
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.eee.rules.evidence import doubtful_scores
 from evalstream.formats.eee.rules.members import judges_binary_scores
@@ -23,7 +23,6 @@ from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH
 from evalstream.parsing.native.binding import (
     IDENTITIES,
-    Hasher,
     RowConstraints,
     ScannerConfig,
     hasher,
@@ -60,7 +59,9 @@ def fast_path_for(context: RowContext, reader: RowReader) -> FastPath | None:
     if tables is None:
         return None
     found = hasher(context.algorithm)
-    setting = ScannerConfig(tables, _constraints(context, tables, found), found)
+    if found is None:
+        return None
+    setting = ScannerConfig(tables, _constraints(context, tables), found)
     id_doubts = 1 << known_checks().index(ES311.code) if ES311.code in context.enabled else 0
     return FastPath(context, loaded, setting, reader, partial(_checks_of, context), id_doubts)
 
@@ -85,8 +86,8 @@ def _doubt_of(rule: Rule) -> int:
     return doubt_of(known.index(rule.code)) if rule.code in known else 0
 
 
-def _constraints(context: RowContext, tables: Tables, found: Hasher | None) -> RowConstraints:
-    """Return the constraints of a context on rows; `found` hashes them, if the scanner can."""
+def _constraints(context: RowContext, tables: Tables) -> RowConstraints:
+    """Return the constraints of a context on rows."""
     lowest, highest = common_bounds(context)
     return RowConstraints(
         lowest=lowest,
@@ -99,7 +100,7 @@ def _constraints(context: RowContext, tables: Tables, found: Hasher | None) -> R
         tried=_bits(known_recipes(), tried_recipes(context)),
         hash_digits=_HEX_DIGITS[context.algorithm],
         times_generation="generation_time_ms" in timed_members(context),
-        keeps_texts=lists_samples(context) or found is None,
+        lists_all=lists_all_rows(context),
         links=context.links,
         identity=IDENTITIES.index(context.options.samples.by if context.options.samples else ""),
         # A line that is not a valid row may be noise.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -22,63 +21,44 @@ _OUTPUT: Final = 6
 
 
 class ScannedRows:
-    """The scanner's results for some lines, column by column, and for the rows that it took.
+    """The scanner's results for some lines.
 
-    `lines` counts all lines, `numbers` are those of the taken rows, `records` are their row
-    records, and `doubts` are the rules that may find something in them, as bits.
+    `lines` counts all lines, `kinds` the rows that it took by what they have in common, and
+    `records` are their row records. The columns are those of listed rows that it took.
     """
 
     def __init__(self, scanner: Scanner, first: int) -> None:
         self._scanner, self._words, self._texts = scanner, scanner.words(), scanner.texts()
-        self.records = scanner.records()
+        self.records, self.kinds = scanner.records(), scanner.kinds()
+        self.lines, self._first = scanner.line - first, first
         flags = self._all("flags")
-        self.lines = len(flags)
-        self._kinds = {*flags}
-        self._taken: Sequence[int] = range(self.lines)
-        self.numbers: Sequence[int] = range(first, first + self.lines)
-        if 0 in self._kinds:
+        self._taken: Sequence[int] = range(len(flags))
+        if 0 in flags:
             self._taken = [place for place, flag in enumerate(flags) if flag]
-            self.numbers = [first + place for place in self._taken]
-        self.doubts = self.column("doubts")
+        self._has_left = len(self._taken) < len(flags)
 
     def __len__(self) -> int:
-        """Return how many rows were taken."""
+        """Return how many rows are listed."""
         return len(self._taken)
 
     def left(self) -> Sequence[tuple[int, int, int]]:
         """Return index, start and end of the lines that were not taken."""
-        if len(self) == self.lines:
+        if not self._has_left:
             return ()
-        taken = frozenset(self._taken)
-        lines = zip(range(self.lines), self._all("start"), self._all("stop"), strict=True)
-        return [line for line in lines if line[0] not in taken]
+        columns = map(self._all, ("line", "start", "stop", "flags"))
+        return [
+            (line - self._first, start, stop)
+            for line, start, stop, flags in zip(*columns, strict=True)
+            if not flags
+        ]
 
     def column(self, name: str) -> list[int]:
-        """Return a column of the taken rows."""
+        """Return a column of the listed rows."""
         column = self._all(name)
-        return column if len(self) == self.lines else [column[place] for place in self._taken]
-
-    def have(self, flags: int) -> bool:
-        """Tell whether a line has one of some flags."""
-        return any(kind & flags for kind in self._kinds)
-
-    def deviate(self) -> bool:
-        """Tell whether a row deviates from its schema, or is in doubt."""
-        return any(self.doubts) or any(self.column("signature"))
-
-    def having(self, flag: int) -> list[int]:
-        """Return the numbers of the rows that have a flag."""
-        if not self.have(flag):
-            return []
-        flags = zip(self.numbers, self.column("flags"), strict=True)
-        return [number for number, said in flags if said & flag]
-
-    def alike(self) -> Counter[tuple[int, int, int]]:
-        """Count the rows with the same group, score (the bits of a double) and flags."""
-        return Counter(zip(*map(self.column, ("scope", "score", "flags")), strict=True))
+        return [column[place] for place in self._taken] if self._has_left else column
 
     def texts(self, name: str, behind: str) -> list[bytes]:
-        """Return a text of each taken row; each text ends where the next one starts."""
+        """Return a text of each listed row; each text ends where the next one starts."""
         texts = self._texts
         places = zip(self.column(name), self.column(behind), strict=True)
         return [texts[start:stop] for start, stop in places]

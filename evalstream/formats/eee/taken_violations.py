@@ -12,7 +12,13 @@ from evalstream.formats.eee.rules.sample_hash import WRONG_HASH
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.finding import Violation
 from evalstream.parsing import json
-from evalstream.parsing.native.binding import DOUBTFUL_HASH, Flag, Scanner
+from evalstream.parsing.native.binding import (
+    CERTAIN_HASH,
+    DOUBTFUL_HASH,
+    DOUBTFUL_WATCHED,
+    NO_LIKENESS,
+    Scanner,
+)
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.fast_block import FastPath
@@ -23,7 +29,7 @@ Row = Mapping[str, Any]
 
 
 _Likeness = tuple[int, int, int]
-"""What decides the violations of a row: its ids, its signature, and its doubts."""
+"""What decides the violations of a row: its scope, its signature, and its doubts."""
 
 
 class TakenViolations:
@@ -45,18 +51,18 @@ class TakenViolations:
         self._fast_path, self._data, self._tally = fast_path, data, tally
         self._findings, self._groups, self._scanner = findings, groups, scanner
         self._keys: dict[tuple[int, int], Key] = {}
+        self._settled: dict[int, Sequence[Violation]] = {}
 
     def of(
         self, rows: ScannedRows, offset: Callable[[int, int], int]
     ) -> tuple[list[LineViolations], list[AlikeLines]]:
         """Return the violations of rows that may be shown, in order, and those of the others."""
-        if not (rows.deviate() or rows.have(_UNUSUAL) or self._finds_ids()):
+        if not rows:
             return [], []
-        likenesses = _likenesses(rows)
-        imperfect = self._imperfect(likenesses)
+        batch = _Batch(rows, offset)
+        imperfect = self._imperfect(batch.likenesses)
         if not imperfect:
             return [], []
-        batch = _Batch(rows, offset, likenesses)
         doubtful: list[int] = []
         certain: list[AlikeRows] = []
         for likeness, places in imperfect.items():
@@ -64,19 +70,35 @@ class TakenViolations:
                 doubtful += places
             else:
                 certain += self._alike(batch, likeness, places)
-        shown, hidden = _parted(certain, self._findings.room())
+        room = self._findings.room()
+        shown, hidden = _parted(certain, room)
         for places, violations in hidden:
             self._count_fitting(violations, batch.numbers[places[0]], len(places))
+            self._settle(batch, places, violations)
         found = [self._of_row(batch, place) for place in sorted([*doubtful, *shown])]
         alike = [
-            AlikeLines([batch.numbers[place] for place in places], violations)
+            AlikeLines(len(places), violations, [batch.numbers[place] for place in places])
             for places, violations in hidden
         ]
         return [line for line in found if line.violations], alike
 
-    def _finds_ids(self) -> bool:
-        """Tell whether the ids of some rows violate a rule."""
-        return any(group.violations or group.is_unknown for group in self._groups.values())
+    def count_settled(self) -> None:
+        """Count the rows of which no violation could be shown, and that were not listed."""
+        for likeness, violations in self._settled.items():
+            count, first = self._scanner.count_settled(likeness)
+            if count:
+                self._count_fitting(violations, first, count)
+                self._findings.count(AlikeLines(count, violations))
+
+    def _settle(
+        self, batch: _Batch, places: Sequence[int], violations: Sequence[Violation]
+    ) -> None:
+        """Let the scanner count further rows like some that are not shown."""
+        if self._findings.needs_numbers:
+            return
+        for likeness in {batch.numbered[place] for place in places} - {NO_LIKENESS}:
+            self._settled[likeness] = violations
+            self._scanner.settle(likeness)
 
     def _imperfect(self, likenesses: list[_Likeness]) -> dict[_Likeness, list[int]]:
         """Return the rows that are not certainly sound, by what decides their violations."""
@@ -129,7 +151,7 @@ class TakenViolations:
                         self._tally.notices.add(notice_key(violation), number)
                     else:
                         yield violation
-        if doubts & _WRONG_HASH:
+        if doubts & CERTAIN_HASH:
             yield self._fast_path.wrong_hash(row)
         elif doubts & DOUBTFUL_HASH:
             wrong = self._fast_path.check_hash(row, number, self._tally)
@@ -174,30 +196,12 @@ class TakenViolations:
 AlikeRows = tuple[list[int], Sequence[Violation]]
 """The places of rows with the same violations, but for the values in them."""
 
-_WATCHED: Final = 1 << 32
-"""The doubt about the rules that the scanner does not test."""
-
-_WRONG_HASH: Final = 1 << 33
-"""Not a doubt: no recipe gives the hash."""
-
-_UNCERTAIN: Final = _WRONG_HASH - 1
-
-
-_UNUSUAL: Final = Flag.WATCHED | Flag.WRONG_HASH
+_UNCERTAIN: Final = CERTAIN_HASH - 1
 
 
 def doubt_of(bit: int | None) -> int:
     """Return the doubt about a rule by its bit, None for a rule that the scanner does not test."""
-    return _WATCHED if bit is None else 1 << bit
-
-
-def _likenesses(rows: ScannedRows) -> list[_Likeness]:
-    doubts: Sequence[int] = rows.doubts
-    for flag, doubt in ((Flag.WATCHED, _WATCHED), (Flag.WRONG_HASH, _WRONG_HASH)):
-        if rows.have(flag):
-            flags = zip(doubts, rows.column("flags"), strict=True)
-            doubts = [known | doubt if said & flag else known for known, said in flags]
-    return [*zip(rows.column("scope"), rows.column("signature"), doubts, strict=True)]
+    return DOUBTFUL_WATCHED if bit is None else 1 << bit
 
 
 def _parted(alike: list[AlikeRows], room: Room) -> tuple[list[int], list[AlikeRows]]:
@@ -221,10 +225,10 @@ def _parted(alike: list[AlikeRows], room: Room) -> tuple[list[int], list[AlikeRo
 
 
 class _Batch:
-    """Columns of taken rows."""
+    """Columns of listed rows."""
 
-    def __init__(
-        self, rows: ScannedRows, offset: Callable[[int, int], int], likenesses: list[_Likeness]
-    ) -> None:
-        self.numbers, self.offset, self.likenesses = rows.numbers, offset, likenesses
+    def __init__(self, rows: ScannedRows, offset: Callable[[int, int], int]) -> None:
+        self.offset, self.numbers, self.numbered = offset, *map(rows.column, ("line", "likeness"))
         self.starts, self.stops, self.shapes = map(rows.column, ("start", "stop", "shape"))
+        parts = map(rows.column, ("scope", "signature", "doubts"))
+        self.likenesses: list[_Likeness] = [*zip(*parts, strict=True)]

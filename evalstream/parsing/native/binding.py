@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import struct
 import sys
 import weakref
 from array import array
@@ -25,7 +26,7 @@ from functools import lru_cache
 from importlib import import_module
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from evalstream.model.row_record import RECORD_BYTES
 from evalstream.model.sample_record import ROW_BYTES
@@ -39,7 +40,13 @@ DIGEST: Final = "libscanner.digest"
 """The file next to the library that holds the digest of its sources, for a wheel without them."""
 
 MOST_ROWS: Final = 512
-"""How many rows are looked at in one go."""
+"""How many lines are listed in one go."""
+
+MOST_RECORDS: Final = 4096
+"""How many rows are taken in one go."""
+
+MOST_KINDS: Final = 1024
+"""How many kinds of rows are counted in one go."""
 
 TEXT_BYTES: Final = 1 << 22
 """How much room there is for what they say; rows that say more are left to others."""
@@ -86,15 +93,26 @@ class Flag:
 DOUBTFUL_HASH: Final = 1 << 30
 """The doubt about sample_hash, beside the bits of the rules in `checks`."""
 
+DOUBTFUL_WATCHED: Final = 1 << 32
+"""The doubt about the rules that the scanner does not test."""
+
+CERTAIN_HASH: Final = 1 << 33
+"""Not a doubt: no recipe gives the hash."""
+
+NO_LIKENESS: Final = (1 << 64) - 1
+"""The likeness of a row that is sound, or one of too many."""
+
 
 COLUMNS: Final = (
     "start",
     "stop",
+    "line",
     "flags",
     "scope",
     "doubts",
     "signature",
     "shape",
+    "likeness",
     "score",
     "output",
     "output_end",
@@ -112,7 +130,9 @@ COLUMNS: Final = (
     "prompt",
     "end",
 )
-"""The columns of results per line, in words of 64 bits; `scanner.h` describes them."""
+"""The columns of a listed line, in words of 64 bits; `scanner.h` describes them."""
+
+_KIND: Final = struct.Struct("=QQQQQQ")
 
 
 class RowConstraints(Structure):
@@ -132,7 +152,7 @@ class RowConstraints(Structure):
         ("tried", c_int32),
         ("hash_digits", c_int32),
         ("times_generation", c_int32),
-        ("keeps_texts", c_int32),
+        ("lists_all", c_int32),
         ("links", c_int32),
         ("deviating", c_int32),
         ("judges_binary", c_int32),
@@ -156,6 +176,7 @@ class _Tables(Structure):
 class _Scope(Structure):
     _fields_ = (
         ("usual", c_uint64),
+        ("listed", c_uint64),
         ("evaluation", c_uint64),
         ("name", c_uint64),
         ("result", c_uint64),
@@ -177,7 +198,10 @@ class _Scan(Structure):
         ("rows", c_void_p),
         ("most_rows", c_uint64),
         ("row_count", c_uint64),
+        ("kinds", c_void_p),
+        ("kind_count", c_uint64),
         ("records", c_void_p),
+        ("most_records", c_uint64),
         ("links", c_void_p),
         ("samples", c_void_p),
         ("record_count", c_uint64),
@@ -214,6 +238,7 @@ _SIZES: Final = (
     8 * len(COLUMNS),
     RECORD_BYTES,
     ROW_BYTES,
+    _KIND.size,
 )
 """The sizes of what both sides must lay out alike."""
 
@@ -243,6 +268,10 @@ def _declare(loaded: ctypes.CDLL) -> None:
     loaded.add_scope.argtypes = c_void_p, POINTER(_Scope)
     loaded.ignore_shapes.restype = None
     loaded.ignore_shapes.argtypes = c_void_p, c_uint64
+    loaded.settle_likeness.restype = None
+    loaded.settle_likeness.argtypes = c_void_p, c_uint64
+    loaded.count_settled.restype = c_uint64
+    loaded.count_settled.argtypes = c_void_p, c_uint64, POINTER(c_uint64)
     loaded.scan_lines.argtypes = c_void_p, POINTER(_Scan)
     loaded.new_index.restype = c_void_p
     loaded.new_index.argtypes = ()
@@ -294,12 +323,25 @@ def _listed(function: str) -> tuple[str, ...]:
     return tuple(text.decode().split("\n")[:-1])
 
 
-class ScannerConfig:
-    """What rows are checked against; `checks_hashes` says that a hasher checks sample_hash."""
+class RowKind(NamedTuple):
+    """Taken rows of one scope that agree in flags, score, and whether their hash is in doubt.
 
-    def __init__(self, tables: Tables, demands: RowConstraints, hasher: Hasher | None) -> None:
-        self.tables, self.demands, self.hasher = _Tables(*tables[:4]), demands, hasher or Hasher()
-        self.checks_hashes = hasher is not None
+    `score` holds the bits of a double; `first` is the line of the first row.
+    """
+
+    scope: int
+    flags: int
+    doubtful: int
+    score: int
+    rows: int
+    first: int
+
+
+class ScannerConfig:
+    """What rows are checked against."""
+
+    def __init__(self, tables: Tables, demands: RowConstraints, hasher: Hasher) -> None:
+        self.tables, self.demands, self.hasher = _Tables(*tables[:4]), demands, hasher
 
 
 class Scanner:
@@ -314,10 +356,12 @@ class Scanner:
             raise MemoryError
         # Daemon threads may still use it when the process ends.
         weakref.finalize(self, loaded.free_scanner, self._handle).atexit = False
+        self._most_rows, self._most_records = MOST_ROWS, MOST_RECORDS
         self._rows = (c_uint64 * (len(COLUMNS) * MOST_ROWS))()
-        self._records = ctypes.create_string_buffer(RECORD_BYTES * MOST_ROWS)
-        self._links = (c_uint64 * (LINK_WORDS * MOST_ROWS))()
-        self._samples = ctypes.create_string_buffer(ROW_BYTES * MOST_ROWS)
+        self._kinds = ctypes.create_string_buffer(_KIND.size * MOST_KINDS)
+        self._records = ctypes.create_string_buffer(RECORD_BYTES * MOST_RECORDS)
+        self._links = (c_uint64 * (LINK_WORDS * MOST_RECORDS))()
+        self._samples = ctypes.create_string_buffer(ROW_BYTES * MOST_RECORDS)
         self._texts = ctypes.create_string_buffer(TEXT_BYTES)
         self._setting: ScannerConfig | None = None
         self._data, self._scan = b"", _Scan()
@@ -342,7 +386,8 @@ class Scanner:
             offsets=offsets,
             offset_count=len(offsets or b"") // 8,
             rows=ctypes.addressof(self._rows),
-            most_rows=MOST_ROWS,
+            kinds=ctypes.addressof(self._kinds),
+            most_records=self._most_records,
             records=ctypes.addressof(self._records),
             links=ctypes.addressof(self._links),
             samples=ctypes.addressof(self._samples),
@@ -354,11 +399,14 @@ class Scanner:
         """Let go of the block."""
         self._setting, self._data, self._scan = None, b"", _Scan()
 
-    def go_to(self, at: int, line: int) -> None:
-        """Drop the results so far, and continue with a line, given by its start and its number."""
+    def go_to(self, at: int, line: int, most_rows: int) -> None:
+        """Drop the results so far, and continue with a line, given by its start and its number.
+
+        At most `most_rows` lines are listed.
+        """
         scan = self._scan
-        scan.at, scan.line = at, line
-        scan.row_count = scan.record_count = scan.byte_count = 0
+        scan.at, scan.line, scan.most_rows = at, line, min(most_rows, self._most_rows)
+        scan.row_count = scan.kind_count = scan.record_count = scan.byte_count = 0
 
     def scan(self) -> StopReason:
         """Look at more lines."""
@@ -377,8 +425,13 @@ class Scanner:
         return line
 
     def words(self) -> memoryview[int]:
-        """Return the rows since `go_to`: COLUMNS for each, one row behind the other."""
+        """Return the listed lines since `go_to`: COLUMNS for each, one line behind the other."""
         return self._words[: len(COLUMNS) * self._scan.row_count]
+
+    def kinds(self) -> list[RowKind]:
+        """Return the kinds of the rows taken since `go_to`."""
+        size = _KIND.size * self._scan.kind_count
+        return [*map(RowKind._make, _KIND.iter_unpack(ctypes.string_at(self._kinds, size)))]
 
     def records(self) -> bytes:
         """Return the row records of the taken rows."""
@@ -403,15 +456,33 @@ class Scanner:
         return [self._data[start:stop] if stop else None for start, stop in pairs]
 
     def add_scope(
-        self, *, usual: bool, evaluation: int, name: int, result: int, doubts: int, place: int
+        self,
+        *,
+        usual: bool,
+        listed: bool = False,
+        evaluation: int = 0,
+        name: int = 0,
+        result: int = 0,
+        doubts: int = 0,
+        place: int = 0,
     ) -> None:
         """Give the scope of the new ids the next number, from 0 on; see `scanner.h`."""
-        scope = _Scope(usual, evaluation, name, result, doubts, place)
+        scope = _Scope(usual, listed, evaluation, name, result, doubts, place)
         self._library.add_scope(self._handle, byref(scope))
 
     def ignore_shapes(self, signature: int) -> None:
         """Let the shape of further rows with a signature be 0."""
         self._library.ignore_shapes(self._handle, signature)
+
+    def settle(self, likeness: int) -> None:
+        """List no more rows of a likeness: they are counted for `count_settled`."""
+        self._library.settle_likeness(self._handle, likeness)
+
+    def count_settled(self, likeness: int) -> tuple[int, int]:
+        """Return how many rows of a likeness were not listed, and the line of the first."""
+        first = c_uint64()
+        count: int = self._library.count_settled(self._handle, likeness, byref(first))
+        return count, first.value
 
     def signature(self, number: int) -> bytes:
         """Return how rows of a signature deviate from the schema; equal rows have equal bytes."""

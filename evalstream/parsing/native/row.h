@@ -70,7 +70,7 @@ struct demands {
     int32_t tried;                   /* recipes that the file may follow, as bits */
     int32_t hash_digits;             /* how long sample_hash is */
     int32_t times_generation;        /* whether generation_time_ms is within latency_ms */
-    int32_t keeps_texts;             /* whether the texts of rows are wanted */
+    int32_t lists_all;               /* whether all rows are listed, and their texts kept */
     int32_t links;                   /* whether it is wanted what ties rows to those of other runs */
     int32_t deviating;               /* whether rows are taken that deviate from the schema */
     int32_t judges_binary;           /* whether scores other than 0 and 1 may be wrong */

@@ -12,6 +12,15 @@ enum {
     MOST_SIGNATURES_BYTES = 1 << 20,
 };
 
+enum { KIND_BUCKETS = 2 * MOST_KINDS, LIKENESS_BUCKETS = 2 * MOST_LIKENESSES };
+
+/* What decides the violations of a row, but for the values in them. */
+struct likeness {
+    uint64_t part[4];      /* scope, signature, shape and doubts */
+    uint64_t count, first; /* of rows that were not listed */
+    bool is_settled;
+};
+
 /* A text among others: one behind the other in `letters`. */
 struct key {
     size_t start, length;
@@ -33,10 +42,15 @@ struct scanner {
     bool ignores_shapes[MOST_SIGNATURES];
     size_t signature_bytes; /* of known ones */
     byte signature_letters[MOST_SIGNATURES_BYTES + MOST_SIGNATURE_BYTES];
+    size_t last_kind;
+    uint16_t kind_bucket[KIND_BUCKETS]; /* numbers from 1 */
+    size_t likenesses, last_likeness;
+    struct likeness likeness[MOST_LIKENESSES];
+    uint16_t likeness_bucket[LIKENESS_BUCKETS]; /* numbers from 1 */
     struct facts facts;
 };
 
-void tell_sizes(uint64_t sizes[8]) {
+void tell_sizes(uint64_t sizes[9]) {
     sizes[0] = sizeof(struct node);
     sizes[1] = sizeof(struct demands);
     sizes[2] = sizeof(struct hasher);
@@ -45,6 +59,7 @@ void tell_sizes(uint64_t sizes[8]) {
     sizes[5] = sizeof(struct row);
     sizes[6] = sizeof(struct record);
     sizes[7] = sizeof(struct sample);
+    sizes[8] = sizeof(struct row_kind);
 }
 
 #define PATH_OF_SLOT(name, path) path "\n"
@@ -82,6 +97,8 @@ void start_block(
     scanner->scopes = scanner->last_scope = scanner->letter_count = 0;
     scanner->signatures = scanner->last_signature = scanner->signature_bytes = 0;
     scanner->end_of_lines = 0;
+    scanner->likenesses = scanner->last_likeness = 0;
+    memset(scanner->likeness_bucket, 0, sizeof scanner->likeness_bucket);
 }
 
 /* Write the ids of a row behind the keys that are known. Return the length, 0 without room. */
@@ -178,6 +195,92 @@ const byte *signature_at(const struct scanner *scanner, uint64_t signature, uint
     const struct key *const key = &scanner->signature[signature - 1];
     *size = key->length;
     return scanner->signature_letters + key->start;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 32;
+}
+
+static bool is_kind(const struct row_kind *kind, const struct row *row, uint64_t doubtful) {
+    return kind->scope == row->scope && kind->flags == row->flags && kind->doubtful == doubtful &&
+           !memcmp(&kind->score, &row->score, sizeof kind->score);
+}
+
+/* Count a row with those of its kind. Return false without room. */
+static bool count_kind(struct scanner *scanner, struct scan *scan, const struct row *row) {
+    const uint64_t doubtful = row->doubts & DOUBTFUL_HASH;
+    if (!scan->kind_count)
+        memset(scanner->kind_bucket, 0, sizeof scanner->kind_bucket);
+    else if (is_kind(&scan->kinds[scanner->last_kind], row, doubtful)) {
+        scan->kinds[scanner->last_kind].count++;
+        return true;
+    }
+    uint64_t score;
+    memcpy(&score, &row->score, sizeof score);
+    uint64_t bucket = mix(mix(row->scope, row->flags), score ^ doubtful) % KIND_BUCKETS;
+    for (; scanner->kind_bucket[bucket]; bucket = (bucket + 1) % KIND_BUCKETS) {
+        const size_t known = scanner->kind_bucket[bucket] - 1u;
+        if (is_kind(&scan->kinds[known], row, doubtful)) {
+            scan->kinds[known].count++;
+            scanner->last_kind = known;
+            return true;
+        }
+    }
+    if (scan->kind_count == MOST_KINDS)
+        return false;
+    scan->kinds[scan->kind_count] =
+        (struct row_kind){row->scope, row->flags, doubtful, row->score, 1, row->line};
+    scanner->last_kind = scan->kind_count++;
+    scanner->kind_bucket[bucket] = (uint16_t)scan->kind_count;
+    return true;
+}
+
+/* Return the number of a row's likeness. */
+static uint64_t likeness_of(struct scanner *scanner, const struct row *row) {
+    const uint64_t part[4] = {row->scope, row->signature, row->shape, row->doubts};
+    const size_t last = scanner->last_likeness;
+    if (last < scanner->likenesses && !memcmp(scanner->likeness[last].part, part, sizeof part))
+        return last;
+    uint64_t bucket = mix(mix(part[0], part[1]), part[2] ^ mix(0, part[3])) % LIKENESS_BUCKETS;
+    for (; scanner->likeness_bucket[bucket]; bucket = (bucket + 1) % LIKENESS_BUCKETS) {
+        const size_t known = scanner->likeness_bucket[bucket] - 1u;
+        if (!memcmp(scanner->likeness[known].part, part, sizeof part))
+            return scanner->last_likeness = known;
+    }
+    if (scanner->likenesses == MOST_LIKENESSES)
+        return NO_LIKENESS;
+    struct likeness *const likeness = &scanner->likeness[scanner->likenesses];
+    *likeness = (struct likeness){.count = 0};
+    memcpy(likeness->part, part, sizeof part);
+    scanner->last_likeness = scanner->likenesses++;
+    scanner->likeness_bucket[bucket] = (uint16_t)scanner->likenesses;
+    return scanner->last_likeness;
+}
+
+void settle_likeness(struct scanner *scanner, uint64_t likeness) {
+    scanner->likeness[likeness].is_settled = true;
+}
+
+uint64_t count_settled(const struct scanner *scanner, uint64_t likeness, uint64_t *first) {
+    *first = scanner->likeness[likeness].first;
+    return scanner->likeness[likeness].count;
+}
+
+/* Tell whether a taken row is listed; otherwise it is counted, if it is not sound. */
+static bool must_list(struct scanner *scanner, struct row *row) {
+    const bool is_sound =
+        !row->signature && !row->doubts && !scanner->scope[row->scope].listed;
+    row->likeness = NO_LIKENESS;
+    if (is_sound)
+        return scanner->demands.lists_all;
+    row->likeness = likeness_of(scanner, row);
+    if (row->likeness == NO_LIKENESS || !scanner->likeness[row->likeness].is_settled)
+        return true;
+    struct likeness *const likeness = &scanner->likeness[row->likeness];
+    if (!likeness->count++)
+        likeness->first = row->line;
+    return false;
 }
 
 static void place(const struct scan *scan, const struct value *value, uint64_t *start_and_stop) {
@@ -367,6 +470,8 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
         row->shape = shape_of(&walk, scanner->demands.seed, skip_spaces(scan->bytes + row->start));
     row->score = score_of(facts);
     check_hash(scanner, texts, row);
+    row->doubts |= (row->flags & WATCHED ? DOUBTFUL_WATCHED : 0) |
+                   (row->flags & WRONG_HASH ? CERTAIN_HASH : 0);
     place(scan, &facts->slot[OUTPUT], &row->output);
     place(scan, &facts->slot[TURNS], &row->turns);
     struct record *const record = &scan->records[scan->record_count];
@@ -392,24 +497,30 @@ int scan_lines(struct scanner *scanner, struct scan *scan) {
     if (!scanner->end_of_lines)
         scanner->end_of_lines = end_of_lines(scan);
     while (scan->at < scanner->end_of_lines) {
-        if (scan->row_count == scan->most_rows)
+        if (scan->row_count == scan->most_rows || scan->record_count == scan->most_records)
             return NO_MORE_ROOM;
         struct texts texts = {scan->texts, scan->byte_count, scan->most_bytes, false};
         struct row *const row = &scan->rows[scan->row_count];
         memset(row, 0, sizeof *row);
         row->start = scan->at;
+        row->line = scan->line;
         if (!look(scanner, scan, &texts, row))
             return NEW_SCOPE;
         if (texts.full && scan->byte_count)
             return NO_MORE_ROOM;
-        if (row->flags & TAKEN) {
+        if (!(row->flags & TAKEN)) {
+            scan->row_count++;
+        } else {
+            if (!count_kind(scanner, scan, row))
+                return NO_MORE_ROOM;
             scan->record_count++;
-            if (scanner->demands.keeps_texts)
+            if (must_list(scanner, row))
+                scan->row_count++;
+            if (scanner->demands.lists_all)
                 scan->byte_count = texts.size;
         }
         scan->at = row->stop + 1;
         scan->line++;
-        scan->row_count++;
     }
     return NO_MORE_LINES;
 }

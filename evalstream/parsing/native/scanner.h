@@ -6,18 +6,24 @@
 #include "export.h"
 #include "row.h"
 
-enum { IDS = 5, DIGEST_BYTES = 16 };
+enum { IDS = 5, DIGEST_BYTES = 16, MOST_KINDS = 1024 };
 
 struct scanner;
 
-/* One line and, where it was taken, what its row says. */
+/* Bits above those of the rules in `doubts`. */
+#define DOUBTFUL_WATCHED ((uint64_t)1 << 32) /* rules that are not tested here */
+#define CERTAIN_HASH ((uint64_t)1 << 33)     /* no doubt: no recipe gives the hash */
+
+/* A listed line and, where its row was taken, what the row says. */
 struct row {
     uint64_t start, stop; /* of the line, in the bytes */
+    uint64_t line;        /* its number */
     uint64_t flags;
     uint64_t scope;
     uint64_t doubts;      /* rules that may find something, as bits */
     uint64_t signature;   /* of how it deviates from the schema, from 1; 0 if it does not */
     uint64_t shape;       /* 0 where shapes are ignored */
+    uint64_t likeness;    /* the number of all four, NO_LIKENESS where it has none */
     double score;
     uint64_t output, output_end; /* where they stand in the bytes; both 0 where they do not */
     uint64_t turns, turns_end;
@@ -49,18 +55,28 @@ struct sample {
 
 enum sample_flag { IS_RIGHT = 1, IS_WRONG = 2, HAS_FAILED = 4 };
 
-/* What rows with the same ids have in common; rows of a scope that is not `usual` are not taken.
-   `evaluation` digests their evaluation_id, `name` that and their evaluation_name; `doubts` are
-   the rules that may find something in their ids. */
+/* What rows with the same ids have in common; rows of a scope that is not `usual` are not taken,
+   all rows of a scope that is `listed` are listed. `evaluation` digests their evaluation_id, `name`
+   that and their evaluation_name; `doubts` are the rules that may find something in their ids. */
 struct scope {
-    uint64_t usual, evaluation, name, result, doubts;
+    uint64_t usual, listed, evaluation, name, result, doubts;
     int64_t place;
 };
+
+/* Taken rows that agree in scope, flags and score, and in whether their hash is in doubt. */
+struct row_kind {
+    uint64_t scope, flags, doubtful;
+    double score;
+    uint64_t count, first; /* the number of the first line */
+};
+
+enum { MOST_LIKENESSES = 1024 };
+#define NO_LIKENESS (~(uint64_t)0)
 
 /* Why no more lines were looked at. */
 enum pause {
     NO_MORE_LINES, /* that end with a newline */
-    NO_MORE_ROOM,  /* for rows, or for their texts */
+    NO_MORE_ROOM,  /* for rows, records, kinds or texts */
     NEW_SCOPE,     /* the next row has ids that are not known, as `ids` tells: see add_scope */
 };
 
@@ -74,9 +90,12 @@ struct scan {
     uint64_t offset_count;
     uint64_t at;             /* where the next line starts */
     uint64_t line;           /* its number */
-    struct row *rows;        /* one for each line */
+    struct row *rows;        /* the lines that are listed */
     uint64_t most_rows, row_count;
+    struct row_kind *kinds;      /* room for MOST_KINDS of them */
+    uint64_t kind_count;
     struct record *records;  /* one for each taken row */
+    uint64_t most_records;
     struct link *links;      /* the same, if they are wanted */
     struct sample *samples;  /* the same */
     uint64_t record_count;
@@ -86,8 +105,8 @@ struct scan {
 };
 
 /* Write the sizes of all that Python lays out itself, in bytes: of `struct node`, `demands`,
-   `hasher`, `scope`, `scan`, `row`, `record` and `sample`. */
-EXPORT void tell_sizes(uint64_t sizes[8]);
+   `hasher`, `scope`, `scan`, `row`, `record`, `sample` and `kind`. */
+EXPORT void tell_sizes(uint64_t sizes[9]);
 
 /* Return the paths of all slots, the names of all recipes and the codes of all rules that are
    tested, in their order, each with a newline. */
@@ -120,7 +139,16 @@ EXPORT const byte *signature_at(
 /* Digest no more shapes of rows with this signature. */
 EXPORT void ignore_shapes(struct scanner *scanner, uint64_t signature);
 
-/* Look at more lines, and append their rows. */
+/* List no more rows of a likeness of this block: they are only counted. */
+EXPORT void settle_likeness(struct scanner *scanner, uint64_t likeness);
+
+/* Return how many rows of a likeness were not listed, and write the number of the first's line. */
+EXPORT uint64_t count_settled(
+    const struct scanner *scanner, uint64_t likeness, uint64_t *first
+);
+
+/* Look at more lines: count the taken rows and append their records, and list those lines that
+   were not taken and those rows that are not certainly sound; all rows, if that is demanded. */
 EXPORT int scan_lines(struct scanner *scanner, struct scan *scan);
 
 #endif

@@ -65,6 +65,7 @@ def _rooms(rooms: tuple[int, int] | None) -> Iterator[None]:
         return
     with (
         mock.patch.object(binding, "MOST_ROWS", rooms[0]),
+        mock.patch.object(binding, "MOST_RECORDS", 2 * rooms[0] + 1),
         mock.patch.object(binding, "TEXT_BYTES", rooms[1]),
         mock.patch.object(row_templates, "MOST_TEMPLATES", rooms[0]),
         # Scanners of other sizes are idle there.
