@@ -69,16 +69,17 @@ void write_digests(
     write_word(digest + 8, xxh64(bytes, length, other_seed(other)));
 }
 
-static const byte is_hex_digit[256] = {
-    ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1,
-    ['8'] = 1, ['9'] = 1, ['a'] = 1, ['b'] = 1, ['c'] = 1, ['d'] = 1, ['e'] = 1, ['f'] = 1,
-};
-
 bool are_hex_digits(const byte *bytes, size_t length) {
-    byte all = 1;
-    for (size_t place = 0; place < length; place++)
-        all &= is_hex_digit[bytes[place]];
-    return all;
+    const byte *const end = bytes + length;
+    unsigned digits = 0xFFFF;
+    for (; end - bytes >= LANES; bytes += LANES) {
+        const lanes here = load_lanes(bytes);
+        digits &= lane_bits(((here >= all_lanes('0')) & (here <= all_lanes('9'))) |
+                            ((here >= all_lanes('a')) & (here <= all_lanes('f'))));
+    }
+    for (; bytes < end; bytes++)
+        digits &= -((*bytes >= '0' && *bytes <= '9') || (*bytes >= 'a' && *bytes <= 'f'));
+    return digits == 0xFFFF;
 }
 
 bool has_digest(const struct hasher *hasher, const byte *bytes, size_t length, const byte *hex) {

@@ -31,6 +31,7 @@ struct scanner {
     size_t signatures, last_signature;
     struct key signature[MOST_SIGNATURES];
     bool ignores_shapes[MOST_SIGNATURES];
+    bool digests_shapes; /* as they were wanted of the row before */
     size_t signature_bytes; /* of known ones */
     byte signature_letters[MOST_SIGNATURES_BYTES + MOST_SIGNATURE_BYTES];
     struct facts facts;
@@ -335,6 +336,9 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
     walk.end = scan->bytes + scan->size;
     walk.keep = keep_fact;
     walk.facts = facts;
+    walk.slots = facts->slot;
+    walk.seed = scanner->demands.seed;
+    walk.digests = scanner->digests_shapes;
     walk.signature = (struct texts){
         .data = new_signature(scanner), .capacity = MOST_SIGNATURE_BYTES
     };
@@ -363,8 +367,9 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
     );
     row->doubts = doubts | scanner->scope[scope].doubts;
     row->scope = scope;
-    if (row->signature && !scanner->ignores_shapes[row->signature - 1])
-        row->shape = shape_of(&walk, scanner->demands.seed, skip_spaces(scan->bytes + row->start));
+    scanner->digests_shapes = row->signature && !scanner->ignores_shapes[row->signature - 1];
+    if (scanner->digests_shapes)
+        row->shape = shape_of(&walk, skip_spaces(scan->bytes + row->start));
     row->score = score_of(facts);
     check_hash(scanner, texts, row);
     place(scan, &facts->slot[OUTPUT], &row->output);
