@@ -89,6 +89,37 @@ static const byte *read_escape(const byte *at, uint32_t *point) {
     return at + 11;
 }
 
+enum { BLOCK = 4 * LANES, LONG_TEXT = 2 * BLOCK };
+
+/* Skip plain bytes and escapes of one letter, a block at a time: where one is, more are near. Return
+   where something else is, or less than a block is left. */
+static const byte *skip_escapes(const byte *at, const byte *end) {
+    while (end - at > BLOCK) {
+        uint64_t slashes = 0, others = 0;
+        for (int place = 0; place < BLOCK; place += LANES) {
+            const lanes bytes = load_lanes(at + place);
+            slashes |= (uint64_t)lane_bits(bytes == all_lanes('\\')) << place;
+            others |= (uint64_t)lane_bits((bytes == all_lanes('"')) | (bytes < all_lanes(' ')))
+                      << place;
+        }
+        size_t next = BLOCK;
+        while (slashes) {
+            const unsigned place = (unsigned)__builtin_ctzll(slashes);
+            if (others & (((uint64_t)1 << place) - 1))
+                break;
+            if (!meant[at[place + 1]])
+                return at + place;
+            slashes &= ~((uint64_t)3 << place);
+            others &= ~((uint64_t)3 << place);
+            next = place == BLOCK - 1 ? BLOCK + 1 : BLOCK;
+        }
+        if (others)
+            return at + __builtin_ctzll(others);
+        at += next;
+    }
+    return at;
+}
+
 const byte *read_rest_of_string(const byte *at, const byte *end, struct span *span) {
     for (;;) {
         at = skip_plain(at, end);
@@ -100,7 +131,7 @@ const byte *read_rest_of_string(const byte *at, const byte *end, struct span *sp
             uint32_t point;
             span->escaped = true;
             if (meant[at[1]]) {
-                at += 2;
+                at = at - span->start < LONG_TEXT ? at + 2 : skip_escapes(at + 2, end);
                 continue;
             }
             at = read_escape(at + 1, &point);

@@ -63,7 +63,9 @@ static inline uint64_t mixed_in(uint64_t digest, uint64_t word) {
     return digest ^ digest >> 29;
 }
 
-static void write_word(struct texts *texts, uint64_t word) { write_bytes(texts, &word, sizeof word); }
+static void write_word(struct texts *texts, uint64_t word) {
+    write_bytes(texts, &word, sizeof word);
+}
 
 void deviate(
     struct walk *walk, enum deviation deviation, int32_t node, const void *more, size_t size
