@@ -1,4 +1,4 @@
-"""The scanner without what processors offer: it gives what the usual one gives."""
+"""The scanner without what processors offer, and its digests, beside what they must equal."""
 
 import ctypes
 import os
@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fast_rows import SOURCES
+from fast_rows import SINGLE, SOURCES, context, fast_path_of, sound, written
 from fuzz.cases import case_of
 
 from evalstream.formats.eee.fast_path import fast_path_for
+from evalstream.formats.eee.row_digests import content_digest
 from evalstream.formats.eee.row_reader import RowReader
+from evalstream.model.row_record import CONTENT_AT, KEY_BYTES, RECORD_BYTES
 from evalstream.parsing.native import binding
 from evalstream.parsing.native.binding import COLUMNS, Flag, Scanner, ScannerConfig, StopReason
 
@@ -68,3 +70,18 @@ def test_processors_make_no_difference(tmp_path: Path) -> None:
         rows = [row for rows in told for row in rows if isinstance(row, dict)]
         taken += sum(row["flags"] & Flag.TAKEN for row in rows)
     assert taken > CASES
+
+
+@pytest.mark.skipif(binding.library() is None, reason="the scanner is not compiled")
+def test_lines_of_any_length_have_the_digests_of_python() -> None:
+    loaded, short = binding.library(), {"sample_id": "a"}
+    assert loaded is not None
+    rows = [written(short), written(sound(SINGLE, "0.3.0"))]
+    # XXH3 mixes its sums after 1,024 bytes, and takes the last 64 bytes as they come.
+    lines = [b" " * spaces + row for row in rows for spaces in range(1, 1300)]
+    setting = fast_path_of(context("0.3.0")).setting
+    told = scanned(loaded, setting, b"".join(line + b"\n" for line in lines))
+    records = b"".join(part for part in told if isinstance(part, bytes))
+    places = range(CONTENT_AT, len(records), RECORD_BYTES)
+    digests = [int.from_bytes(records[at : at + KEY_BYTES], "little") for at in places]
+    assert digests == [*map(content_digest, lines)]
