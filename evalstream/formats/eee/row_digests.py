@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from evalstream.formats.eee.row_groups import RowGroup
 
 _MODULUS: Final = 1 << 64
+_LONG_BYTES: Final = 241
+"""XXH3 computes the digests of texts from this length on in one way, which the scanner knows."""
 
 
 class Shown(NamedTuple):
@@ -68,7 +70,7 @@ def record(
 
     `key` digests its sample, None if the row has no sample id.
     """
-    content, score = xxhash.xxh64_intdigest(line), double_of(shown.score)
+    content, score = content_digest(line), double_of(shown.score)
     ids = group.place, offset, group.name, score
     if key is None:
         return pack(number, digest128(line), ABSENT, content, 0, 0, 0, *ids)
@@ -82,6 +84,12 @@ def record(
         group.result,
         *ids,
     )
+
+
+def content_digest(line: Bytes) -> int:
+    """Return a number that is equal for equal lines, as the scanner computes it."""
+    digest = xxhash.xxh64_intdigest if len(line) < _LONG_BYTES else xxhash.xxh3_64_intdigest
+    return digest(line)
 
 
 def mark_digest(mark: str) -> int:

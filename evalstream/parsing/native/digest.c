@@ -6,6 +6,9 @@ static const uint64_t FIRST = 0x9E3779B185EBCA87u, SECOND = 0xC2B2AE3D27D4EB4Fu,
                       THIRD = 0x165667B19E3779F9u, FOURTH = 0x85EBCA77C2B2AE63u,
                       FIFTH = 0x27D4EB2F165667C5u;
 
+/* The same of 32 bits. */
+static const uint64_t FIRST_HALF = 0x9E3779B1u, SECOND_HALF = 0x85EBCA77u, THIRD_HALF = 0xC2B2AE3Du;
+
 static inline uint64_t turned(uint64_t word, int bits) { return word << bits | word >> (64 - bits); }
 
 static inline uint64_t word_at(const byte *at) {
@@ -55,6 +58,89 @@ uint64_t xxh64(const byte *bytes, size_t length, uint64_t seed) {
     return hash ^ hash >> 32;
 }
 
+/* What XXH3 mixes texts with. */
+static const byte secret[192] = {
+    0xB8, 0xFE, 0x6C, 0x39, 0x23, 0xA4, 0x4B, 0xBE, 0x7C, 0x01, 0x81, 0x2C, 0xF7, 0x21, 0xAD, 0x1C,
+    0xDE, 0xD4, 0x6D, 0xE9, 0x83, 0x90, 0x97, 0xDB, 0x72, 0x40, 0xA4, 0xA4, 0xB7, 0xB3, 0x67, 0x1F,
+    0xCB, 0x79, 0xE6, 0x4E, 0xCC, 0xC0, 0xE5, 0x78, 0x82, 0x5A, 0xD0, 0x7D, 0xCC, 0xFF, 0x72, 0x21,
+    0xB8, 0x08, 0x46, 0x74, 0xF7, 0x43, 0x24, 0x8E, 0xE0, 0x35, 0x90, 0xE6, 0x81, 0x3A, 0x26, 0x4C,
+    0x3C, 0x28, 0x52, 0xBB, 0x91, 0xC3, 0x00, 0xCB, 0x88, 0xD0, 0x65, 0x8B, 0x1B, 0x53, 0x2E, 0xA3,
+    0x71, 0x64, 0x48, 0x97, 0xA2, 0x0D, 0xF9, 0x4E, 0x38, 0x19, 0xEF, 0x46, 0xA9, 0xDE, 0xAC, 0xD8,
+    0xA8, 0xFA, 0x76, 0x3F, 0xE3, 0x9C, 0x34, 0x3F, 0xF9, 0xDC, 0xBB, 0xC7, 0xC7, 0x0B, 0x4F, 0x1D,
+    0x8A, 0x51, 0xE0, 0x4B, 0xCD, 0xB4, 0x59, 0x31, 0xC8, 0x9F, 0x7E, 0xC9, 0xD9, 0x78, 0x73, 0x64,
+    0xEA, 0xC5, 0xAC, 0x83, 0x34, 0xD3, 0xEB, 0xC3, 0xC5, 0x81, 0xA0, 0xFF, 0xFA, 0x13, 0x63, 0xEB,
+    0x17, 0x0D, 0xDD, 0x51, 0xB7, 0xF0, 0xDA, 0x49, 0xD3, 0x16, 0x55, 0x26, 0x29, 0xD4, 0x68, 0x9E,
+    0x2B, 0x16, 0xBE, 0x58, 0x7D, 0x47, 0xA1, 0xFC, 0x8F, 0xF8, 0xB8, 0xD1, 0x7A, 0xD0, 0x31, 0xCE,
+    0x45, 0xCB, 0x3A, 0x8F, 0x95, 0x16, 0x04, 0x28, 0xAF, 0xD7, 0xFB, 0xCA, 0xBB, 0x4B, 0x40, 0x7E,
+};
+
+enum { STRIPE = 64, PAIRS = STRIPE / LANES, STRIPES = (sizeof secret - STRIPE) / 8 };
+
+/* Eight lanes: sums of products, and sums of the words that the lane beside each is due. */
+struct sums {
+    words products[PAIRS], beside[PAIRS];
+};
+
+static inline void add_stripe(struct sums *sums, const byte *at, const byte *key) {
+    for (int pair = 0; pair < PAIRS; pair++) {
+        const words text = load_words(at + LANES * pair);
+        sums->products[pair] += multiply_halves(text ^ load_words(key + LANES * pair));
+        sums->beside[pair] += text;
+    }
+}
+
+static inline words lanes_of(const struct sums *sums, int pair) {
+    const words beside = sums->beside[pair];
+    return sums->products[pair] + (words){beside[1], beside[0]};
+}
+
+static void scramble(struct sums *sums) {
+    const byte *const key = secret + sizeof secret - STRIPE;
+    for (int pair = 0; pair < PAIRS; pair++) {
+        const words lane = lanes_of(sums, pair);
+        sums->products[pair] = (lane ^ lane >> 47 ^ load_words(key + LANES * pair)) * FIRST_HALF;
+        sums->beside[pair] = (words){0, 0};
+    }
+}
+
+/* Multiply two words, and fold their product into one. */
+static inline uint64_t multiply_folded(words both) {
+    const uint64_t low = 0xFFFFFFFFu, a = both[0] & low, b = both[0] >> 32, c = both[1] & low,
+                   d = both[1] >> 32;
+    const uint64_t middle = b * c + (a * c >> 32), other = a * d + (middle & low);
+    return ((other << 32) | (a * c & low)) ^ (b * d + (middle >> 32) + (other >> 32));
+}
+
+/* Return the XXH3 of 64 bits of more than 240 bytes; of fewer ones it is computed in other ways. */
+static uint64_t xxh3(const byte *bytes, size_t length) {
+    struct sums sums = {
+        .products = {
+            {THIRD_HALF, FIRST}, {SECOND, THIRD}, {FOURTH, SECOND_HALF}, {FIFTH, FIRST_HALF},
+        },
+    };
+    const byte *const last = bytes + length - STRIPE;
+    int stripe = 0;
+    for (const byte *at = bytes; at < last; at += STRIPE) {
+        add_stripe(&sums, at, secret + 8 * stripe);
+        if (++stripe == STRIPES) {
+            scramble(&sums);
+            stripe = 0;
+        }
+    }
+    add_stripe(&sums, last, secret + sizeof secret - STRIPE - 7);
+    uint64_t hash = length * FIRST;
+    for (int pair = 0; pair < PAIRS; pair++)
+        hash += multiply_folded(lanes_of(&sums, pair) ^ load_words(secret + 11 + LANES * pair));
+    hash = (hash ^ hash >> 37) * 0x165667919E3779F9u;
+    return hash ^ hash >> 32;
+}
+
+enum { LEAST_FOR_XXH3 = 241 };
+
+uint64_t content_digest(const byte *bytes, size_t length) {
+    return length < LEAST_FOR_XXH3 ? xxh64(bytes, length, 0) : xxh3(bytes, length);
+}
+
 static void write_word(byte *to, uint64_t word) {
     for (int place = 0; place < 8; place++)
         to[place] = (byte)(word >> (56 - 8 * place));
@@ -69,16 +155,17 @@ void write_digests(
     write_word(digest + 8, xxh64(bytes, length, other_seed(other)));
 }
 
-static const byte is_hex_digit[256] = {
-    ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1,
-    ['8'] = 1, ['9'] = 1, ['a'] = 1, ['b'] = 1, ['c'] = 1, ['d'] = 1, ['e'] = 1, ['f'] = 1,
-};
-
 bool are_hex_digits(const byte *bytes, size_t length) {
-    byte all = 1;
-    for (size_t place = 0; place < length; place++)
-        all &= is_hex_digit[bytes[place]];
-    return all;
+    const byte *const end = bytes + length;
+    unsigned digits = 0xFFFF;
+    for (; end - bytes >= LANES; bytes += LANES) {
+        const lanes here = load_lanes(bytes);
+        digits &= lane_bits(((here >= all_lanes('0')) & (here <= all_lanes('9'))) |
+                            ((here >= all_lanes('a')) & (here <= all_lanes('f'))));
+    }
+    for (; bytes < end; bytes++)
+        digits &= -((*bytes >= '0' && *bytes <= '9') || (*bytes >= 'a' && *bytes <= 'f'));
+    return digits == 0xFFFF;
 }
 
 bool has_digest(const struct hasher *hasher, const byte *bytes, size_t length, const byte *hex) {

@@ -8,58 +8,18 @@
 /* Integers of up to so many digits are doubles, exactly; longer ones are left to others. */
 enum { EXACT_DIGITS = 15, MOST_DIGITS = 18, LONGEST_NUMBER = 63 };
 
-#if defined(__SSE2__)
-
-#include <emmintrin.h>
-
-enum { STEP = 16 };
-
-/* Return how many of the next STEP bytes come before a quote, a backslash, a control character
-   or a byte above 127. */
-static inline unsigned plain_bytes(const byte *at) {
-    const __m128i bytes = _mm_loadu_si128((const __m128i *)at);
-    const __m128i quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
-    const __m128i slashes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
-    /* Bytes are signed here: those above 127 are negative. */
-    const __m128i others = _mm_cmplt_epi8(bytes, _mm_set1_epi8(' '));
-    const __m128i found = _mm_or_si128(_mm_or_si128(quotes, slashes), others);
-    const unsigned bits = (unsigned)_mm_movemask_epi8(found);
-    return bits ? (unsigned)__builtin_ctz(bits) : STEP;
+static inline bool is_plain(byte one) {
+    return one >= ' ' && one < 0x80 && one != '"' && one != '\\';
 }
-
-#elif __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-
-enum { STEP = 8 };
-
-static inline unsigned plain_bytes(const byte *at) {
-    const uint64_t ones = 0x0101010101010101u;
-    uint64_t bytes;
-    memcpy(&bytes, at, STEP);
-    const uint64_t quotes = bytes ^ ones * '"', slashes = bytes ^ ones * '\\';
-    /* What is borrowed spoils only bytes behind the first one that is found. */
-    const uint64_t found = (quotes - ones) | (slashes - ones) | (bytes - ones * ' ') | bytes;
-    const uint64_t bits = found & ones * 0x80;
-    return bits ? (unsigned)__builtin_ctzll(bits) / 8 : STEP;
-}
-
-#else
-
-enum { STEP = 1 };
-
-static inline unsigned plain_bytes(const byte *at) {
-    return *at >= ' ' && *at < 0x80 && *at != '"' && *at != '\\';
-}
-
-#endif
 
 static inline const byte *skip_plain(const byte *at, const byte *end) {
-    while (end - at >= STEP) {
-        const unsigned count = plain_bytes(at);
-        at += count;
-        if (count < STEP)
-            return at;
+    while (end - at >= LANES) {
+        const unsigned signs = signs_at(at);
+        if (signs)
+            return at + __builtin_ctz(signs);
+        at += LANES;
     }
-    while (*at >= ' ' && *at < 0x80 && *at != '"' && *at != '\\')
+    while (is_plain(*at))
         at++;
     return at;
 }
@@ -129,8 +89,38 @@ static const byte *read_escape(const byte *at, uint32_t *point) {
     return at + 11;
 }
 
-const byte *read_string(const byte *at, const byte *end, struct span *span) {
-    *span = (struct span){.start = at, .ascii = true};
+enum { BLOCK = 4 * LANES, LONG_TEXT = 2 * BLOCK };
+
+/* Skip plain bytes and escapes of one letter, a block at a time: where one is, more are near. Return
+   where something else is, or less than a block is left. */
+static const byte *skip_escapes(const byte *at, const byte *end) {
+    while (end - at > BLOCK) {
+        uint64_t slashes = 0, others = 0;
+        for (int place = 0; place < BLOCK; place += LANES) {
+            const lanes bytes = load_lanes(at + place);
+            slashes |= (uint64_t)lane_bits(bytes == all_lanes('\\')) << place;
+            others |= (uint64_t)lane_bits((bytes == all_lanes('"')) | (bytes < all_lanes(' ')))
+                      << place;
+        }
+        size_t next = BLOCK;
+        while (slashes) {
+            const unsigned place = (unsigned)__builtin_ctzll(slashes);
+            if (others & (((uint64_t)1 << place) - 1))
+                break;
+            if (!meant[at[place + 1]])
+                return at + place;
+            slashes &= ~((uint64_t)3 << place);
+            others &= ~((uint64_t)3 << place);
+            next = place == BLOCK - 1 ? BLOCK + 1 : BLOCK;
+        }
+        if (others)
+            return at + __builtin_ctzll(others);
+        at += next;
+    }
+    return at;
+}
+
+const byte *read_rest_of_string(const byte *at, const byte *end, struct span *span) {
     for (;;) {
         at = skip_plain(at, end);
         if (*at == '"') {
@@ -141,7 +131,7 @@ const byte *read_string(const byte *at, const byte *end, struct span *span) {
             uint32_t point;
             span->escaped = true;
             if (meant[at[1]]) {
-                at += 2;
+                at = at - span->start < LONG_TEXT ? at + 2 : skip_escapes(at + 2, end);
                 continue;
             }
             at = read_escape(at + 1, &point);
@@ -232,16 +222,6 @@ const byte *read_number(const byte *at, struct number *number) {
     return convert(start, (size_t)(at - start), &number->value) ? at : NULL;
 }
 
-void write_bytes(struct texts *texts, const void *bytes, size_t count) {
-    if (texts->capacity - texts->size < count) {
-        texts->full = true;
-        return;
-    }
-    if (count)
-        memcpy(texts->data + texts->size, bytes, count);
-    texts->size += count;
-}
-
 static void write_utf8(struct texts *texts, uint32_t point) {
     byte bytes[4];
     size_t count = 1;
@@ -266,37 +246,38 @@ static void write_utf8(struct texts *texts, uint32_t point) {
     write_bytes(texts, bytes, count);
 }
 
-/* Copy what comes before the first backslash, and return where that is. There has to be room
-   for all up to `stop`. */
-static inline const byte *copy_plain(struct texts *texts, const byte *at, const byte *stop) {
+/* Copy what comes before the first backslash or, of `ascii` text, before the first byte above 126,
+   and return where that is. There has to be room for all up to `stop`. */
+static inline const byte *copy_plain(
+    struct texts *texts, const byte *at, const byte *stop, bool ascii
+) {
     byte *to = texts->data + texts->size;
-#if defined(__SSE2__)
-    while (stop - at >= 16) {
-        const __m128i bytes = _mm_loadu_si128((const __m128i *)at);
-        const int bits = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
-        const size_t count = bits ? (size_t)__builtin_ctz((unsigned)bits) : 16;
-        _mm_storeu_si128((__m128i *)to, bytes);
+    unsigned found = 0;
+    while (stop - at >= LANES && !found) {
+        const lanes bytes = load_lanes(at);
+        lanes others = bytes == all_lanes('\\');
+        if (ascii)
+            others |= (bytes < all_lanes(0)) | (bytes == all_lanes(0x7F));
+        found = lane_bits(others);
+        const unsigned count = found ? (unsigned)__builtin_ctz(found) : LANES;
+        store_lanes(to, bytes);
         at += count;
         to += count;
-        if (bits)
-            break;
     }
-    if (stop - at < 16)
-#endif
-        while (at < stop && *at != '\\')
-            *to++ = *at++;
+    while (!found && at < stop && *at != '\\' && (!ascii || *at < 0x7F))
+        *to++ = *at++;
     texts->size = (size_t)(to - texts->data);
     return at;
 }
 
-void write_decoded(struct texts *texts, const struct span *span) {
+void write_unescaped(struct texts *texts, const struct span *span) {
     const byte *at = span->start, *const stop = at + span->length;
-    if (!span->escaped || texts->capacity - texts->size < span->length) {
-        /* What is decoded is no longer than what is written. */
-        write_bytes(texts, at, span->length);
+    /* What is decoded is no longer than what is written. */
+    if (texts->capacity - texts->size < span->length) {
+        texts->full = true;
         return;
     }
-    while ((at = copy_plain(texts, at, stop)) < stop) {
+    while ((at = copy_plain(texts, at, stop, false)) < stop) {
         uint32_t point = meant[at[1]];
         at = point ? at + 2 : read_escape(at + 1, &point);
         if (point < 0x80)
@@ -354,37 +335,27 @@ static void write_escaped(struct texts *texts, uint32_t point) {
 void write_ascii(struct texts *texts, const struct span *span) {
     const byte *at = span->start, *const stop = at + span->length;
     while (at < stop) {
-        const byte *const from = at;
-        while (at < stop && *at != '\\' && *at < 0x7F)
-            at++;
-        write_bytes(texts, from, (size_t)(at - from));
-        if (at == stop)
-            break;
-        uint32_t point = *at;
-        if (point == '\\')
-            at = read_escape(at + 1, &point);
-        else if (point == 0x7F)
-            at++;
-        else
-            point = decode(&at);
-        write_escaped(texts, point);
+        if (texts->capacity - texts->size < (size_t)(stop - at)) {
+            texts->full = true;
+            return;
+        }
+        at = copy_plain(texts, at, stop, true);
+        if (at < stop && *at == '\\' && at[1] != 'u' && at[1] != '/') {
+            /* Short escapes are written as they are read. */
+            memcpy(texts->data + texts->size, at, 2);
+            texts->size += 2;
+            at += 2;
+        } else if (at < stop) {
+            uint32_t point = *at;
+            if (point == '\\')
+                at = read_escape(at + 1, &point);
+            else if (point == 0x7F)
+                at++;
+            else
+                point = decode(&at);
+            write_escaped(texts, point);
+        }
     }
-}
-
-bool is_ascii(const byte *bytes, size_t count) {
-    byte all = 0;
-    for (size_t place = 0; place < count; place++)
-        all |= bytes[place];
-    return all < 0x80;
-}
-
-bool same(const struct span *one, const struct span *other) {
-    return one->length == other->length && equal(one->start, other->start, one->length);
-}
-
-bool is(const struct span *span, const char *text) {
-    return !span->escaped && span->length == strlen(text) &&
-           !memcmp(span->start, text, span->length);
 }
 
 bool shows_something(const struct span *span) {

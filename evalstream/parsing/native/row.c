@@ -195,7 +195,6 @@ bool keep_fact(struct walk *walk, enum slot slot, const struct value *value) {
     case CALL_ID:
         if (value->kind == STRING)
             add_call_id(facts, &value->span);
-        facts->slot[slot] = *value;
         return true;
     case A_CALL:
         end_call(facts, value);
@@ -207,19 +206,13 @@ bool keep_fact(struct walk *walk, enum slot slot, const struct value *value) {
         facts->answers++;
         facts->is_exact |= may_be_exact(text_of(facts, ANSWER_METHOD));
         return true;
+    case OUTPUT_TEXT:
     case AN_OUTPUT_TEXT:
         add_text(facts, &facts->outputs, value);
         return true;
-    case OUTPUT_TEXT:
-        add_text(facts, &facts->outputs, value);
-        facts->slot[slot] = *value;
-        return true;
     case REFERENCE:
-        if (value->kind == OBJECT || (value->kind == STRING && !add_reference(facts, value)))
-            return false;
-        /* fall through */
+        return value->kind == STRING ? add_reference(facts, value) : value->kind != OBJECT;
     default:
-        facts->slot[slot] = *value;
         return true;
     }
 }
@@ -604,7 +597,7 @@ bool judge(
     return true;
 }
 
-static void write_literal(struct texts *texts, const char *literal) {
+static inline void write_literal(struct texts *texts, const char *literal) {
     write_bytes(texts, literal, strlen(literal));
 }
 

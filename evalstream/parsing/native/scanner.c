@@ -40,6 +40,7 @@ struct scanner {
     size_t signatures, last_signature;
     struct key signature[MOST_SIGNATURES];
     bool ignores_shapes[MOST_SIGNATURES];
+    bool digests_shapes; /* as they were wanted of the row before */
     size_t signature_bytes; /* of known ones */
     byte signature_letters[MOST_SIGNATURES_BYTES + MOST_SIGNATURE_BYTES];
     size_t last_kind;
@@ -336,7 +337,7 @@ static void write_record(
     else
         write_digests(texts + at->input, at->choices - at->input, scope->evaluation,
                       scope->evaluation, record->input);
-    record->content = xxh64(scan->bytes + row->start, row->stop - row->start, 0);
+    record->content = content_digest(scan->bytes + row->start, row->stop - row->start);
     record->output = compares && choices ? xxh64(texts + at->choices, choices, 0) : 0;
     record->mark = at->raw > at->mark ? xxh64(texts + at->mark, at->raw - at->mark, 0) : 0;
     record->result = scope->result;
@@ -438,6 +439,9 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
     walk.end = scan->bytes + scan->size;
     walk.keep = keep_fact;
     walk.facts = facts;
+    walk.slots = facts->slot;
+    walk.seed = scanner->demands.seed;
+    walk.digests = scanner->digests_shapes;
     walk.signature = (struct texts){
         .data = new_signature(scanner), .capacity = MOST_SIGNATURE_BYTES
     };
@@ -466,8 +470,9 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
     );
     row->doubts = doubts | scanner->scope[scope].doubts;
     row->scope = scope;
-    if (row->signature && !scanner->ignores_shapes[row->signature - 1])
-        row->shape = shape_of(&walk, scanner->demands.seed, skip_spaces(scan->bytes + row->start));
+    scanner->digests_shapes = row->signature && !scanner->ignores_shapes[row->signature - 1];
+    if (scanner->digests_shapes)
+        row->shape = shape_of(&walk, skip_spaces(scan->bytes + row->start));
     row->score = score_of(facts);
     check_hash(scanner, texts, row);
     row->doubts |= (row->flags & WATCHED ? DOUBTFUL_WATCHED : 0) |

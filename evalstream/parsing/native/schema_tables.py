@@ -20,9 +20,13 @@ Path = tuple[str, ...]
 
 Paths = frozenset[Path]
 
-_NODE: Final = struct.Struct("@10iQd")
+_NODE: Final = struct.Struct("@9i12xQd")
 NODE_BYTES: Final = _NODE.size
-_PAIR: Final = struct.Struct("=2i")
+_LABEL: Final = struct.Struct("=2i")
+_MEMBER: Final = struct.Struct("=3i")
+_BEHIND_LETTERS: Final = bytes(16)
+"""The scanner compares so many letters at once, and so reads behind the last one."""
+
 _NONE: Final = -1
 MOST_MEMBERS: Final = 64
 MOST_NODES: Final = 4096
@@ -220,7 +224,8 @@ class _Builder:
     def tables(self, wanted: tuple[int, ...], unwanted: tuple[int, ...]) -> Tables:
         """Return what was added."""
         nodes, members, labels = map(b"".join, (self._nodes, self._members, self._labels))
-        return Tables(nodes, members, labels, self._letters, wanted, unwanted)
+        letters = self._letters + _BEHIND_LETTERS
+        return Tables(nodes, members, labels, letters, wanted, unwanted)
 
     def _referred(self, node: Any, path: str) -> Any:
         """Follow a reference within the schema, which nothing stands beside."""
@@ -247,8 +252,7 @@ class _Builder:
         if choices:
             kinds &= _KINDS["string"] | (_KINDS["null"] if None in node["enum"] else 0)
         first_choice = len(self._labels)
-        for choice in choices:
-            self._label(choice)
+        self._labels += [_LABEL.pack(*self._label(choice)) for choice in choices]
         traits |= more | (Trait.WATCHES if () in watched else 0)
         return _NODE.pack(
             kinds,
@@ -260,7 +264,6 @@ class _Builder:
             len(choices),
             self.slot(path),
             traits | (Trait.HAS_LEAST if "minimum" in node else 0),
-            0,
             required,
             _least(node, path),
         )
@@ -312,21 +315,20 @@ class _Builder:
     def _add_members(self, members: Sequence[tuple[str, int]]) -> int:
         first = len(self._members)
         for name, node in members:
-            self._members.append(_PAIR.pack(self._label(name), node))
+            self._members.append(_MEMBER.pack(*self._label(name, '"%s":'), node))
         return first
 
-    def _label(self, text: str) -> int:
-        """Add a text, and return its place."""
+    def _label(self, text: str, written: str = "%s") -> tuple[int, int]:
+        """Add a text as it is `written`; return its place and its length."""
         if not isinstance(text, str) or not text or not _is_plain(text):
             raise NotTabled(f"{text}")
-        letters = text.encode()
-        self._labels.append(_PAIR.pack(len(self._letters), len(letters)))
+        letters = (written % text).encode()
         self._letters += letters
-        return len(self._labels) - 1
+        return len(self._letters) - len(letters), len(letters)
 
 
 def _free_node(inner: int, slot: int, traits: int) -> bytes:
-    return _NODE.pack(_ANY_KIND, inner, inner, 0, 0, 0, 0, slot, traits, 0, 0, 0.0)
+    return _NODE.pack(_ANY_KIND, inner, inner, 0, 0, 0, 0, slot, traits, 0, 0.0)
 
 
 def _is_plain(text: str) -> bool:

@@ -2,10 +2,6 @@
 
 #include <string.h>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 /* Every token has a run of so many letters and digits; the others of its bytes are hyphens,
    underscores and dots. A private key and a bearer token may also have slashes, which may be
    escaped: their marks are looked for. */
@@ -33,52 +29,21 @@ struct glance {
     uint64_t marks; /* where a mark, an escape of ASCII or the end of a key may be */
 };
 
-enum { LANES = 16 };
-
-/* Bytes that are compared at once; they are signed, those above 127 are negative. A comparison
-   gives -1 and 0. */
-typedef int8_t lanes __attribute__((vector_size(LANES)));
-
-static inline lanes load(const byte *at) {
-    lanes bytes;
-    memcpy(&bytes, at, LANES);
-    return bytes;
-}
-
-static inline lanes all(char one) {
-    const int8_t each = (int8_t)one;
-    return (lanes){each, each, each, each, each, each, each, each,
-                   each, each, each, each, each, each, each, each};
-}
-
-/* Return a bit for each lane that is -1. */
-static inline uint64_t bits_of(lanes found) {
-#if defined(__SSE2__)
-    return (unsigned)_mm_movemask_epi8((__m128i)found);
-#else
-    const lanes weights = {1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128};
-    const uint64_t ones = 0x0101010101010101u;
-    uint64_t halves[2];
-    found &= weights;
-    memcpy(halves, &found, LANES);
-    return halves[0] * ones >> 56 | halves[1] * ones >> 56 << 8;
-#endif
-}
-
 static inline lanes between(lanes bytes, char first, char last) {
-    return (bytes >= all(first)) & (bytes <= all(last));
+    return (bytes >= all_lanes(first)) & (bytes <= all_lanes(last));
 }
 
 static inline void look(const byte *at, struct glance *glance, int place) {
-    const lanes here = load(at), next = load(at + 1);
-    const lanes words = between(here, '0', '9') | between(here | all(' '), 'a', 'z');
-    const lanes private = (here == all('Y')) & (next == all('-'));
-    const lanes escape = (here == all('u')) & (next == all('0'));
-    const lanes bearer =
-        (here == all('r')) & (load(at + 2) == all('r')) & (load(at + 3) == all(' '));
-    const lanes key = (here == all('"')) & ((next == all(':')) | (next <= all(' ')));
-    glance->words |= bits_of(words) << place;
-    glance->marks |= bits_of(private | escape | bearer | key) << place;
+    const lanes here = load_lanes(at), next = load_lanes(at + 1);
+    const lanes words = between(here, '0', '9') | between(here | all_lanes(' '), 'a', 'z');
+    const lanes private = (here == all_lanes('Y')) & (next == all_lanes('-'));
+    const lanes escape = (here == all_lanes('u')) & (next == all_lanes('0'));
+    const lanes bearer = (here == all_lanes('r')) & (load_lanes(at + 2) == all_lanes('r')) &
+                         (load_lanes(at + 3) == all_lanes(' '));
+    const lanes key =
+        (here == all_lanes('"')) & ((next == all_lanes(':')) | (next <= all_lanes(' ')));
+    glance->words |= (uint64_t)lane_bits(words) << place;
+    glance->marks |= (uint64_t)lane_bits(private | escape | bearer | key) << place;
 }
 
 static inline bool is_digit(byte one) { return one >= '0' && one <= '9'; }

@@ -7,42 +7,40 @@
 
 enum { MOST_KEYS = 64, MOST_SHAPES = 8 };
 
-static const byte *value_at(struct walk *walk, int32_t place, const byte *at, int depth);
+static inline int32_t place_of(const struct walk *walk, const struct node *node) {
+    return (int32_t)(node - walk->tables->nodes);
+}
 
-static inline bool is_label(const struct tables *tables, int32_t text, const struct span *span) {
-    const struct label label = tables->labels[text];
+static inline bool is_label(
+    const struct tables *tables, struct label label, const struct span *span
+) {
     return (size_t)label.length == span->length &&
            equal(tables->letters + label.start, span->start, span->length);
 }
 
-/* Return what follows a key if it is this label, as it mostly is; else NULL. */
-static inline const byte *skip_label(const struct walk *walk, int32_t text, const byte *at) {
-    const struct label label = walk->tables->labels[text];
-    const bool is_it = walk->end - at > label.length + 1 && *at == '"' &&
-                       at[label.length + 1] == '"' &&
-                       equal(walk->tables->letters + label.start, at + 1, (size_t)label.length);
-    return is_it ? at + label.length + 2 : NULL;
-}
+/* How many bytes a label has more than the name of its member: quotes and a colon. */
+enum { AROUND_NAME = 3 };
 
 static int32_t member_named(
     const struct tables *tables, const struct node *node, const struct span *key
 ) {
     const struct member *const members = tables->members + node->first_member;
-    for (int32_t place = 0; place < node->members; place++)
-        if (is_label(tables, members[place].text, key))
+    for (int32_t place = 0; place < node->members; place++) {
+        const struct label label = members[place].label;
+        if (is_label(tables, (struct label){label.start + 1, label.length - AROUND_NAME}, key))
             return place;
+    }
     return -1;
 }
 
 /* The keys of an object, each of which may be there once. */
 struct keys {
     uint64_t known; /* members that have a node of their own, as bits */
-    int32_t likely; /* the one that mostly comes next */
     size_t others;
     struct span other[MOST_KEYS];
 };
 
-static bool is_new_member(struct keys *keys, int32_t member) {
+static inline bool is_new_member(struct keys *keys, int32_t member) {
     const uint64_t bit = (uint64_t)1 << member;
     const bool is_new = !(keys->known & bit);
     keys->known |= bit;
@@ -65,7 +63,9 @@ static inline uint64_t mixed_in(uint64_t digest, uint64_t word) {
     return digest ^ digest >> 29;
 }
 
-static void write_word(struct texts *texts, uint64_t word) { write_bytes(texts, &word, sizeof word); }
+static void write_word(struct texts *texts, uint64_t word) {
+    write_bytes(texts, &word, sizeof word);
+}
 
 void deviate(
     struct walk *walk, enum deviation deviation, int32_t node, const void *more, size_t size
@@ -83,78 +83,90 @@ void deviate(
     }
 }
 
-/* Read a key, which must be new. Return what follows it, and the node of its value. The key of a
-   member without a node is a step. */
-static const byte *key_at(
-    struct walk *walk, int32_t place, const byte *at, struct keys *keys, int32_t *child
+/* Read a key without a node, which must be new: a step. */
+static bool add_key(
+    struct walk *walk, const struct node *node, struct keys *keys, const struct span *key
 ) {
-    const struct node *const node = walk->tables->nodes + place;
-    const struct member *const members = walk->tables->members + node->first_member;
-    const byte *behind = NULL;
-    int32_t member = keys->likely;
+    walk->nameless |= !key->length;
+    if (!is_new_key(keys, key))
+        return false;
+    if (node->traits & CLOSED)
+        deviate(walk, NOT_KNOWN_HERE, place_of(walk, node), key->start, key->length);
+    if (walk->digests && !(node->traits & IS_MAP))
+        walk->shape = mixed_in(walk->shape, xxh64(key->start, key->length, walk->seed));
+    walk->step[walk->steps++] = (struct step){key->start, key->length};
+    return true;
+}
+
+/* Read a key, which must be new, and the colon behind it. Return where the value is; write which
+   member it is, -1 for one without a node. */
+static const byte *key_at(
+    struct walk *walk, const struct node *node, const byte *at, struct keys *keys, int32_t *member
+) {
     struct span key;
-    if (member < node->members)
-        behind = skip_label(walk, members[member].text, at);
-    if (!behind) {
-        if (*at != '"' || !(behind = read_string(at + 1, walk->end, &key)) || key.escaped)
-            return NULL;
-        walk->nameless |= !key.length;
-        member = member_named(walk->tables, node, &key);
-    }
-    if (member < 0) {
-        if (!is_new_key(keys, &key))
-            return NULL;
-        if (node->traits & CLOSED)
-            deviate(walk, NOT_KNOWN_HERE, place, key.start, key.length);
-        if (walk->digests && !(node->traits & IS_MAP))
-            walk->shape = mixed_in(walk->shape, xxh64(key.start, key.length, walk->seed));
-        walk->step[walk->steps++] = (struct step){key.start, key.length};
-        *child = node->others;
-        return behind;
-    }
-    *child = members[member].node;
-    keys->likely = member + 1;
-    return is_new_member(keys, member) ? behind : NULL;
+    if (*at != '"' || !(at = read_string(at + 1, walk->end, &key)) || key.escaped)
+        return NULL;
+    at = skip_spaces(at);
+    if (*at != ':')
+        return NULL;
+    *member = member_named(walk->tables, node, &key);
+    const bool is_new = *member < 0 ? add_key(walk, node, keys, &key)
+                                    : is_new_member(keys, *member);
+    return is_new ? skip_sign(at) : NULL;
 }
 
-static void end_object(struct walk *walk, int32_t place, const struct keys *keys) {
-    const uint64_t missing = walk->tables->nodes[place].required & ~keys->known;
-    if (missing)
-        deviate(walk, MISSING, place, &missing, sizeof missing);
+static inline bool is_key(const struct walk *walk, struct label label, const byte *at) {
+    return walk->end - at >= label.length + LANES &&
+           begin_alike(at, walk->tables->letters + label.start, (unsigned)label.length);
 }
 
-static const byte *object_at(struct walk *walk, int32_t place, const byte *at, int depth) {
+/* Inlined: a call for each value takes as long as what it does. */
+__attribute__((always_inline)) static inline const byte *value_at(
+    struct walk *walk, const struct node *node, const byte *at, int depth
+);
+
+static const byte *object_at(
+    struct walk *walk, const struct node *node, const byte *at, int depth
+) {
+    const struct node *const nodes = walk->tables->nodes;
+    const struct member *const members = walk->tables->members + node->first_member;
     const size_t steps = walk->steps;
+    const int32_t count = node->members;
+    int32_t likely = 0; /* the member that mostly comes next */
     struct keys keys;
     keys.known = 0;
     keys.others = 0;
-    keys.likely = 0;
     at = skip_spaces(at);
-    if (*at == '}') {
-        end_object(walk, place, &keys);
-        return at + 1;
-    }
-    for (;;) {
-        int32_t child;
-        at = key_at(walk, place, at, &keys, &child);
-        if (!at)
-            return NULL;
-        at = skip_spaces(at);
-        if (*at != ':')
-            return NULL;
-        at = value_at(walk, child, skip_sign(at), depth);
+    while (*at != '}') {
+        int32_t member = likely;
+        if (member < count && is_key(walk, members[member].label, at)) {
+            if (!is_new_member(&keys, member))
+                return NULL;
+            at = skip_sign(at + members[member].label.length - 1);
+        } else {
+            at = key_at(walk, node, at, &keys, &member);
+            if (!at)
+                return NULL;
+        }
+        likely = member >= 0 ? member + 1 : likely;
+        at = value_at(walk, nodes + (member >= 0 ? members[member].node : node->others), at, depth);
         if (!at)
             return NULL;
         walk->steps = steps;
         at = skip_spaces(at);
-        if (*at == '}') {
-            end_object(walk, place, &keys);
-            return at + 1;
-        }
-        if (*at != ',')
+        if (*at == ',') {
+            at = skip_sign(at);
+            if (*at == '"')
+                continue;
             return NULL;
-        at = skip_sign(at);
+        }
+        if (*at != '}')
+            return NULL;
     }
+    const uint64_t missing = node->required & ~keys.known;
+    if (missing)
+        deviate(walk, MISSING, place_of(walk, node), &missing, sizeof missing);
+    return at + 1;
 }
 
 /* The shapes of an array's elements, each once. */
@@ -173,8 +185,10 @@ static uint64_t with_element(struct shapes *shapes, uint64_t shape, uint64_t ele
     return mixed_in(shape, element);
 }
 
-static const byte *array_at(struct walk *walk, int32_t place, const byte *at, int depth) {
-    const int32_t items = walk->tables->nodes[place].items;
+static const byte *array_at(
+    struct walk *walk, const struct node *node, const byte *at, int depth
+) {
+    const struct node *const items = walk->tables->nodes + node->items;
     struct step *const step = &walk->step[walk->steps];
     uint64_t shape = walk->shape;
     struct shapes shapes;
@@ -206,28 +220,26 @@ static const byte *array_at(struct walk *walk, int32_t place, const byte *at, in
 /* Tell whether a string is one of the texts that a node lists. */
 static bool is_listed(const struct walk *walk, const struct node *node, const struct span *span) {
     for (int32_t choice = 0; choice < node->choices; choice++)
-        if (is_label(walk->tables, node->first_choice + choice, span))
+        if (is_label(walk->tables, walk->tables->labels[node->first_choice + choice], span))
             return true;
     return false;
 }
 
-static const byte *string_at(
-    struct walk *walk, int32_t place, const byte *at, struct value *value
+static inline const byte *string_at(
+    struct walk *walk, const struct node *node, const byte *at, struct span *span
 ) {
-    const struct node *const node = walk->tables->nodes + place;
-    at = read_string(at, walk->end, &value->span);
-    if (!at || !node->choices || is_listed(walk, node, &value->span))
+    at = read_string(at, walk->end, span);
+    if (!at || !node->choices || is_listed(walk, node, span))
         return at;
-    if (value->span.escaped)
+    if (span->escaped)
         return NULL;
-    deviate(walk, NOT_LISTED, place, NULL, 0);
+    deviate(walk, NOT_LISTED, place_of(walk, node), NULL, 0);
     return at;
 }
 
 static const byte *number_at(
-    struct walk *walk, int32_t place, const byte *at, struct value *value
+    struct walk *walk, const struct node *node, const byte *at, struct value *value
 ) {
-    const struct node *const node = walk->tables->nodes + place;
     at = read_number(at, &value->number);
     if (!at)
         return NULL;
@@ -236,16 +248,16 @@ static const byte *number_at(
         if (value->kind == INTEGER && !value->number.exact)
             return NULL;
         if (value->number.value < node->least)
-            deviate(walk, TOO_SMALL, place, NULL, 0);
+            deviate(walk, TOO_SMALL, place_of(walk, node), NULL, 0);
     }
     return at;
 }
 
-static const byte *word_at(const byte *at, const char *word) {
-    for (; *word; word++, at++)
-        if (*at != (byte)*word)
-            return NULL;
-    return at;
+/* Skip a word. Return NULL if it is another one. */
+static inline const byte *skip_word(
+    const struct walk *walk, const byte *at, const char *word, ptrdiff_t length
+) {
+    return walk->end - at > length && !memcmp(at, word, (size_t)length) ? at + length : NULL;
 }
 
 static inline bool is_number(const struct value *value) {
@@ -271,9 +283,10 @@ static inline uint64_t class_of(const struct value *value) {
 
 /* Compare the kind of a value with those that its node allows. Return whether that is decided: a
    fraction such as 1.0 may count as an integer. */
-static bool compare_kinds(struct walk *walk, int32_t place, const struct value *value) {
-    const struct node *const node = walk->tables->nodes + place;
+static bool compare_kinds(struct walk *walk, const struct node *node, const struct value *value) {
+    const int32_t place = place_of(walk, node);
     const byte kind = (byte)value->kind;
+    walk->watched |= (node->traits & WATCHES) != 0;
     if (node->traits & UNKNOWN)
         deviate(walk, NOT_KNOWN_HERE, place, NULL, 0);
     if (node->kinds & kind)
@@ -285,57 +298,63 @@ static bool compare_kinds(struct walk *walk, int32_t place, const struct value *
     return true;
 }
 
-static const byte *value_at(struct walk *walk, int32_t place, const byte *at, int depth) {
-    const struct node *const node = walk->tables->nodes + place;
-    struct value value;
-    value.start = at;
+static inline const byte *value_at(
+    struct walk *walk, const struct node *node, const byte *at, int depth
+) {
+    const int32_t slot = node->slot;
+    struct value other, *const value = slot >= 0 ? &walk->slots[slot] : &other;
+    value->start = at;
     if (depth == DEEPEST)
         return NULL;
     switch (*at) {
     case '"':
-        value.kind = STRING;
-        at = string_at(walk, place, at + 1, &value);
+        value->kind = STRING;
+        at = string_at(walk, node, at + 1, &value->span);
         break;
     case '{':
-        value.kind = OBJECT;
-        at = object_at(walk, place, at + 1, depth + 1);
+        value->kind = OBJECT;
+        at = object_at(walk, node, at + 1, depth + 1);
         break;
     case '[':
-        value.kind = ARRAY;
-        at = array_at(walk, place, at + 1, depth + 1);
+        value->kind = ARRAY;
+        at = array_at(walk, node, at + 1, depth + 1);
         break;
     case 't':
+        value->kind = BOOLEAN;
+        value->number.value = 1;
+        at = skip_word(walk, at, "true", 4);
+        break;
     case 'f':
-        value.kind = BOOLEAN;
-        value.number.value = *at == 't';
-        at = word_at(at, *at == 't' ? "true" : "false");
+        value->kind = BOOLEAN;
+        value->number.value = 0;
+        at = skip_word(walk, at, "false", 5);
         break;
     case 'n':
-        value.kind = NULL_KIND;
-        at = word_at(at, "null");
+        value->kind = NULL_KIND;
+        at = skip_word(walk, at, "null", 4);
         break;
     default:
-        at = number_at(walk, place, at, &value);
+        at = number_at(walk, node, at, value);
     }
     if (!at)
         return NULL;
-    const bool is_plain = node->kinds & (int32_t)value.kind && !(node->traits & UNKNOWN);
-    if (!is_plain && !compare_kinds(walk, place, &value))
+    value->stop = at;
+    const bool is_plain =
+        node->kinds & (int32_t)value->kind && !(node->traits & (UNKNOWN | WATCHES));
+    if (!is_plain && !compare_kinds(walk, node, value))
         return NULL;
-    value.stop = at;
     if (walk->digests)
-        walk->shape = mixed_in(walk->shape, class_of(&value) << 32 | (uint64_t)place);
-    if (node->traits & WATCHES)
-        walk->watched = true;
-    if (node->slot != NO_SLOT && !walk->keep(walk, (enum slot)node->slot, &value))
+        walk->shape = mixed_in(walk->shape, class_of(value) << 32 | (uint64_t)place_of(walk, node));
+    if (slot >= FIRST_COLLECTED && !walk->keep(walk, (enum slot)slot, value))
         return NULL;
     return at;
 }
 
 const byte *walk_value(struct walk *walk, const byte *at) {
     walk->steps = 0;
-    walk->watched = walk->nameless = walk->digests = false;
-    at = value_at(walk, 0, at, 0);
+    walk->watched = walk->nameless = false;
+    walk->shape = walk->seed;
+    at = value_at(walk, walk->tables->nodes, at, 0);
     return walk->signature.full || (walk->nameless && walk->signature.size) ? NULL : at;
 }
 
@@ -344,16 +363,15 @@ static bool keep_nothing(struct walk *walk, enum slot slot, const struct value *
     return true;
 }
 
-uint64_t shape_of(const struct walk *walk, uint64_t seed, const byte *at) {
-    struct walk again;
-    again.tables = walk->tables;
-    again.end = walk->end;
+uint64_t shape_of(const struct walk *walk, const byte *at) {
+    struct value slots[SLOT_COUNT];
+    struct walk again = *walk;
+    if (walk->digests)
+        return walk->shape;
+    again.slots = slots;
     again.keep = keep_nothing;
-    again.seed = again.shape = seed;
-    again.steps = 0;
-    again.watched = again.nameless = false;
     again.digests = true;
     again.signature = (struct texts){.capacity = 0};
-    value_at(&again, 0, at, 0);
+    walk_value(&again, at);
     return again.shape;
 }

@@ -18,24 +18,14 @@
     slot(INTERACTION, "interaction_type")                                                          \
     slot(RAW, "input.raw")                                                                         \
     slot(FORMATTED, "input.formatted")                                                             \
-    slot(REFERENCE, "input.reference")                                                             \
-    slot(A_REFERENCE, "input.reference[]")                                                         \
     slot(CHOICES, "input.choices")                                                                 \
-    slot(A_CHOICE, "input.choices[]")                                                              \
     slot(OUTPUT, "output")                                                                         \
-    slot(OUTPUT_TEXT, "output.raw")                                                                \
-    slot(AN_OUTPUT_TEXT, "output.raw[]")                                                           \
     slot(TURNS, "turns")                                                                           \
-    slot(A_TURN, "turns[]")                                                                        \
     slot(TURN_PLACE, "turns[].turn_idx")                                                           \
     slot(TURN_ROLE, "turns[].role")                                                                \
     slot(TURN_CONTENT, "turns[].content")                                                          \
     slot(TURN_ANSWERS, "turns[].tool_call_id")                                                     \
-    slot(TURN_ANSWERS_ONE, "turns[].tool_call_id[]")                                               \
-    slot(A_CALL, "turns[].tool_calls[]")                                                           \
-    slot(CALL_ID, "turns[].tool_calls[].id")                                                       \
     slot(ANSWERS, "answer_attribution")                                                            \
-    slot(AN_ANSWER, "answer_attribution[]")                                                        \
     slot(ANSWER_TURN, "answer_attribution[].turn_idx")                                             \
     slot(ANSWER_SOURCE, "answer_attribution[].source")                                             \
     slot(ANSWER_IS_LAST, "answer_attribution[].is_terminal")                                       \
@@ -58,11 +48,24 @@
     slot(EPOCH, "metadata.epoch")                                                                  \
     slot(REPEAT, "metadata.repeat")                                                                \
     slot(TRIAL, "metadata.trial")                                                                  \
-    slot(SEED, "metadata.seed")
+    slot(SEED, "metadata.seed")                                                                    \
+    slot(REFERENCE, "input.reference")                                                             \
+    slot(A_REFERENCE, "input.reference[]")                                                         \
+    slot(A_CHOICE, "input.choices[]")                                                              \
+    slot(OUTPUT_TEXT, "output.raw")                                                                \
+    slot(AN_OUTPUT_TEXT, "output.raw[]")                                                           \
+    slot(A_TURN, "turns[]")                                                                        \
+    slot(TURN_ANSWERS_ONE, "turns[].tool_call_id[]")                                               \
+    slot(A_CALL, "turns[].tool_calls[]")                                                           \
+    slot(CALL_ID, "turns[].tool_calls[].id")                                                       \
+    slot(AN_ANSWER, "answer_attribution[]")
 
 #define NAME_OF_SLOT(name, path) name,
-enum slot { NO_SLOT = -1, SLOTS(NAME_OF_SLOT) SLOT_COUNT };
+enum slot { SLOTS(NAME_OF_SLOT) SLOT_COUNT };
 #undef NAME_OF_SLOT
+
+/* From this slot on, values are handed on as soon as they are read. */
+enum { FIRST_COLLECTED = REFERENCE };
 
 enum kind {
     ABSENT = 0,
@@ -94,7 +97,7 @@ enum trait {
     STRICT = 32,  /* a value of another kind is left to others */
 };
 
-/* One schema. Places of nodes, members and texts count from 0; -1 is none, for a slot alone. */
+/* One schema. Places of nodes, members and texts count from 0; a slot of -1 is none. */
 struct node {
     int32_t kinds;                  /* that a value may be of, added up */
     int32_t items;                  /* the node of each element */
@@ -103,23 +106,25 @@ struct node {
     int32_t first_choice, choices;  /* the texts that a STRING may be; any without choices */
     int32_t slot;                   /* where to keep the value */
     int32_t traits;
-    int32_t unused;
+    int32_t unused[3];
     uint64_t required;              /* a bit for each member that has to be there */
     double least;                   /* the smallest number */
 };
 
-struct member {
-    int32_t text, node;
+/* A text in `letters`, behind which LANES more bytes are. */
+struct label {
+    int32_t start, length;
 };
 
-struct label {
-    int32_t start, length; /* in `letters` */
+struct member {
+    struct label label; /* its name in quotes, and a colon */
+    int32_t node;
 };
 
 struct tables {
     const struct node *nodes; /* the first is that of a row */
     const struct member *members;
-    const struct label *labels; /* names of members, and texts that may be chosen */
+    const struct label *labels; /* texts that may be chosen */
     const byte *letters;
 };
 
@@ -135,7 +140,7 @@ enum deviation {
 
 struct walk;
 
-/* Takes a value that has a slot. Returns whether to go on. */
+/* Takes a value that has one of the slots from FIRST_COLLECTED on. Returns whether to go on. */
 typedef bool (*keep)(struct walk *walk, enum slot slot, const struct value *value);
 
 enum { DEEPEST = 64, MOST_SIGNATURE_BYTES = 1 << 12 };
@@ -151,10 +156,11 @@ struct walk {
     const byte *end; /* of the memory */
     keep keep;
     void *facts;
+    struct value *slots;    /* where values are kept that have a slot */
     bool watched;           /* a value was there that is watched */
     bool nameless;          /* a key is empty; the exact path finds the paths to its value */
     bool digests;           /* whether to digest the shape */
-    uint64_t seed, shape;   /* a digest of the names and kinds of all values, and how it begins */
+    uint64_t seed, shape;   /* how it begins, and a digest of the names and kinds of all values */
     struct texts signature; /* all deviations, each with its node and its path */
     size_t steps;
     struct step step[DEEPEST];
@@ -167,8 +173,8 @@ struct walk {
    a node, and below 64 levels. */
 const byte *walk_value(struct walk *walk, const byte *at);
 
-/* Return the shape of a value that was walked. */
-uint64_t shape_of(const struct walk *walk, uint64_t seed, const byte *at);
+/* Return the shape of the value at `at`, which was walked; without digests it is walked again. */
+uint64_t shape_of(const struct walk *walk, const byte *at);
 
 /* Add a deviation of a value that `node` is the schema of. */
 void deviate(
