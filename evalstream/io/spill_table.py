@@ -20,7 +20,7 @@ class SpillTable:
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         try:
             self._base.executescript(
-                f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {tables}"
+                f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {tables}; BEGIN;"
             )
         except BaseException:
             self.close()
