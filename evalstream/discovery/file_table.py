@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from evalstream.discovery.peek import AGGREGATE, AggregatePeek
@@ -72,18 +72,27 @@ class FileTable:
 
     def __init__(self) -> None:
         self._kept = SpillTable(_TABLES)
+        self._has_entered = False
+        self._page: dict[str, KnownFile] = {}
 
-    def enter(self, folders: Iterable[str]) -> None:
+    def enter(self, folders: Collection[str]) -> None:
         """Remember folders that are still to be listed."""
         keys = ((key_of(path, is_folder=True),) for path in folders)
         self._kept.change("INSERT OR IGNORE INTO folder VALUES (?)", keys)
+        self._has_entered = bool(folders) or self._has_entered
 
-    def next_folder(self) -> str | None:
-        """Return the first folder, in order, that is still to be listed, and forget it."""
-        for (key,) in self._kept.rows("SELECT key FROM folder ORDER BY key LIMIT 1"):
-            self._kept.change("DELETE FROM folder WHERE key = ?", [(key,)])
-            return path_of(key)
-        return None
+    def folders(self) -> Iterator[str]:
+        """Iterate over the folders to list in order; the caller enters those that it finds.
+
+        They are read in pages; folders entered below one of a page come before the rest of it.
+        """
+        while page := self._kept.rows("SELECT key FROM folder ORDER BY key LIMIT ?", PAGE):
+            self._has_entered = False
+            for (key,) in page:
+                yield path_of(key)
+                if self._has_entered:
+                    break
+            self._kept.change("DELETE FROM folder WHERE key <= ?", [(key,)])
 
     def add(self, files: Iterable[Entry | Listed], *, are_folders: bool = False) -> None:
         """Add files, or folders listed among them; each counts once."""
@@ -132,6 +141,13 @@ class FileTable:
         found = self._kept.rows(f"SELECT {_COLUMNS} FROM file WHERE key = ?", key_of(path))  # noqa: S608 - ours
         return _known(found[0]) if found else None
 
+    def listed(self, path: str) -> KnownFile | None:
+        """Return what the listing says about a file; its kind and its rows may be older.
+
+        Files that belong together are mostly on the page of `pages` that was read last.
+        """
+        return self._page.get(path) or self.known(path)
+
     def files(self) -> Iterator[KnownFile]:
         """Iterate over all files in order; files may change meanwhile, but none may be added."""
         for page in self.pages():
@@ -139,7 +155,9 @@ class FileTable:
 
     def pages(self) -> Iterator[list[KnownFile]]:
         """Iterate over all files in order, in pages."""
-        return self._between(b"", _FOLDER + b"\xff")
+        for page in self._between(b"", _FOLDER + b"\xff"):
+            self._page = {one.path: one for one in page}
+            yield page
 
     def unlooked(self) -> Iterator[list[KnownFile]]:
         """Iterate over the files that no format read or claimed, in order, in pages."""

@@ -94,7 +94,7 @@ class Pairing:
         if file.rows is None:
             declared = file.look.declared if file.look else None
             return FoundRuns(without_rows(path, declared, file.leads_out), (own,))
-        known = self._tree.known(file.rows)
+        known = self._tree.listed(file.rows)
         size, mark = (known.size, known.mark) if known is not None else (None, None)
         run = Run(self._place.path_of(file.rows), path, size=size, mark=mark)
         true_path = known.true_path if known is not None else self._true_path(file.rows)
@@ -167,7 +167,7 @@ class Pairing:
 
     def _true_path(self, below: str) -> str | None:
         """Return the path of a file with links resolved, or None. Raises OutsideFolder."""
-        known = self._tree.known(below)
+        known = self._tree.listed(below)
         return known.true_path if known is not None else self._place.unlisted(below)
 
     def _named_like(self, aggregate: str) -> KnownFile | None:

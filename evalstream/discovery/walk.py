@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from enum import Enum
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from evalstream.discovery.file_table import Entry, FileTable
@@ -40,19 +39,18 @@ Takes = Callable[[Met], Entry | None]
 
 def walk(base: str, tree: FileTable, *, enters: Enters, takes: Takes) -> Iterator[NoInput]:
     """Add the files below a folder to `tree`, and report folders that cannot be listed."""
-    below: str | None = ""
-    while below is not None:
+    for below in chain([""], tree.folders()):
         path = joined(base, below.rstrip("/"))
         try:
             entries = _entries(path, below)
             while batch := list(islice(entries, _BATCH)):
                 folders = [one for one in batch if one.sort is Sort.FOLDER]
-                tree.enter(one.path for one in folders if enters(one.path))
-                tree.add(_taken(folders, takes), are_folders=True)
+                if folders:
+                    tree.enter([one.path for one in folders if enters(one.path)])
+                    tree.add(_taken(folders, takes), are_folders=True)
                 tree.add(_taken((one for one in batch if one.sort is not Sort.FOLDER), takes))
         except OSError as error:
             yield NoInput(path, f"{error.strerror}", readable=False)
-        below = tree.next_folder()
 
 
 def _taken(met: Iterator[Met] | list[Met], takes: Takes) -> Iterator[Entry]:
@@ -63,8 +61,11 @@ def _entries(path: str, below: str) -> Iterator[Met]:
     """List the entries of a folder, in any order."""
     with os.scandir(path) as entries:
         for entry in entries:
-            with suppress(OSError):  # as of a file that is gone
-                yield Met(below + entry.name, sort_of(entry))
+            try:
+                sort = sort_of(entry)
+            except OSError:  # as of a file that is gone
+                continue
+            yield Met(below + entry.name, sort)
 
 
 def sort_of(entry: os.DirEntry[str]) -> Sort:

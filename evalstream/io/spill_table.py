@@ -10,7 +10,7 @@ from evalstream.model.errors import CannotCheck
 
 
 class SpillTable:
-    """Private tables on disk, with at most 2 MiB of them in memory.
+    """Private tables on disk, changed in one transaction, with at most 2 MiB of them in memory.
 
     They are deleted when closed, and at the latest when the process ends.
     """
@@ -20,7 +20,7 @@ class SpillTable:
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         try:
             self._base.executescript(
-                f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {tables}"
+                f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {tables}; BEGIN;"
             )
         except BaseException:
             self.close()

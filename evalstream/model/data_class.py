@@ -52,7 +52,8 @@ class DataClass:
     __data_fields__: ClassVar[Mapping[str, Field]] = {}
     _by_position: ClassVar[tuple[str, ...]] = ()
     _required: ClassVar[frozenset[str]] = frozenset()
-    _defaults: ClassVar[tuple[tuple[str, Any, Callable[[], Any] | None], ...]] = ()
+    _defaults: ClassVar[Mapping[str, Any]] = {}
+    _factories: ClassVar[tuple[tuple[str, Callable[[], Any]], ...]] = ()
     _compared: ClassVar[Any]
 
     def __init_subclass__(cls, *, frozen: bool = False, kw_only: bool = False) -> None:
@@ -72,8 +73,9 @@ class DataClass:
             for name, one in fields.items()
             if one.default is REQUIRED and one.default_factory is None
         )
-        cls._defaults = tuple(
-            (name, one.default, one.default_factory) for name, one in fields.items()
+        cls._defaults = {name: one.default for name, one in fields.items()}
+        cls._factories = tuple(
+            (name, one.default_factory) for name, one in fields.items() if one.default_factory
         )
         cls._compared = attrgetter(*(name for name, one in fields.items() if one.compare))
         if frozen:
@@ -85,15 +87,17 @@ class DataClass:
         """Take the values of the fields. Raises TypeError for a missing or unknown one."""
         if values:
             self._name(values, named)
-        if not self._required <= named.keys() <= self.__data_fields__.keys():
+        # All at once, as a check of a small run makes dozens of objects with a dozen fields each.
+        values_by_name = {**self._defaults, **named}
+        if len(values_by_name) > len(self._defaults) or not self._required <= named.keys():
             wrong = named.keys() ^ (self._required | named.keys() & self.__data_fields__.keys())
             raise TypeError(
                 f"{self.__class__.__name__}: missing or unknown {', '.join(sorted(wrong))}"
             )
-        # Set one by one, as the objects of a class then share the table of their names.
-        for name, default, make in self._defaults:
-            value = named[name] if name in named else default if make is None else make()
-            _set(self, name, value)
+        for name, make in self._factories:
+            if name not in named:
+                values_by_name[name] = make()
+        _set(self, "__dict__", values_by_name)
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:

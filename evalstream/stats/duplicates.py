@@ -98,7 +98,10 @@ class Coverage(DataClass):
 
     def of(self, place: int) -> ResultCoverage:
         """Return the samples that a result covers."""
-        return self.covers.setdefault(place, ResultCoverage())
+        cover = self.covers.get(place)
+        if cover is None:
+            cover = self.covers[place] = ResultCoverage()
+        return cover
 
     def distinct(self) -> int:
         """Return the number of distinct samples over all results."""

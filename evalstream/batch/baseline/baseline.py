@@ -40,7 +40,6 @@ _TABLES: Final = """
         PRIMARY KEY (file, code, pointer, sample, value)) WITHOUT ROWID;
     CREATE TABLE checked (file BLOB PRIMARY KEY, alone INTEGER, whole INTEGER, rules INTEGER)
         WITHOUT ROWID;
-    BEGIN;
 """
 _KEY: Final = "file = ? AND code = ? AND pointer = ? AND sample = ? AND value = ?"
 _FIND: Final = f"SELECT known, found FROM entry WHERE {_KEY}"  # noqa: S608 - our own names

@@ -127,16 +127,17 @@ class CrossRunIndex:
         link_key = group.link_key
         sums = (link_key.benchmark, group.samples, group.inputs)
         key = (*map(_signed, sums), group.rows)
-        found = self._base.execute(
-            "SELECT id, run, place FROM sets"
-            " WHERE benchmark = ? AND samples = ? AND inputs = ? AND rows = ?",
-            key,
-        ).fetchone()
-        if found is None:
-            row = (None, *key, number, place)
-            cursor = self._base.execute("INSERT INTO sets VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        row = (None, *key, number, place)
+        # Few sets are met again, and one statement is quicker than to look first.
+        cursor = self._base.execute("INSERT OR IGNORE INTO sets VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        if cursor.rowcount:
             set_id, is_first = int(cursor.lastrowid or 0), True
         else:
+            found = self._base.execute(
+                "SELECT id, run, place FROM sets"
+                " WHERE benchmark = ? AND samples = ? AND inputs = ? AND rows = ?",
+                key,
+            ).fetchone()
             set_id, is_first = found[0], (number, place) < (found[1], found[2])
             if is_first:
                 change = (number, place, set_id)

@@ -54,7 +54,8 @@ class RowTotals(NamedTuple):
 def judge_claims(aggregate: Aggregate, totals: RowTotals) -> Iterator[Judgement]:
     """Yield every claim of an aggregate; without rows all are open."""
     join = aggregate.join
-    times_of_sums = Counter(map(_sums_of, totals.scores.values()))
+    may_share = any(result.is_qualified for result in aggregate.joinable())
+    times_of_sums = Counter(map(_sums_of, totals.scores.values() if may_share else ()))
     for result in aggregate.joinable():
         claims = aggregate.claims.get(result.place, Claims())
         made = list(_claims_of(aggregate, result, claims))
@@ -63,7 +64,7 @@ def judge_claims(aggregate: Aggregate, totals: RowTotals) -> Iterator[Judgement]
         elif totals.unread:
             yield from (leave_open(claim, Reason.UNREAD) for claim in made)
         elif result.place in totals.scores:
-            cover = totals.coverage.covers.get(result.place, ResultCoverage())
+            cover = totals.coverage.covers.get(result.place) or ResultCoverage()
             evidence = _evidence(result, claims, totals.scores[result.place], cover)
             # Converters write the one score of a sample under each metric of its scorer, also where
             # the metrics are over parts of the samples, or over other values of a score.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Final
@@ -72,6 +72,7 @@ def _checks_of(context: RowContext) -> list[tuple[int, RowCheck]]:
     return [(_doubt_of(rule), check) for rule, check in checks]
 
 
+@lru_cache(maxsize=16)
 def _watched_members(enabled: frozenset[str]) -> frozenset[tuple[str, ...]]:
     """Return the paths that the enabled rules read that the scanner does not know."""
     rules = catalogue.enabled_row_rules(enabled)
@@ -147,7 +148,8 @@ def _may_fit_others(context: RowContext) -> bool:
     )
 
 
-def _bits(known: Sequence[str], chosen: Container[str]) -> int:
+@lru_cache
+def _bits(known: tuple[str, ...], chosen: tuple[str, ...] | frozenset[str]) -> int:
     """Return, as bits, which of the known names are chosen."""
     return sum(1 << bit for bit, name in enumerate(known) if name in chosen)
 

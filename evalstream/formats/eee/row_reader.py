@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from evalstream.formats.eee import versions
@@ -28,7 +29,6 @@ class RowReader:
         self._own_schema = options.schema is None
         # A limit below the parser's own depth is left to the exact path.
         self._shallow = options.max_depth < json.FAST_DEPTH
-        self._finite = finite_check(options.engine)
         self._accepting = _Accepting(self._validator)
         self._only: Validator | None = None
         if options.schema is not None:
@@ -40,6 +40,11 @@ class RowReader:
         else:
             # Compiled here, before workers are forked.
             self._accepting[context.version]
+
+    @cached_property
+    def _finite(self) -> Callable[[Any], bool]:
+        """Tells whether a row contains no infinite number; compiled when a row is explained."""
+        return finite_check(self._context.options.engine)
 
     def is_valid(self, row: Any) -> bool:
         """Tell whether the fast parser's result is certainly a well-formed row."""

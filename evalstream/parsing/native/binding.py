@@ -317,6 +317,7 @@ def checks() -> tuple[str, ...]:
     return _listed("check_codes")
 
 
+@lru_cache
 def _listed(function: str) -> tuple[str, ...]:
     loaded = library()
     text: bytes = b"" if loaded is None else getattr(loaded, function)()

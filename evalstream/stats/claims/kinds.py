@@ -297,6 +297,7 @@ def is_plain_name(name: str) -> bool:
     return _normalise(name) in _BY_WORD
 
 
+@lru_cache(maxsize=4096)
 def _normalise(name: str) -> str:
     """Return the last part of a name, in lower case with `_` between words."""
     bare = name.strip().lower().rpartition("/")[2].rpartition(".")[2]

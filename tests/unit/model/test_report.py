@@ -1,5 +1,7 @@
 """The verdict of a run from its findings and claims, and totals of many runs."""
 
+import pickle
+
 import pytest
 from report_fixture import claim, every_verdict, sound_run
 
@@ -20,6 +22,15 @@ def judged(*claims: JudgedClaim, reason: str | None = None, failing: int = 0) ->
     run = RunSummary("a", "b", "eee", claims=list(claims), incomplete_reason=reason)
     run.judge({"ES801": failing} if failing else {})
     return run
+
+
+@pytest.mark.parametrize("run", [RunSummary(None, None, ""), sound_run(), *every_verdict()])
+def test_a_pickle_holds_all_of_a_summary(run: RunSummary) -> None:
+    copy = pickle.loads(pickle.dumps(run))
+    assert copy == run
+    assert [*map(type, copy.claims)] == [*map(type, run.claims)]
+    copy.counts["ES000"] = 1
+    assert RunSummary(None, None, "").counts == {}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, number, object_in
@@ -106,8 +107,12 @@ def _words(text: str) -> set[str]:
 
 def _seconds(value: Any) -> float | None:
     """Return a time as seconds since 1970: a number, or a date with a time as ISO 8601 has it."""
-    if not isinstance(value, str):
-        return None
+    return _seconds_in(value) if isinstance(value, str) else None
+
+
+@lru_cache(maxsize=64)
+def _seconds_in(value: str) -> float | None:
+    """Return the time in a text; several rules and results read the same texts."""
     text = value.strip()
     if _EPOCH.fullmatch(text):
         return float(text) / 1000.0 ** (max(len(text.partition(".")[0]) - 10, 0) // 3)
