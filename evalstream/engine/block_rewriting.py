@@ -129,7 +129,7 @@ def _renumbered(tally: ChangeTally, numbers: Sequence[int] | None) -> ChangeTall
     placed = ChangeTally()
     for change, seen in tally.seen.items():
         lines = [numbers[line - 1] for line in seen.lines]
-        placed.add(change, seen.example, lines=lines, times=seen.times)
+        placed.add(change, seen.shown, lines=lines, times=seen.times)
     return placed
 
 

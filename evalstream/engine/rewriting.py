@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -23,11 +23,10 @@ from evalstream.engine.row_pass import reason_of
 from evalstream.io.compressors import Target
 from evalstream.io.digested_target import DigestedTarget
 from evalstream.io.names import printable
-from evalstream.io.output import Output
 from evalstream.io.progress import Progress
 from evalstream.model.changes import ARRAY_TO_LINES, Change, ChangeTally
 from evalstream.model.data_class import DataClass, field
-from evalstream.model.errors import BrokenCompression, CannotCheck, CannotWrite
+from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.text import counted
 
@@ -72,7 +71,7 @@ class RewrittenRows(DataClass):
 
 def rewrite_rows(
     path: str,
-    target: Target | str | None,
+    target: Target | None,
     rewriter: BlockRewriter | Callable[[bytes], BlockRewriter],
     options: Options,
     *,
@@ -87,8 +86,8 @@ def rewrite_rows(
     """Rewrite the rows of a run to a target, in constant memory; reports call them `name`.
 
     `rewriter` may be a function that makes it from the first line of the rows.
-    `target` takes bytes as they come, whether the outcome is whole or not; a path is written only
-    if it is, and with None the bytes are only digested. `options` has the number of workers
+    `target` takes bytes as they come, whether the outcome is whole or not; with None they are only
+    digested. `options` has the number of workers
     (`jobs`, `executor`) and the longest line (`max_line_bytes`). The target is compressed with
     `codec`, a key of `evalstream.io.codecs.COMPRESSIONS`, not at all with None, and as the source
     is with KEEP. `of_aggregates` are members that show an aggregate. The bytes of the target are
@@ -105,16 +104,15 @@ def rewrite_rows(
         opened.take_head()  # released: it may have 8 MiB
         rewritten.layout, rewritten.codec = opened.layout.kind, opened.packed
         chosen = opened.packed if codec == KEEP else codec
-        with _opened(target, rewritten) as stream:
-            written = DigestedTarget(stream, chosen, target_algorithms, _threads(options))
-            chosen_rewriter = rewriter(opened.head) if callable(rewriter) else rewriter
-            job = RewriteJob(chosen_rewriter, repairs, options.max_line_bytes)
-            try:
-                _Pass(opened, written, rewritten, progress or Progress(shown=False)).run(
-                    job, options, algorithms
-                )
-            finally:
-                written.close()
+        written = DigestedTarget(target, chosen, target_algorithms, _threads(options))
+        chosen_rewriter = rewriter(opened.head) if callable(rewriter) else rewriter
+        job = RewriteJob(chosen_rewriter, repairs, options.max_line_bytes)
+        try:
+            _Pass(opened, written, rewritten, progress or Progress(shown=False)).run(
+                job, options, algorithms
+            )
+        finally:
+            written.close()
     finally:
         opened.source.close()
     return rewritten
@@ -215,23 +213,3 @@ def _unsuited(opened: OpenRows, repairs: LineRepairs) -> str | None:
     if kind == layout.JSON_ARRAY and not repairs.array_to_lines:
         return f"the rows are in a JSON array; {SALVAGE} writes them on lines"
     return None
-
-
-class _NotWhole(Exception):
-    """The outcome is not whole, and the file is not to get its name."""
-
-
-@contextmanager
-def _opened(target: Target | str | None, rewritten: RewrittenRows) -> Iterator[Target | None]:
-    """Open the file of a path, which gets its name if the outcome is whole. Raises CannotWrite."""
-    if not isinstance(target, str):
-        yield target
-        return
-    try:
-        with suppress(_NotWhole), Output(target) as output:
-            yield output
-            if not rewritten.is_whole:
-                raise _NotWhole
-    except OSError as error:
-        reason = error.strerror or error
-        raise CannotWrite(f"{printable(target)} cannot be written: {reason}") from error

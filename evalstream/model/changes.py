@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Final, NamedTuple
+
+from evalstream.model.data_class import DataClass
 
 MOST_PLACES: Final = 3
 """Number of lines that are kept of each change."""
@@ -70,15 +72,29 @@ class Applied(NamedTuple):
     example: Example
 
 
-class Occurrences(NamedTuple):
+class Occurrences(DataClass):
     """How often a change was made: in how many rows or documents, and the first of them.
 
-    `lines` are the numbers of the first lines, empty for a document. `example` shows the first.
+    `lines` are the numbers of the first lines, empty for a document. `shown` is an example of the
+    first, or what makes it.
     """
 
     times: int
     lines: tuple[int, ...] = ()
-    example: Example | None = None
+    shown: Example | Callable[[], Example] | None = None
+
+    @property
+    def example(self) -> Example | None:
+        """The first of them as it was made."""
+        return self.shown() if callable(self.shown) else self.shown
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Occurrences):
+            return NotImplemented
+        own = self.times, self.lines, self.example
+        return own == (other.times, other.lines, other.example)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class ChangeTally:
@@ -92,7 +108,7 @@ class ChangeTally:
     def add(
         self,
         change: Change,
-        example: Example | None = None,
+        example: Example | Callable[[], Example] | None = None,
         *,
         lines: Iterable[int] = (),
         times: int = 1,
@@ -105,7 +121,7 @@ class ChangeTally:
         places = known.lines
         if len(places) < MOST_PLACES:
             places = (*places, *lines)[:MOST_PLACES]
-        self._seen[change] = Occurrences(known.times + times, places, known.example or example)
+        self._seen[change] = Occurrences(known.times + times, places, known.shown or example)
 
     def add_row(self, applied: Iterable[Applied], line: int) -> None:
         """Count the changes of one row; a change that occurs several times counts once."""
@@ -127,7 +143,7 @@ class ChangeTally:
         """Add the changes of what follows; its line numbers are raised by `lines`."""
         for change, seen in other.seen.items():
             places = (line + lines for line in seen.lines)
-            self.add(change, seen.example, lines=places, times=seen.times)
+            self.add(change, seen.shown, lines=places, times=seen.times)
 
     @property
     def seen(self) -> Mapping[Change, Occurrences]:

@@ -17,15 +17,24 @@ def uninterrupted() -> Iterator[None]:
     Signals are delivered then: an interrupted extension module may crash. The objects that imports
     make live as long as the process, so collections among them find nothing, and take 0.01 s.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     collects = gc.isenabled()
-    gc.disable()
+    with signals_blocked():
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collects:
+                _age()
+                gc.enable()
+
+
+@contextmanager
+def signals_blocked() -> Iterator[None]:
+    """Block the signals that stop the program until the end; they are delivered then."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
     finally:
-        if collects:
-            _age()
-            gc.enable()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 

@@ -6,6 +6,7 @@ Values are never decoded and encoded again: what a splice does not replace stays
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
@@ -43,7 +44,10 @@ class Node:
 
     def member(self, name: str) -> Member | None:
         """Return the member of that name, or None; names are not repeated."""
-        return next((member for member in self.members if member.name == name), None)
+        for member in self.members:
+            if member.name == name:
+                return member
+        return None
 
     def value(self, *names: str) -> Node | None:
         """Return the value at a path of names, or None if there is none."""
@@ -109,38 +113,41 @@ class _Parser:
     """Reads the tokens of a text that is valid JSON."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = ((found.group(), *found.span()) for found in _TOKEN.finditer(text))
+        self._next = _TOKEN.finditer(text).__next__
 
     def value(self) -> Node:
         """Read the next value."""
-        return self._value(*next(self._tokens))
+        return self._value(self._next())
 
-    def _value(self, sign: str, start: int, end: int) -> Node:
-        node = Node(_TYPES.get(sign[0], JsonType.NUMBER), start, end)
-        if node.type is JsonType.OBJECT:
+    def _value(self, found: re.Match[str]) -> Node:
+        sign = found.group()
+        kind = _TYPES.get(sign[0], JsonType.NUMBER)
+        node = Node(kind, *found.span())
+        if kind is JsonType.OBJECT:
             self._read_members(node)
-        elif node.type is JsonType.LIST:
+        elif kind is JsonType.LIST:
             self._read_items(node)
-        elif node.type is JsonType.NUMBER and _is_infinite(sign):
+        elif kind is JsonType.NUMBER and _is_infinite(sign):
             raise ValueError("a number that is not finite")
         return node
 
     def _read_members(self, node: Node) -> None:
-        sign, start, end = next(self._tokens)
-        while sign != "}":
+        found = self._next()
+        while (sign := found.group()) != "}":
             if sign != ",":
-                next(self._tokens)  # the colon
-                node.members.append(Member(json.loads(sign), start, end, self.value()))
-            sign, start, end = next(self._tokens)
-        node.end = end
+                self._next()  # the colon
+                name = json.loads(sign) if "\\" in sign else sign[1:-1]
+                node.members.append(Member(name, *found.span(), self.value()))
+            found = self._next()
+        node.end = found.end()
 
     def _read_items(self, node: Node) -> None:
-        sign, start, end = next(self._tokens)
-        while sign != "]":
+        found = self._next()
+        while (sign := found.group()) != "]":
             if sign != ",":
-                node.items.append(self._value(sign, start, end))
-            sign, start, end = next(self._tokens)
-        node.end = end
+                node.items.append(self._value(found))
+            found = self._next()
+        node.end = found.end()
 
 
 def _is_infinite(number: str) -> bool:
@@ -179,6 +186,16 @@ class Splices:
         self._edits: dict[int, _Edit] = {}
         self._dropped: dict[int, tuple[Node, set[str]]] = {}
         self._added: dict[int, tuple[Node, Layout, list[str]]] = {}
+
+    def copy(self) -> Splices:
+        """Return the same changes, to which others can be added."""
+        copy = Splices(self.text, self.tree)
+        copy._edits = self._edits.copy()
+        copy._dropped = {key: (node, {*names}) for key, (node, names) in self._dropped.items()}
+        copy._added = {
+            key: (node, layout, [*texts]) for key, (node, layout, texts) in self._added.items()
+        }
+        return copy
 
     def of(self, node: Node) -> str:
         """Return the text of a value before any change."""

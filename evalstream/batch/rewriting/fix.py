@@ -12,7 +12,7 @@ from typing import Final
 from evalstream.batch.rewriting.migrate import left_rows, reason_of, shown
 from evalstream.batch.rewriting.outcome import Outcome, Status
 from evalstream.batch.rewriting.result_check import MOST_REASONS, reason_for
-from evalstream.batch.rewriting.staging import Staging, remove_leftovers, sync_folder
+from evalstream.batch.rewriting.staging import Staging, remove_leftovers, sync_file, sync_folder
 from evalstream.batch.single import check_any
 from evalstream.engine.line_repairs import LineRepairs
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
@@ -33,7 +33,7 @@ from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import counted
-from evalstream.model.uninterrupted import uninterrupted
+from evalstream.model.uninterrupted import signals_blocked
 
 NOT_A_FILE: Final = "only files on this machine can be fixed"
 OUTSIDE: Final = "{} lies outside {}, the folder that all inputs share; name a folder around both"
@@ -160,10 +160,9 @@ def _rewritten(
     text, codes = mended
     rows, digests = run.rows, None
     if run.rows is not None:
-        staged = staging.path(_staged(run.rows))
-        made = _rows(run.rows, staged, repair, before, codes, job, outcome)
+        made = _rows(run.rows, staging, repair, before, codes, job, outcome)
         if outcome.row_changes:
-            rows, digests = staged, made.target
+            rows, digests = staging.path(_staged(run.rows)), made.target
     paths = None if run.rows is None or run.aggregate is None else (run.rows, run.aggregate)
     repaired = repair.aggregate(paths, digests, outcome.row_count)
     aggregate = run.aggregate
@@ -202,7 +201,7 @@ def _judge(
 
 def _rows(
     path: str,
-    target: str,
+    staging: Staging,
     repair: RunRepair,
     before: RunSummary,
     codes: Collection[str],
@@ -210,22 +209,23 @@ def _rows(
     outcome: Outcome,
 ) -> RewrittenRows:
     """Write the repaired rows. Raises ValueError where they cannot be repaired, CannotCheck."""
-    rows = rewrite_rows(
-        path,
-        target,
-        partial(repair.rewriter, before.version),
-        job.options,
-        algorithms=repair.algorithms,
-        target_algorithms=repair.algorithms,
-        progress=job.progress,
-        repairs=LineRepairs(
-            byte_order_mark="ES102" in codes,
-            line_ends="ES112" in codes,
-            blank_lines="ES110" in codes,
-            final_newline="ES111" in codes,
-            array_to_lines=False,
-        ),
-    )
+    with staging.open(_staged(path)) as target:
+        rows = rewrite_rows(
+            path,
+            target,
+            partial(repair.rewriter, before.version),
+            job.options,
+            algorithms=repair.algorithms,
+            target_algorithms=repair.algorithms,
+            progress=job.progress,
+            repairs=LineRepairs(
+                byte_order_mark="ES102" in codes,
+                line_ends="ES112" in codes,
+                blank_lines="ES110" in codes,
+                final_newline="ES111" in codes,
+                array_to_lines=False,
+            ),
+        )
     if rows.incomplete_reason is not None or rows.changed is not None:
         changed = f"the rows changed while they were read: {rows.changed}"
         raise CannotCheck(rows.incomplete_reason or changed)
@@ -275,11 +275,12 @@ def _put_in_place(run: Run, parts: tuple[Part, Part], job: FixJob) -> None:
                 raise ValueError(f"{printable(target)} is another file, which stays")
     try:
         # A signal waits until both are in place.
-        with uninterrupted(), ExitStack() as stack:
+        with signals_blocked(), ExitStack() as stack:
             if moves_aggregate is not None:
                 _write(stack, moves_aggregate, targets[1])
             if moves_rows is not None and rows_differ:
                 os.makedirs(os.path.dirname(targets[0]), exist_ok=True)
+                sync_file(moves_rows)
                 os.chmod(moves_rows, stat.S_IMODE(os.stat(run.rows or "").st_mode))
                 os.replace(moves_rows, targets[0])
                 sync_folder(os.path.dirname(targets[0]))

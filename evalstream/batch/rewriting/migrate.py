@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import suppress
 from typing import Final
 
 from evalstream.batch.rewriting.outcome import Outcome, Status
 from evalstream.batch.rewriting.result_check import check_result
-from evalstream.batch.rewriting.staging import Staging, locked, place, sync_folder
+from evalstream.batch.rewriting.staging import Staging, locked, place, sync_file, sync_folder
 from evalstream.batch.single import check_any
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.registry import main_format
@@ -17,7 +18,6 @@ from evalstream.io.codecs import COMPRESSIONS
 from evalstream.io.document import document_bytes
 from evalstream.io.file_state import file_state
 from evalstream.io.names import printable
-from evalstream.io.output import Output
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, replace
@@ -27,7 +27,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import counted
-from evalstream.model.uninterrupted import uninterrupted
+from evalstream.model.uninterrupted import signals_blocked
 
 STAGED_ROWS: Final = "rows"
 NO_AGGREGATE: Final = "rows without an aggregate cannot be migrated; --aggregate names it"
@@ -121,13 +121,13 @@ def _rewrite(
     if rows is not None:
         rows_path += COMPRESSIONS[rows.codec].ending if rows.codec else ""
         new_rows = job.staging.path(rows_path)
-        os.rename(os.path.join(job.staging.folder, STAGED_ROWS), new_rows)
+        os.rename(job.staging.path(STAGED_ROWS), new_rows)
     target = None if job.folder is None else os.path.join(job.folder, aggregate_path)
     outcome.target = aggregate_path if target is None else target
     check_result(Run(new_rows, staged), job.options, job.staging.folder, job.progress, outcome)
     if outcome.status is Status.WRITTEN and job.folder is not None:
         try:
-            _place(job.folder, new_rows, rows_path, staged, aggregate_path)
+            _place(job.folder, job.staging, (new_rows, rows_path), (staged, aggregate_path))
         except FileExistsError:
             # Another call wrote the same result meanwhile.
             if not _is_there(migration, name, job, outcome):
@@ -141,13 +141,11 @@ def _rows(
 
     Raises ValueError where a row cannot be migrated, or where the seal of the source is wrong.
     """
-    target = os.path.join(job.staging.folder, STAGED_ROWS)
     inline = migration.inline_rows()
     if inline is not None:
         if run.rows is not None:
             raise ValueError("the aggregate lists samples itself, and has a rows file as well")
-        with Output(target) as output:
-            output.write(inline.data)
+        job.staging.write(STAGED_ROWS, inline.data)
         sha256 = hashlib.sha256(inline.data).hexdigest()
         outcome.row_count = inline.rows
         outcome.row_changes.merge(inline.tally)
@@ -159,14 +157,15 @@ def _rows(
         raise ValueError("a new sample_hash needs rows in a file on this machine")
     state = file_state(run.rows) if is_checked else None
     unchecked = _refuse_hidden(run, migration, job)
-    rows = rewrite_rows(
-        run.rows,
-        target,
-        migration.rewriter,
-        job.options,
-        algorithms=migration.algorithms,
-        progress=job.progress,
-    )
+    with job.staging.open(STAGED_ROWS) as target:
+        rows = rewrite_rows(
+            run.rows,
+            target,
+            migration.rewriter,
+            job.options,
+            algorithms=migration.algorithms,
+            progress=job.progress,
+        )
     outcome.row_count = rows.rows
     outcome.row_changes.merge(rows.tally)
     if rows.incomplete_reason is not None or rows.changed is not None:
@@ -221,7 +220,9 @@ def _may_be_there(migration: RunMigration, job: MigrationJob) -> bool:
     if job.folder is None:
         return False
     folder = os.path.dirname(os.path.join(job.folder, migration.paths("x")[0]))
-    return os.path.isdir(folder) and bool(os.listdir(folder))
+    with suppress(OSError), os.scandir(folder) as entries:
+        return any(entries)
+    return False
 
 
 def _is_there(migration: RunMigration, name: str, job: MigrationJob, outcome: Outcome) -> bool:
@@ -242,20 +243,24 @@ def _is_there(migration: RunMigration, name: str, job: MigrationJob, outcome: Ou
 
 
 def _place(
-    folder: str, rows: str | None, rows_path: str, aggregate: str, aggregate_path: str
+    folder: str, staging: Staging, rows: tuple[str | None, str], aggregate: tuple[str, str]
 ) -> None:
     """Move a complete run to its place, rows first: a run is there once its aggregate is.
 
-    Raises Stopped before anything is moved, CannotWrite, and FileExistsError if the aggregate is
-    there, whose rows then stay.
+    Both are given by the staged file and the path in the folder. Raises Stopped before anything is
+    moved, CannotWrite, and FileExistsError if the aggregate is there, whose rows then stay.
     """
     STOPPING.check()
-    target, rows_target = (os.path.join(folder, path) for path in (aggregate_path, rows_path))
+    target, rows_target = (os.path.join(folder, path) for _, path in (aggregate, rows))
     try:
+        for staged in (rows[0], aggregate[0]):
+            if staged is not None:
+                sync_file(staged)
         # Signals wait, and so do other calls, which may have made other rows of the same source.
-        with uninterrupted(), locked(os.path.dirname(target)):
+        with signals_blocked(), locked(os.path.dirname(target)):
             if not os.path.lexists(target):
-                _move((rows, rows_target), (aggregate, target))
+                _move((rows[0], rows_target), (aggregate[0], target))
+                staging.sync_later(os.path.dirname(target))
                 return
     except OSError as error:
         raise CannotWrite(f"{folder}: {error.strerror or error}") from error

@@ -8,10 +8,9 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Final
+from typing import IO, Final
 
 from evalstream.io.names import printable
-from evalstream.io.output import Output
 from evalstream.io.temporary import ENDING, move_to_free_name, remove_abandoned
 from evalstream.model.errors import CannotWrite
 
@@ -38,46 +37,66 @@ class Staging:
             with suppress(OSError):
                 # Not lockf, whose locks do not keep out other threads of the process.
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._files: list[str] = []
+        self._folders = {self.folder}
+        self._unsynced: set[str] = set()
 
     def __enter__(self) -> Staging:
         """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove the folder and all in it."""
+        """Make the names of placed files durable, and remove the folder and all in it."""
+        for folder in self._unsynced:
+            sync_folder(folder)
         _remove(self.folder)
         os.close(self._lock)
 
     def path(self, relative: str) -> str:
-        """Return the path of a file in it, and make the folders around it."""
+        """Return the path of a file in it, and make the folders around it.
+
+        A path from the root, which has an empty first part, is one in the folder, too.
+        """
         path = os.path.join(self.folder, *relative.split("/"))
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        folder = os.path.dirname(path)
+        if folder not in self._folders:
+            os.makedirs(folder, exist_ok=True)
+            self._folders.add(folder)
+        self._files.append(path)
         return path
 
-    def write(self, relative: str, text: bytes) -> str:
-        """Write a file in it and return its path. Raises CannotWrite."""
+    @contextmanager
+    def open(self, relative: str) -> Iterator[IO[bytes]]:
+        """Open a new file in it. Raises CannotWrite, also for any other OSError meanwhile."""
         try:
-            path = self.path(relative)
-            with Output(path) as output:
-                output.write(text)
+            with open(self.path(relative), "xb") as file:
+                yield file
         except OSError as error:
             reason = error.strerror or error
             raise CannotWrite(f"{printable(self.folder)}: {reason}") from error
-        return path
+
+    def write(self, relative: str, text: bytes) -> str:
+        """Write a file in it and return its path. Raises CannotWrite."""
+        with self.open(relative) as file:
+            file.write(text)
+        return file.name
+
+    def sync_later(self, folder: str) -> None:
+        """Make the names in a folder durable in the end: once for all runs that lie there."""
+        self._unsynced.add(folder)
 
     def clear(self) -> None:
-        """Remove all files but the lock; the folders stay for the next run."""
-        for folder, _, names in os.walk(self.folder):
-            for name in names:
-                if name != LOCK:
-                    os.unlink(os.path.join(folder, name))
+        """Remove the files that are left in it; the folders stay for the next run."""
+        for path in self._files:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+        self._files.clear()
 
 
 def place(staged: str, target: str) -> None:
     """Give a complete file its name, in place of none. Raises FileExistsError, and OSError."""
     os.makedirs(os.path.dirname(target), exist_ok=True)
     move_to_free_name(staged, target)
-    sync_folder(os.path.dirname(target))
 
 
 def remove_leftovers(folder: str, targets: Iterable[str]) -> None:
@@ -108,14 +127,19 @@ def locked(folder: str) -> Iterator[bool]:
         os.close(descriptor)
 
 
+def sync_file(path: str) -> None:
+    """Write the content of a file to the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: str) -> None:
     """Make the names in a folder durable where the system can."""
     with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_file(folder)
 
 
 def _remove_abandoned(target: str, *, is_locked: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from evalstream.model.changes import Change
@@ -54,24 +55,47 @@ class PlaceTables(NamedTuple):
 
 def compiled_tables(place: RowPlace) -> PlaceTables:
     """Return the tables of a row's places. Raises NotCompiled."""
-    return _Compiler(place).tables()
+    shared = None if place.shared is None else _compiled(_Same(place.shared))
+    return _Compiler(place, shared).tables()
+
+
+class _Same:
+    """A place that equals only itself."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.place is self.place
+
+    def __hash__(self) -> int:
+        return id(self.place)
+
+
+@lru_cache(maxsize=16)
+def _compiled(shared: _Same) -> _Compiler:
+    return _Compiler(RowPlace(shared.place))
 
 
 class _Compiler:
-    """Makes tables from the places of a row. Raises NotCompiled."""
+    """Makes tables from the places of a row. Raises NotCompiled.
 
-    def __init__(self, row: RowPlace) -> None:
-        self.changes: dict[Change, int] = {}
-        self._texts = bytearray()
-        self._places: list[bytes] = []
-        self._members: list[bytes] = []
+    It goes on from the tables of a `shared` place, some of whose members are those of the row.
+    """
+
+    def __init__(self, row: RowPlace, shared: _Compiler | None = None) -> None:
+        self.changes: dict[Change, int] = {} if shared is None else shared.changes.copy()
+        self.texts: bytearray = bytearray() if shared is None else shared.texts.copy()
+        self.places: list[bytes] = [b""] if shared is None else shared.places.copy()
+        self.members: list[bytes] = [] if shared is None else shared.members.copy()
+        self.numbers: dict[int, int] = {} if shared is None else shared.numbers
         self._watches = sorted({watch for group in row.exact for watch in group}, key=_by_name)
         if len(self._watches) > MOST_WATCHES:
             raise NotCompiled("too many watches")
         if row.place.actions.get(JsonType.OBJECT, Action.KEEP) is not Action.KEEP:
             raise NotCompiled("a row as a whole is changed")
         self._groups = [sum(1 << self._watches.index(one) for one in set(g)) for g in row.exact]
-        self._add_place(row.place, watched=True)
+        self.numbers = self._fill(0, row.place, watched=True)
 
     def tables(self) -> PlaceTables:
         """Return the tables."""
@@ -80,26 +104,35 @@ class _Compiler:
             for watch in self._watches
         )
         groups = b"".join(map(_GROUP.pack, self._groups))
-        parts = b"".join(self._places), b"".join(self._members), watches, groups
-        return PlaceTables((*parts, bytes(self._texts)), tuple(self.changes))
+        parts = b"".join(self.places), b"".join(self.members), watches, groups
+        return PlaceTables((*parts, bytes(self.texts)), tuple(self.changes))
 
-    def _add_place(self, place: Place, *, watched: bool = False) -> int:
+    def _add_place(self, place: Place) -> int:
         """Add a place and what is within it; return its number."""
-        number = len(self._places)
-        self._places.append(b"")
+        number = len(self.places)
+        self.places.append(b"")
+        self._fill(number, place)
+        return number
+
+    def _fill(self, number: int, place: Place, *, watched: bool = False) -> dict[int, int]:
+        """Fill in a place and add what is within it; return the numbers of members by identity."""
         others = self._inner(place.others)
         items = _NO_PLACE if place.items is None else self._add_item(place.items)
-        members = [(name, self._add_place(inner), True) for name, inner in place.members.items()]
-        names = dict.fromkeys(watch.name for watch in self._watches if watched)
-        members += [(name, others, False) for name in names if name not in place.members]
-        first = len(self._members)
-        for name, inner, is_known in members:
-            span = self._watches_of(name) if watched else (0, 0)
-            self._members.append(_MEMBER.pack(*self._text(name), inner, is_known, *span))
+        numbers: dict[int, int] = {}
+        for inner in place.members.values():
+            known = self.numbers.get(id(inner)) if watched else None
+            numbers[id(inner)] = self._add_place(inner) if known is None else known
+        members = [(name, numbers[id(inner)], True) for name, inner in place.members.items()]
+        spans = self._watched_names() if watched else {}
+        members += [(name, others, False) for name in spans if name not in place.members]
+        first = len(self.members)
+        for name, of_member, is_known in members:
+            span = spans.get(name, (0, 0))
+            self.members.append(_MEMBER.pack(*self._text(name), of_member, is_known, *span))
         actions = [place.actions.get(kind, Action.KEEP) for kind in JsonType]
         if place.keeps is not None and (place.constant or not place.keeps.isascii()):
             raise NotCompiled("a kept value beside a constant, or of a name beyond ASCII")
-        self._places[number] = _PLACE.pack(
+        self.places[number] = _PLACE.pack(
             *actions,
             *(self._change(place, *one) for one in zip(JsonType, actions, strict=True)),
             0 if place.name is None else self._bit(place.renaming),
@@ -113,7 +146,7 @@ class _Compiler:
             *self._text("" if place.name is None else _ascii_name(place.name)),
             *self._text(place.constant or place.keeps or ""),
         )
-        return number
+        return numbers
 
     def _inner(self, place: Place | None) -> int:
         return _NO_PLACE if place is None else self._add_place(place)
@@ -123,10 +156,13 @@ class _Compiler:
             raise NotCompiled("items are not dropped")
         return self._add_place(place)
 
-    def _watches_of(self, name: str) -> tuple[int, int]:
-        """Return the first watch of a member and their number; they follow each other."""
-        numbers = [at for at, watch in enumerate(self._watches) if watch.name == name]
-        return (numbers[0] if numbers else 0), len(numbers)
+    def _watched_names(self) -> dict[str, tuple[int, int]]:
+        """Return the first watch of each member and their number; they follow each other."""
+        spans: dict[str, tuple[int, int]] = {}
+        for number, watch in enumerate(self._watches):
+            first, count = spans.get(watch.name, (number, 0))
+            spans[watch.name] = first, count + 1
+        return spans
 
     def _change(self, place: Place, kind: JsonType, action: Action) -> int:
         """Return the number of the change that an action is, 0 for none."""
@@ -150,8 +186,8 @@ class _Compiler:
             written = text.encode()
         except UnicodeEncodeError as error:
             raise NotCompiled("a text with half of a surrogate pair") from error
-        start = len(self._texts)
-        self._texts += written
+        start = len(self.texts)
+        self.texts += written
         return start, len(written)
 
 

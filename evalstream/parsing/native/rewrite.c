@@ -48,6 +48,8 @@ struct rewriter {
     const byte *end;  /* of all bytes */
     const byte *done; /* what comes before it is written */
     uint64_t applied, watched;
+    unsigned changes;          /* how many of them are applied */
+    byte order[MOST_CHANGES]; /* the place of each among those of the row */
     struct piece kept; /* a text that was replaced */
     struct style style;
     bool kept_is_written, needs_even_style;
@@ -115,6 +117,14 @@ static bool edit(
     const bool has_room = put(r, r->done, (size_t)(start - r->done)) && put(r, bytes, count);
     r->done = stop;
     return has_room;
+}
+
+/* Note a change of the row that is being rewritten. */
+static inline void note_change(struct rewriter *r, byte number) {
+    const uint64_t change = UINT64_C(1) << number;
+    if (!(r->applied & change))
+        r->order[number] = (byte)r->changes++;
+    r->applied |= change;
 }
 
 static enum json_type type_of(byte one) {
@@ -451,7 +461,7 @@ static bool rename_member(
     const struct table_text written = place->name;
     if (!written.size)
         return true;
-    r->applied |= UINT64_C(1) << place->renaming;
+    note_change(r, place->renaming);
     const byte *const stop = name->start + name->length + 1;
     return edit(r, start, stop, r->tables.texts + written.start, written.size);
 }
@@ -521,7 +531,7 @@ static const byte *rewrite_member(
         return NULL;
     if (inner && inner->action[type] == DROP) {
         at = skip_value(r, at, depth);
-        r->applied |= UINT64_C(1) << inner->change[type];
+        note_change(r, inner->change[type]);
         return at && drop_member(r, members, start, at) ? at : NULL;
     }
     if (!keep_member(r, members, start))
@@ -620,7 +630,7 @@ static const byte *rewrite_value(
         return NULL;
     const enum outcome outcome = act(r, place, action, at, stop, &text);
     if (outcome == CHANGED)
-        r->applied |= UINT64_C(1) << place->change[type];
+        note_change(r, place->change[type]);
     if (outcome == CHANGED && place->is_kept && type != JSON_NULL) {
         if (type != JSON_TEXT)
             return NULL;
@@ -635,7 +645,7 @@ static const byte *rewrite_row(struct rewriter *r, const byte *line) {
     if (*at != '{')
         return NULL;
     r->done = line;
-    r->applied = 0;
+    r->applied = r->changes = 0;
     r->watched = r->missing;
     r->names = 0;
     r->kept = (struct piece){0};
@@ -671,13 +681,15 @@ static bool leave_row(struct rewriter *r, const struct left_row *row) {
 }
 
 static void count_changes(
-    struct rewritten *result, uint64_t applied, const struct left_row *row
+    struct rewritten *result, const struct rewriter *r, const struct left_row *row
 ) {
+    uint64_t applied = r->applied;
     for (unsigned number = 0; applied; number++, applied >>= 1) {
         if (!(applied & 1))
             continue;
         struct change_count *const change = &result->changes[number];
         if (!change->rows) {
+            change->order = r->order[number];
             change->start = row->start;
             change->stop = row->stop;
         }
@@ -702,7 +714,7 @@ int32_t rewrite_lines(
         const byte *next = rewrite_row(r, at);
         if (next) {
             row.stop = (uint64_t)(next - 1 - bytes);
-            count_changes(result, r->applied, &row);
+            count_changes(result, r, &row);
             result->rows++;
         } else {
             r->size = row.at;

@@ -60,9 +60,10 @@ struct rewrite_tables {
     uint64_t place_count, member_count, watch_count, group_count;
 };
 
-/* In how many rows a change was made, the numbers of the first lines, and where the first is. */
+/* In how many rows a change was made, the numbers of the first lines, the place of the change among
+   those of the first row, and where that row is. */
 struct change_count {
-    uint64_t rows, line[FIRST_LINES], start, stop;
+    uint64_t rows, line[FIRST_LINES], order, start, stop;
 };
 
 /* A row that was left: its number from 1, where it is in the bytes without its newline, and the

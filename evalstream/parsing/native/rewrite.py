@@ -37,11 +37,15 @@ class LeftLine(NamedTuple):
 
 
 class LineChange(NamedTuple):
-    """A change: the number of lines it was made in, the first of them, and where the first is."""
+    """A change: the number of lines it was made in, and the first of them.
+
+    `order` is its place among the changes of the first line, which is at `start`.
+    """
 
     change: Change
     times: int
     lines: tuple[int, ...]
+    order: int
     start: int
     stop: int
 
@@ -71,6 +75,7 @@ class _Count(Structure):
     _fields_ = (
         ("rows", c_uint64),
         ("lines", c_uint64 * MOST_PLACES),
+        ("order", c_uint64),
         ("start", c_uint64),
         ("stop", c_uint64),
     )
@@ -126,7 +131,7 @@ class CompiledPlace:
         for change, count in zip(self._changes, result.changes, strict=False):
             if count.rows:
                 lines = tuple(count.lines[: count.rows])
-                yield LineChange(change, count.rows, lines, count.start, count.stop)
+                yield LineChange(change, count.rows, lines, count.order, count.start, count.stop)
 
 
 @lru_cache(maxsize=1)

@@ -18,7 +18,7 @@ class AggregateRefused(ValueError):
 
 
 class Additions:
-    """Collects members by the path of their object, and writes them all at once.
+    """Collects members by the path of their object; they are written all at once.
 
     Each object that gets members is written once, so that it exists only once.
     """
@@ -39,32 +39,43 @@ class Additions:
             raise AggregateRefused(f"{pointer(path)} already has a member {name}")
         self.set(path, name, value)
 
-    def write(self) -> None:
-        """Add all members. Raises AggregateRefused where an object around them is missing."""
-        for path, members in self._members.items():
-            self._write(path, members)
+    def check(self) -> None:
+        """Raise AggregateRefused where an object around new members is missing."""
+        for path in self._members:
+            self._place(path)
 
-    def _write(self, path: Path, members: dict[str, str]) -> None:
-        splices, name = self._splices, str(path[-1])
-        holder, node = value_at(splices.tree, path[:-1]), value_at(splices.tree, path)
+    def written(self) -> str:
+        """Return the text with all splices and members. Raises AggregateRefused as `check` does."""
+        splices = self._splices.copy()
+        for path, members in self._members.items():
+            holder, node = self._place(path)
+            if node is None:
+                splices.add_object(holder, str(path[-1]), members)
+            elif node.type is JsonType.NULL:
+                splices.replace(node, splices.object_text(holder, members))
+            else:
+                for key, value in members.items():
+                    _write_member(splices, node, key, value)
+        return splices.apply()
+
+    def _place(self, path: Path) -> tuple[Node, Node | None]:
+        """Return the object around a member, and the value of the member: null or an object."""
+        holder, node = value_at(self._splices.tree, path[:-1]), value_at(self._splices.tree, path)
         if holder is None or holder.type is not JsonType.OBJECT:
             raise AggregateRefused(f"{pointer(path[:-1])} {MISSING}")
-        if node is None or splices.is_dropped(holder, name):
-            splices.add_object(holder, name, members)
-        elif node.type is JsonType.NULL:
-            splices.replace(node, splices.object_text(holder, members))
-        elif node.type is JsonType.OBJECT:
-            for key, value in members.items():
-                self._write_member(node, key, value)
-        else:
+        if node is None or self._splices.is_dropped(holder, str(path[-1])):
+            return holder, None
+        if node.type not in {JsonType.NULL, JsonType.OBJECT}:
             raise AggregateRefused(f"{pointer(path)} is not an object")
+        return holder, node
 
-    def _write_member(self, holder: Node, name: str, value: str) -> None:
-        known = holder.member(name)
-        if known is None or self._splices.is_dropped(holder, name):
-            self._splices.add(holder, name, value)
-        else:
-            self._splices.replace(known.value, value)
+
+def _write_member(splices: Splices, holder: Node, name: str, value: str) -> None:
+    known = holder.member(name)
+    if known is None or splices.is_dropped(holder, name):
+        splices.add(holder, name, value)
+    else:
+        splices.replace(known.value, value)
 
 
 def value_at(node: Node | None, path: Sequence[str | int]) -> Node | None:

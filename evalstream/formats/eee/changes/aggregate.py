@@ -84,7 +84,9 @@ class AggregateMigration:
         self._has_mark = text.startswith(UTF8_MARK)
         self.text, self._tree = parsed_aggregate(text.removeprefix(UTF8_MARK))
         self.version = self._version()
-        self.needs = self._changed(None, None)[2]
+        splices = Splices(self.text, self._tree)
+        self._additions, self._applied = Additions(splices), list[Applied]()
+        self.needs = self._change(splices)
 
     @property
     def evaluation_id(self) -> str | None:
@@ -135,14 +137,18 @@ class AggregateMigration:
 
         Raises AggregateRefused where the version has no place for what it says.
         """
-        text, applied, _ = self._changed(source, seal)
+        applied = self._applied.copy()
+        self._set_source(self._additions, applied, source)
+        text = self._additions.written().encode()
+        if seal is not None:
+            text = self._sealed(text, applied, seal)
+        if self._has_mark:
+            applied.insert(0, Applied(Change(BYTE_ORDER_MARK), Example("", "\\ufeff", None)))
         return text, applied
 
-    def _changed(
-        self, source: Source | None, seal: NewSeal | None
-    ) -> tuple[bytes, list[Applied], tuple[Need, ...]]:
-        splices = Splices(self.text, self._tree)
-        additions, applied = Additions(splices), list[Applied]()
+    def _change(self, splices: Splices) -> tuple[Need, ...]:
+        """Make all changes but those that depend on the rows; return what is missing."""
+        additions, applied = self._additions, self._applied
         place = migration_place(self._target)
         needs = list(move_old_members(splices, additions, applied, place, self._supplied))
         self._keep_unknown(splices, additions, applied, place.members)
@@ -151,15 +157,8 @@ class AggregateMigration:
         required.see_to_all()
         applied += required.applied
         self._set_developer(additions, applied)
-        if source is not None:
-            self._set_source(additions, applied, source)
-        additions.write()
-        text = splices.apply().encode()
-        if seal is not None:
-            text = self._sealed(text, applied, seal)
-        if self._has_mark:
-            applied.insert(0, Applied(Change(BYTE_ORDER_MARK), Example("", "\\ufeff", None)))
-        return text, applied, (*needs, *required.needs)
+        additions.check()
+        return (*needs, *required.needs)
 
     def _keep_unknown(
         self,

@@ -46,7 +46,7 @@ def migration_place(
         exact += ((Watch("evaluation_id", Test.DIFFERS, evaluation_id),),)
     if keeps_hash:
         members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
-    return RowPlace(replace(place, members=members), exact)
+    return RowPlace(replace(place, members=members), exact, place)
 
 
 @lru_cache(maxsize=8)
@@ -97,7 +97,7 @@ def repair_place(
     With `evaluation_id` each row gets that id, and with `annotated` the plain number of the
     version. Rows that declare their version otherwise are left to the exact path.
     """
-    place = only(SchemaPlaces(builtin_schema(versions.instance_schema_name(version))).root(), codes)
+    place = _kept_place(version, frozenset(codes))
     members = dict(place.members)
     number = version.partition("+")[0]
     if annotated and "ES215" in codes:
@@ -107,7 +107,13 @@ def repair_place(
     if evaluation_id is not None:
         members = with_evaluation_id(members, evaluation_id)
     exact = ((Watch("schema_version", Test.DIFFERS, number),),)
-    return RowPlace(replace(place, members=members, closed=False), exact)
+    return RowPlace(replace(place, members=members, closed=False), exact, place)
+
+
+@lru_cache(maxsize=32)
+def _kept_place(version: str, codes: frozenset[str]) -> Place:
+    """Return the place of all rows of a version that are repaired for these rules."""
+    return only(SchemaPlaces(builtin_schema(versions.instance_schema_name(version))).root(), codes)
 
 
 def only(place: Place, codes: Collection[str], *, in_map: bool = False) -> Place:

@@ -30,10 +30,10 @@ class RowRepairs(DataClass, frozen=True):
 
     def place(self) -> RowPlace:
         """Return the places of the rows of its version; the exact path takes the others."""
-        place, exact = repair_place(self.version, self.codes, self.evaluation_id)
-        if self.evaluation_id is not None and self.foreign_id is not None:
-            exact += (other_ids(self.evaluation_id, self.foreign_id),)
-        return RowPlace(place, exact)
+        place = repair_place(self.version, self.codes, self.evaluation_id)
+        if self.evaluation_id is None or self.foreign_id is None:
+            return place
+        return place._replace(exact=(*place.exact, other_ids(self.evaluation_id, self.foreign_id)))
 
 
 class RowRepairer:

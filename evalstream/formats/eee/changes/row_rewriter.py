@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final
 
 from evalstream.engine.block_rewriting import RewrittenBlock
@@ -12,15 +12,13 @@ from evalstream.engine.line_repairs import LeftRow
 from evalstream.formats.eee.changes.kept_values import RowRefused
 from evalstream.formats.eee.changes.row_repairs import RowRepairer, RowRepairs
 from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator
-from evalstream.model.changes import MOST_PLACES, Applied, Change, ChangeTally, Example, Occurrences
+from evalstream.model.changes import MOST_PLACES, Change, ChangeTally, Example, Occurrences
 from evalstream.parsing.json import FAST_DEPTH
 from evalstream.parsing.native.rewrite import CompiledPlace, LineChange
 from evalstream.parsing.strict_json import parse_exactly
 
 SALVAGE: Final = "`evalstream salvage` separates whole rows from damaged parts"
 """What to do about a row that cannot be read."""
-
-Exact = RowMigrator | RowRepairer
 
 _Placed = tuple[int, Occurrences]
 """Where a change is among those of its first row, and how often it was made."""
@@ -33,13 +31,11 @@ class RowRewriter:
     """
 
     def __init__(self, how: RowMigration | RowRepairs) -> None:
-        self._pickled = pickle.dumps(how)
-        self._exact: Exact = _exact(how)
-        self._compiled = CompiledPlace.from_place(how.place())
+        self._how = how
 
     def rewrite(self, data: bytes) -> RewrittenBlock:
         """Rewrite whole lines, which end in a newline and are not blank."""
-        exact = _ExactRows(self._exact)
+        exact = _ExactRows(self)
         if self._compiled is None:
             for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
                 exact.rewrite(number, line)
@@ -57,29 +53,43 @@ class RowRewriter:
     def _tally(self, data: bytes, made: Sequence[LineChange], exact: ChangeTally) -> ChangeTally:
         """Return the changes of all rows, as the exact path alone would count them."""
         found = {change: (order, seen) for order, (change, seen) in enumerate(exact.seen.items())}
-        examples: dict[int, dict[Change, tuple[int, Example]]] = {}
-        for change, times, lines, start, stop in made:
-            if start not in examples:
-                _, applied = self._exact.rewrite(data[start:stop].decode())
-                examples[start] = _firsts(applied)
-            order, example = examples[start][change]
+        rows: dict[int, bytes] = {}
+        for change, times, lines, order, start, stop in made:
+            if start not in rows:
+                rows[start] = data[start:stop]
+            example = partial(self.example, change, rows[start])
             here = order, Occurrences(times, lines, example)
             other = found.get(change)
             found[change] = here if other is None else _joined(here, other)
         tally = ChangeTally()
         for change, (_, seen) in sorted(found.items(), key=_by_first):
-            tally.add(change, seen.example, lines=seen.lines, times=seen.times)
+            tally.add(change, seen.shown, lines=seen.lines, times=seen.times)
         return tally
 
+    def example(self, change: Change, row: bytes) -> Example:
+        """Return how a change that is made in a row is made there."""
+        _, applied = self.exact.rewrite(row.decode())
+        return next(one.example for one in applied if one.change == change)
+
+    @cached_property
+    def exact(self) -> RowMigrator | RowRepairer:
+        """What rewrites single rows."""
+        how = self._how
+        return RowMigrator(how) if isinstance(how, RowMigration) else RowRepairer(how)
+
+    @cached_property
+    def _compiled(self) -> CompiledPlace | None:
+        return CompiledPlace.from_place(self._how.place())
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self._pickled,)
+        return _unpickled, (pickle.dumps(self._how),)
 
 
 class _ExactRows:
     """Rows that are rewritten on the exact path, with their newlines, and those that are left."""
 
-    def __init__(self, exact: Exact) -> None:
-        self._exact = exact
+    def __init__(self, rewriter: RowRewriter) -> None:
+        self._rewriter = rewriter
         self.lines: list[bytes] = []
         self.rows = 0
         self.tally = ChangeTally()
@@ -88,7 +98,7 @@ class _ExactRows:
     def rewrite(self, number: int, line: bytes) -> None:
         """Rewrite a row."""
         try:
-            text, applied = self._exact.rewrite(line.decode())
+            text, applied = self._rewriter.exact.rewrite(line.decode())
         except ValueError as error:
             self.left.append(LeftRow(number, _reason(line, error)))
             return
@@ -97,19 +107,11 @@ class _ExactRows:
         self.rows += 1
 
 
-def _firsts(applied: Sequence[Applied]) -> dict[Change, tuple[int, Example]]:
-    """Return the first example of each change in a row, with its place among them."""
-    firsts: dict[Change, tuple[int, Example]] = {}
-    for change, example in applied:
-        firsts.setdefault(change, (len(firsts), example))
-    return firsts
-
-
 def _joined(one: _Placed, other: _Placed) -> _Placed:
     """Add up a change in two sets of rows."""
     order, first = min(one, other, key=lambda placed: placed[1].lines[0])
     lines = tuple(sorted((*one[1].lines, *other[1].lines)))[:MOST_PLACES]
-    return order, Occurrences(one[1].times + other[1].times, lines, first.example)
+    return order, Occurrences(one[1].times + other[1].times, lines, first.shown)
 
 
 def _by_first(found: tuple[Change, _Placed]) -> tuple[int, int]:
@@ -122,10 +124,6 @@ def _by_first(found: tuple[Change, _Placed]) -> tuple[int, int]:
 def _unpickled(how: bytes) -> RowRewriter:
     """Return a rewriter; a worker keeps it for further blocks."""
     return RowRewriter(pickle.loads(how))  # noqa: S301 - our own task
-
-
-def _exact(how: RowMigration | RowRepairs) -> Exact:
-    return RowMigrator(how) if isinstance(how, RowMigration) else RowRepairer(how)
 
 
 def _reason(line: bytes, error: ValueError) -> str:

@@ -66,9 +66,10 @@ class RowMigration(DataClass, frozen=True):
     def place(self) -> RowPlace:
         """Return the places of the rows; the exact path takes those that get an id or a hash."""
         sets_id = EVALUATION_ID.name in self.decisions
-        place, exact = migration_place(
+        place = migration_place(
             self.target, self.evaluation_id, sets_id=sets_id, keeps_hash=not self.rehash
         )
+        exact = place.exact
         if sets_id and self.evaluation_id is not None and self.foreign_id is not None:
             exact += (other_ids(self.evaluation_id, self.foreign_id),)
         if self.rehash:
@@ -78,7 +79,7 @@ class RowMigration(DataClass, frozen=True):
             exact += tuple(
                 (unset, Watch("evaluation_name", Test.EQUALS, name)) for name in self.result_ids
             )
-        return RowPlace(place, exact)
+        return place._replace(exact=exact)
 
 
 class RowMigrator:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalstream.batch.rewriting.staging import Staging, place
+from evalstream.model.errors import CannotWrite
 
 
 def _held(target: str, ready: Event, done: Event) -> None:
@@ -23,6 +24,22 @@ def test_a_folder_is_removed_at_the_end(tmp_path: Path) -> None:
         staging.clear()
         assert not list(Path(staging.folder).rglob("*.json"))
     assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_a_path_from_the_root_is_one_in_the_folder(tmp_path: Path) -> None:
+    source = tmp_path / "rows.jsonl"
+    source.write_bytes(b"as it was")
+    with Staging(None) as staging:
+        assert Path(staging.write(str(source), b"other")).is_relative_to(staging.folder)
+    assert source.read_bytes() == b"as it was"
+
+
+def test_a_file_that_is_there_is_not_written(tmp_path: Path) -> None:
+    with Staging(str(tmp_path)) as staging:
+        staging.write("rows", b"first")
+        with pytest.raises(CannotWrite, match="File exists"):
+            staging.write("rows", b"second")
+        assert Path(staging.path("rows")).read_bytes() == b"first"
 
 
 def test_a_dry_run_leaves_the_target_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
