@@ -11,7 +11,6 @@ from evalstream.cli.settings import SETTINGS_OPTIONS, resolved_values
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, Option, OptionText
-from evalstream.model.suggestions import unknown
 from evalstream.reporters.options import REPORT_OPTIONS, ReportOptions
 from evalstream.settings.declared import is_setting
 
@@ -208,6 +207,8 @@ def _given(option: Option, given: Mapping[str, Any]) -> Any:
 
 def _chosen(one: Argument | Option, value: Any) -> Any:
     """Return a value that is allowed. Raises UsageError for another."""
+    from evalstream.model.suggestions import unknown
+
     if one.text.choices and value is not None and value not in one.text.choices:
         name = flag_of(one) if isinstance(one, Option) else one.text.metavar
         raise UsageError(f"{name}: {unknown('value', value, one.text.choices)}")

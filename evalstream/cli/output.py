@@ -21,7 +21,6 @@ from evalstream.model.report import Report
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.reporters import REPORTERS, reporter_type
 from evalstream.reporters.base import Reporter
-from evalstream.reporters.listed import listed_from
 from evalstream.reporters.options import REPORT_OPTIONS, TEXT, VERDICT_OPTIONS, ReportOptions
 
 PICTURED: Final = "html"
@@ -79,8 +78,11 @@ class Target(NamedTuple):
             return LiveTextReporter(output, style)
         reporter = reporter_type(self.form)(output, style)
         # Reports for people say how many findings they do not list.
-        is_counted = self.form in FOR_PEOPLE
-        return reporter if is_counted else listed_from(style.min_severity, reporter)
+        if self.form in FOR_PEOPLE:
+            return reporter
+        from evalstream.reporters.listed import listed_from
+
+        return listed_from(style.min_severity, reporter)
 
 
 def with_former_force(options: Options, target: Target) -> Options:

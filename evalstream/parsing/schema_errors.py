@@ -32,6 +32,11 @@ class SchemaError(NamedTuple):
     variants: tuple[tuple[SchemaError, ...], ...] = ()
     known: tuple[str, ...] = ()
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether a pattern exceeded the step limit."""
+        return self.keyword == UNDECIDED
+
     def about(self, member: str, found: Any, known: tuple[str, ...] = ()) -> SchemaError:
         """Return the same error for one missing or unknown member of the object."""
         return self._replace(member=member, found=found, known=known, expected=None, optional=False)

@@ -12,7 +12,6 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.rule_text import Status
-from evalstream.model.suggestions import suggestion
 from evalstream.rules import claims, inputs, syntax
 from evalstream.rules.base import Rule
 from evalstream.rules.profiles import PROFILES
@@ -95,6 +94,8 @@ class Catalogue(Mapping[str, Rule]):
         """Return the rules that match a text. Raises UsageError if it matches none."""
         found = self.find(text) if text else []
         if not found:
+            from evalstream.model.suggestions import suggestion
+
             words = (word for one in self.values() for word in (one.code, one.name))
             meant = suggestion(text, words) or ";"
             raise UsageError(

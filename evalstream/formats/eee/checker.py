@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from evalstream.engine.collector import Collector
 from evalstream.engine.routing import RowRouter, refuse_rowless
 from evalstream.engine.row_pass import RowPass, reason_of
-from evalstream.engine.sealed_document import difference, write
 from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate
 from evalstream.formats.eee.aggregate_check import Reading, in_order, read_aggregate
@@ -23,7 +22,6 @@ from evalstream.formats.eee.file_violations import FileViolations
 from evalstream.formats.eee.fixable import fixable_counts
 from evalstream.formats.eee.guess import context_of_rows, settled
 from evalstream.formats.eee.probe import probe_context, rowless_context
-from evalstream.formats.eee.record_digest import record_digest
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
 from evalstream.formats.eee.rules.seal import ES506, NO_ROWS, checksum_algorithms, is_checksum_right
@@ -314,6 +312,8 @@ class RunCheck:
         routing, seal = self._options.routing, self._seal
         if routing.seal_to is None:
             return
+        from evalstream.engine.sealed_document import difference, write
+
         if seal is None:
             summary.note_unsealed(None if self._refusal is None else self._refusal.reason)
         elif routing.dry_run:
@@ -526,6 +526,8 @@ class RunCheck:
                 aggregate, collector.samples.labels, summary.version
             )
         if collector.links is not None and aggregate is not None:
+            from evalstream.formats.eee.record_digest import record_digest
+
             collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
         return summary
 

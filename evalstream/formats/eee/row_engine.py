@@ -42,7 +42,6 @@ from evalstream.rules.base import RowCheck
 from evalstream.rules.inputs import ES003, noise_check
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES114
 from evalstream.rules.torn_line import last_line, newline_missing
-from evalstream.stats.link_keys import NO_INPUT_HASH, input_hash64, sample_hash64
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
@@ -456,6 +455,8 @@ class _Pass:
         row, links = entry.row, entry.group.links
         if links is None or not entry.scored:
             return
+        from evalstream.stats.link_keys import NO_INPUT_HASH, input_hash64, sample_hash64
+
         covered, word = row_view.hash_input(row), sample_hash64(row["sample_id"])
         shown = NO_INPUT_HASH
         if covered is not None:
