@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from evalstream.formats.registry import CATALOGUE, has_needed, has_rules, main_format
@@ -120,7 +119,8 @@ def schema_text_of(path: str) -> str:
     from evalstream.parsing.json_schema import compile_schema
 
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
         compile_schema(json.fast(text.encode()), trusted=False)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error

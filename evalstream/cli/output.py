@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
 from evalstream.cli.program import Judged, guarded, stop
 from evalstream.cli.style import FOR_PEOPLE, style_of
@@ -13,7 +13,7 @@ from evalstream.engine.routing import outputs_of, refuse_foreign
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDERR, STDOUT, OutputKind, journaled, refuse_overwriting
-from evalstream.model.data_class import replace
+from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import OWN, of_signal, shown_exit_code
 from evalstream.model.options import Options, RowRouting

@@ -5,10 +5,11 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Set
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Finding, FindingList, Severity, Violation, numbered
 from evalstream.rules.base import place_in
 from evalstream.rules.catalogue import Selection
@@ -75,8 +76,6 @@ class Collector(Generic[C]):
 
         `places` are the places of the block's rows, if they are elements of an array.
         """
-        from evalstream.io.line_index import LineIndex
-
         shift = self.tally.lines
         if places is not None:
             from evalstream.io.line_index import LineIndex

@@ -3,8 +3,9 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import WorkerLost
 from evalstream.model.signals import STOPPING, Stopped
 

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options

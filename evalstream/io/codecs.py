@@ -4,9 +4,10 @@ import zlib
 from collections.abc import Callable
 from importlib import import_module
 from types import MappingProxyType, ModuleType
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from evalstream.model.block import MEBIBYTE, Bytes
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import MissingExtra
 
 XZ_MEMORY_BYTES: Final = 256 * MEBIBYTE

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from json.encoder import encode_basestring_ascii
 from math import isfinite
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import jiter
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.lazy_regex import LazyPattern
 
 FAST_DEPTH: Final = 200

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.parsing.json import is_finite, resolve
 from evalstream.parsing.linear_regex import backtracking_options

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import resolve
 
 Path_ = tuple[str | int, ...]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.parsing.json import is_finite
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from evalstream.parsing.json_schema import Validator
     from evalstream.parsing.schema_errors import SchemaError
 
@@ -75,12 +77,19 @@ def constraints_of(name: str) -> str:
     return json.dumps(_constraints(builtin_schema(name)), sort_keys=True)
 
 
-@lru_cache(maxsize=1)
 def schema_folder() -> Path:
+    """Return the folder of the schemas."""
+    from pathlib import Path
+
+    return Path(_folder())
+
+
+@lru_cache(maxsize=1)
+def _folder() -> str:
     """Return the folder of the schemas: in an installed package, else next to it."""
-    package = Path(__file__).parent.parent
-    inside = package / "schemas"
-    return inside if inside.is_dir() else package.parent / "schemas"
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    inside = os.path.join(package, "schemas")
+    return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(package), "schemas")
 
 
 class _BuiltValidator:
@@ -132,7 +141,8 @@ def _built_code(name: str) -> Callable[[Any], object] | None:
     module = re.sub("[^a-z0-9]", "_", name)
     try:
         built = import_module(f"evalstream.parsing.acceptors.{module}")
-        text = (schema_folder() / f"{name}.schema.json").read_bytes()
+        with open(os.path.join(_folder(), f"{name}.schema.json"), "rb") as file:
+            text = file.read()
     except (ImportError, OSError):
         return None
     validate: Callable[[Any], object] = built.validate

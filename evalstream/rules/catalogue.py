@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
-from evalstream.model.data_class import DataClass, field
+from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.text import with_article

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.rules.aggregate import ES702
 from evalstream.formats.eee.rules.seal import ES502, ES503, ES505
 from evalstream.formats.eee.rules.version import ES215, MISSING, fits_another, null_bounds
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import PlacedViolation, Violation, one_of
 from evalstream.model.options import Options
 from evalstream.parsing.json import UTF8_MARK, text_or_none

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.routing import RowRouter, refuse_rowless
@@ -35,7 +35,7 @@ from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.block import Lines
 from evalstream.model.claim import JudgedClaim
-from evalstream.model.data_class import replace
+from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS

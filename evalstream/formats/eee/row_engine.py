@@ -36,7 +36,6 @@ from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import RECORD_BYTES, RowRecords
-from evalstream.model.sample_record import SampleRequest
 from evalstream.parsing import json
 from evalstream.rules.base import RowCheck
 from evalstream.rules.inputs import ES003, noise_check
@@ -46,6 +45,7 @@ from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.fast_block import FastBlock, FastPath
+    from evalstream.model.sample_record import SampleRequest
 
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})

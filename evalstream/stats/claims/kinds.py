@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims.evidence import Evidence
 

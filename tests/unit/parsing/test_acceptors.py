@@ -29,7 +29,7 @@ def test_code_of_another_schema_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(SCHEMAS, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(schema_files, "schema_folder", lambda: tmp_path)
+    monkeypatch.setattr(schema_files, "_folder", lambda: str(tmp_path))
     assert schema_files._built_code(NAME)
     file = tmp_path / f"{NAME}.schema.json"
     file.write_bytes(file.read_bytes() + b"\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import DETAILS, USUAL_ALGORITHMS, Aggregate
@@ -160,7 +159,7 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
     reason = _path_violation(declared, expected)
     if reason is None and facts.context.options.profile == DATASTORE:
         place = place_of(facts.path)
-        if place.inside and PurePosixPath(declared) != PurePosixPath(place.path):
+        if place.inside and not _is_same_path(declared, place.path):
             reason = "file_path is not the path of the rows relative to the datastore's root"
             expected = place.path
     if reason:
@@ -184,10 +183,18 @@ def _may_be_declared(facts: RunFacts, path: str) -> bool:
     return path_to_declare(path, facts.aggregate_path, aggregate.version) is not None
 
 
+def _is_same_path(one: str, other: str) -> bool:
+    from pathlib import PurePosixPath
+
+    return PurePosixPath(one) == PurePosixPath(other)
+
+
 def _path_violation(declared: str, name: str) -> str | None:
     parts = declared.split("/")
     if parts[0] and parts[-1] == name and ".." not in parts and "\\" not in declared:
         return None
+    from pathlib import PurePosixPath
+
     path = PurePosixPath(declared)
     if "\\" in declared:
         return "file_path is written with backslashes"
