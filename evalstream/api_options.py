@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from evalstream.formats.registry import CATALOGUE, has_needed, has_rules, main_format
@@ -12,11 +11,8 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
-from evalstream.model.suggestions import unknown
 from evalstream.parsing import json
-from evalstream.parsing.json_schema import ENGINES, compile_schema
 from evalstream.parsing.limits import refuse_long_lines
-from evalstream.parsing.linear_regex import linear_search
 from evalstream.rules.profiles import PROFILES
 
 AUTO: Final = "auto"
@@ -25,7 +21,7 @@ CHOICES: Final[Mapping[str, Sequence[str]]] = {
     "schema_version": (AUTO, *main_format().judging_versions),
     "input_format": (AUTO, *FORMATS),
     "recipe": (AUTO, *main_format().recipes),
-    "engine": ENGINES,
+    "engine": ("auto", "rust", "portable"),
     "profile": tuple(PROFILES),
     "executor": OPTIONS["executor"].text.choices,
     "passing": OPTIONS["passing"].text.choices,
@@ -120,8 +116,11 @@ def _as_json(name: str, value: Any) -> Any:
 
 def schema_text_of(path: str) -> str:
     """Read a JSON Schema. Raises UsageError if it cannot be used."""
+    from evalstream.parsing.json_schema import compile_schema
+
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
         compile_schema(json.fast(text.encode()), trusted=False)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
@@ -169,6 +168,8 @@ def _flag(name: str) -> str:
 
 def _refuse_unknown(name: str, value: str | None, choices: Sequence[str]) -> None:
     if value is not None and value not in choices:
+        from evalstream.model.suggestions import unknown
+
         noun = NOUNS.get(name, name)
         raise UsageError(unknown(noun, value, choices))
 
@@ -242,6 +243,8 @@ def _with_pattern(options: Options) -> Options:
     """Let a pattern of noise imply that noise is skipped. Raises UsageError for a bad one."""
     if options.noise is None:
         return options
+    from evalstream.parsing.linear_regex import linear_search
+
     try:
         linear_search(options.noise)
     except UsageError as error:
@@ -258,5 +261,7 @@ def _with_schema(options: Options) -> Options:
             schema = json.fast(options.schema.encode())
         except ValueError as error:
             raise UsageError(f"--schema: not valid JSON: {error}") from error
+        from evalstream.parsing.json_schema import compile_schema
+
         compile_schema(schema, options.engine, trusted=False)
     return options

@@ -1,4 +1,7 @@
-"""Compiles the scanner when evalstream is installed or a wheel is built: a hook of hatchling.
+"""Compiles the scanner and the schemas when evalstream is installed or a wheel is built.
+
+It is a hook of hatchling. A schema becomes Python code that accepts sound rows or aggregates, as an
+engine that explains what is wrong takes longer to load.
 
 The compiler is that of the environment variable CC, else the one that is there, else Zig's, which
 pip gets from the package index for the time of the build. Where none works, or where
@@ -21,6 +24,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FOLDER = Path("evalstream", "parsing", "native")
+ACCEPTORS = Path("evalstream", "parsing", "acceptors")
 SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 LIBRARY = FOLDER / f"libscanner{SUFFIX}"
 DIGEST = FOLDER / "libscanner.digest"
@@ -39,6 +43,8 @@ class ScannerHook(BuildHookInterface[Any]):
         """Compile the scanner before anything else is built."""
         del version
         root = Path(self.root)
+        write_acceptors(root)
+        build_data["artifacts"].append(f"/{ACCEPTORS.as_posix()}/*.py")
         if is_pure():
             return
         reason = compile_scanner(root)
@@ -49,6 +55,12 @@ class ScannerHook(BuildHookInterface[Any]):
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform}"
         build_data["artifacts"] += [f"/{path.as_posix()}" for path in (LIBRARY, DIGEST)]
+
+
+def write_acceptors(root: Path) -> None:
+    """Write the code that accepts what the schemas of rows and aggregates allow."""
+    code = runpy.run_path(str(root / ACCEPTORS.parent / "acceptor_code.py"))
+    code["write_acceptors"](root / "schemas" / "eee", root / ACCEPTORS)
 
 
 def is_pure() -> bool:

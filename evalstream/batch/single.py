@@ -22,7 +22,6 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotCheck, CannotWrite, ExecutorLost, MissingExtra, UsageError
 from evalstream.model.finding import Finding, Violation
-from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.run import STDIN, Run
@@ -73,6 +72,8 @@ def isolated(
     except BaseException as error:
         if shown.failed:
             raise
+        from evalstream.model.internal_errors import internal_error
+
         reason = str(internal_error(error))
         violation = ES010.violation(reason)
     return _broken_off(run, violation, reason, options, shown)

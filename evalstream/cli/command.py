@@ -4,14 +4,14 @@ An option of a check is declared once, as a field of `model/options.py`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.api_options import CHOICES, options_from
 from evalstream.cli.settings import SETTINGS_OPTIONS, resolved_values
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, Option, OptionText
-from evalstream.model.suggestions import unknown
 from evalstream.reporters.options import REPORT_OPTIONS, ReportOptions
 from evalstream.settings.declared import is_setting
 
@@ -209,6 +209,8 @@ def _given(option: Option, given: Mapping[str, Any]) -> Any:
 def _chosen(one: Argument | Option, value: Any) -> Any:
     """Return a value that is allowed. Raises UsageError for another."""
     if one.text.choices and value is not None and value not in one.text.choices:
+        from evalstream.model.suggestions import unknown
+
         name = flag_of(one) if isinstance(one, Option) else one.text.metavar
         raise UsageError(f"{name}: {unknown('value', value, one.text.choices)}")
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
 from evalstream.cli.program import Judged, guarded, stop
 from evalstream.cli.style import FOR_PEOPLE, style_of
@@ -13,7 +13,7 @@ from evalstream.engine.routing import outputs_of, refuse_foreign
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDERR, STDOUT, OutputKind, journaled, refuse_overwriting
-from evalstream.model.data_class import replace
+from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import OWN, of_signal, shown_exit_code
 from evalstream.model.options import Options, RowRouting
@@ -21,7 +21,6 @@ from evalstream.model.report import Report
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.reporters import REPORTERS, reporter_type
 from evalstream.reporters.base import Reporter
-from evalstream.reporters.listed import listed_from
 from evalstream.reporters.options import REPORT_OPTIONS, TEXT, VERDICT_OPTIONS, ReportOptions
 
 PICTURED: Final = "html"
@@ -79,8 +78,11 @@ class Target(NamedTuple):
             return LiveTextReporter(output, style)
         reporter = reporter_type(self.form)(output, style)
         # Reports for people say how many findings they do not list.
-        is_counted = self.form in FOR_PEOPLE
-        return reporter if is_counted else listed_from(style.min_severity, reporter)
+        if self.form in FOR_PEOPLE:
+            return reporter
+        from evalstream.reporters.listed import listed_from
+
+        return listed_from(style.min_severity, reporter)
 
 
 def with_former_force(options: Options, target: Target) -> Options:

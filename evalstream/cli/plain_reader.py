@@ -7,7 +7,7 @@ completion, mistakes and rare spellings are left to typer, which says what is wr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.cli.command import (
     FORMER,
@@ -18,6 +18,7 @@ from evalstream.cli.command import (
     initial_of,
     spellings_of,
 )
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.options import Option
 
 STDIN: Final = "-"

@@ -12,7 +12,6 @@ from evalstream.discovery.unused_options import refuse_idle
 from evalstream.formats.registry import FORMATS, MAIN, NAMES, kind_of
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
-from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, FaultyInput, NoInput, Run
 
@@ -36,6 +35,8 @@ def find_all(
     try:
         yield from _found(chain(first, given), aggregate, more, options)
     except BaseException as error:  # noqa: BLE001 - whatever a library raises
+        from evalstream.model.internal_errors import internal_error
+
         yield FaultyInput(str(first[0]), f"the search for runs ended: {internal_error(error)}")
 
 

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.engine.open_rows import OpenRows, Source
 from evalstream.executors import serial
@@ -16,6 +16,7 @@ from evalstream.io.readers import READ_BYTES
 from evalstream.io.shared_slots import SharedSlots
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.options import Options
 
 BLOCK_BYTES: Final = 2 * MEBIBYTE

@@ -5,22 +5,23 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Set
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
-from evalstream.io.line_index import LineIndex
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Finding, FindingList, Severity, Violation, numbered
-from evalstream.model.sketch import Sketch
 from evalstream.rules.base import place_in
 from evalstream.rules.catalogue import Selection
 from evalstream.rules.torn_line import HALF_WRITTEN, with_rows_before
 from evalstream.stats.duplicate_index import DuplicateIndex
 from evalstream.stats.duplicates import Coverage, DuplicateMatch
-from evalstream.stats.run_links import RunLinks
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
+    from evalstream.io.line_index import LineIndex
+    from evalstream.model.sketch import Sketch
+    from evalstream.stats.run_links import RunLinks
     from evalstream.stats.run_samples import RunSamples
     from evalstream.stats.sketch import SketchTotal
 
@@ -53,7 +54,7 @@ class Collector(Generic[C]):
         self.counts: Counts = {}
         self.marked: dict[str, int] = {}
         self.tally = Tally()
-        self.links = RunLinks() if context.links else None
+        self.links = _links() if context.links else None
         self._sketch = _sketch_total() if context.options.sketches else None
         self.samples = _samples() if context.options.samples else None
         self._file, self._show = file, show
@@ -77,6 +78,8 @@ class Collector(Generic[C]):
         """
         shift = self.tally.lines
         if places is not None:
+            from evalstream.io.line_index import LineIndex
+
             self._places = self._places or LineIndex()
             self._places.extend(places)
         if self.links is not None:
@@ -243,6 +246,12 @@ def _sketch_total() -> SketchTotal:
     from evalstream.stats.sketch import SketchTotal
 
     return SketchTotal()
+
+
+def _links() -> RunLinks:
+    from evalstream.stats.run_links import RunLinks
+
+    return RunLinks()
 
 
 def _samples() -> RunSamples:

@@ -7,9 +7,10 @@ OpenAI evals 1 to 3 and simple-evals. The commands are those of the package ever
 
 import os
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.io.beginning import Beginning
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.peek import ARRAY, LINES, OBJECT
 

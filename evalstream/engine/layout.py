@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.engine.harness_logs import log_of
 from evalstream.io.beginning import Beginning
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import fast
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.peek import PEEK_BYTES

@@ -17,7 +17,6 @@ from evalstream.engine.routing import Sink
 from evalstream.io.compression import DecompressingReader, compression_of
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource
-from evalstream.io.follow import FollowedFile
 from evalstream.io.readers import (
     DescriptorReader,
     FileReader,
@@ -206,6 +205,8 @@ def _is_regular(path: str) -> bool:
 
 
 def _reader(path: str, options: Options) -> ByteStream:
+    from evalstream.io.follow import FollowedFile
+
     if path == STDIN:
         return STANDARD_INPUT.reader()
     if is_remote(path):

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.context import CheckContext
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.model.row_record import RowRecords
 from evalstream.parsing import json
 from evalstream.rules.syntax import ES110
-from evalstream.stats.link_keys import LinkKey
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.model.sample_record import BlockSamples
+    from evalstream.stats.link_keys import LinkKey
     from evalstream.stats.sketch import BlockSketch
 
 CountKey = tuple[str, Severity]

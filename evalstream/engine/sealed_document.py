@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from evalstream.io.output import Output, writing
-from evalstream.model.sealed_text import SealedText
+
+if TYPE_CHECKING:
+    from evalstream.model.sealed_text import SealedText
 
 
 def difference(sealed: SealedText) -> str:

@@ -3,10 +3,10 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import WorkerLost
-from evalstream.model.notices import notify
 from evalstream.model.signals import STOPPING, Stopped
 
 Result = TypeVar("Result")
@@ -203,6 +203,8 @@ class _Workers:
 
     def replace(self) -> None:
         """Start a new executor, and say so the first time."""
+        from evalstream.model.notices import notify
+
         if not self._was_replaced:
             notify("a worker process died; what it was checking is checked again")
         self._was_replaced = True

@@ -1,24 +1,29 @@
 """The protocols of a format: all that the registry, discovery and batch know about formats."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from evalstream.formats.rewriting import Migrator, RunRepair
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
-from evalstream.model.comparison import Answered
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
-from evalstream.model.sealed_text import SealedText
-from evalstream.model.source_log import SourceLog, Wanted
 from evalstream.rules.base import Rule
-from evalstream.rules.cross_run import CrossRunRules
+
+if TYPE_CHECKING:
+    from evalstream.formats.rewriting import Migrator, RunRepair
+    from evalstream.model.comparison import Answered
+    from evalstream.model.sealed_text import SealedText
+    from evalstream.model.source_log import SourceLog, Wanted
+    from evalstream.rules.cross_run import CrossRunRules
 
 Place = Literal["rows", "aggregate", "inputs"]
 """The roles of documents in a run."""

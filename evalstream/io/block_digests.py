@@ -8,11 +8,12 @@ one check.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from xxhash import xxh3_128, xxh3_128_digest
 
 from evalstream.model.block import Bytes, Lines
+from evalstream.model.data_class import NamedTuple
 
 DIGEST_BYTES: Final = 16
 NOT_COMPARED: Final = b"\0" * DIGEST_BYTES

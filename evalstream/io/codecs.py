@@ -4,11 +4,11 @@ import zlib
 from collections.abc import Callable
 from importlib import import_module
 from types import MappingProxyType, ModuleType
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from evalstream.model.block import MEBIBYTE, Bytes
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import MissingExtra
-from evalstream.model.extras import install_command
 
 XZ_MEMORY_BYTES: Final = 256 * MEBIBYTE
 ZSTANDARD_WINDOW_BYTES: Final = 128 * MEBIBYTE
@@ -87,6 +87,8 @@ def _gzip() -> Codec:
 
 def zstandard_library() -> ModuleType:
     """Return the library of zstandard. Raises MissingExtra if none is installed."""
+    from evalstream.model.extras import install_command
+
     library = _first_of("compression.zstd", "backports.zstd")
     if library is None:
         raise MissingExtra(

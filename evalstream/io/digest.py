@@ -6,12 +6,13 @@ import hashlib
 import threading
 from collections.abc import Sequence
 from io import RawIOBase
-from typing import Final, NamedTuple
+from typing import Final
 
 from xxhash import xxh64_digest
 
 from evalstream.io.block_digests import BlockDigests, BlockLayout, RunningBlockDigests
 from evalstream.model.block import Bytes
+from evalstream.model.data_class import NamedTuple
 
 _OTHER_SEED: Final = 0x27D4EB2F165667C5
 """Seed of the second half of a 128-bit digest; the scanner uses the same value."""

@@ -9,7 +9,6 @@ from typing import Final
 from evalstream.io.block_digests import BlockDigests, BlockLayout, digest_of_head, first_difference
 from evalstream.io.digest import FileDigest
 from evalstream.io.file_state import describe_change
-from evalstream.io.mismatch import explain_mismatch
 from evalstream.io.readers import FileReader
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
 
@@ -112,6 +111,8 @@ class FileSource:
 
     def diagnose(self, declared: str, algorithm: str) -> str | None:
         """Read the file again to explain a checksum mismatch; None if there is no explanation."""
+        from evalstream.io.mismatch import explain_mismatch
+
         actual = self.checksums().get(algorithm, "")
         reopen = partial(FileReader, self.path)
         return explain_mismatch(reopen, self.size, declared, algorithm, actual)

@@ -6,7 +6,9 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from evalstream.model.data_class import NamedTuple
 
 YOUNG_NANOSECONDS: Final = 2_000_000_000
 """A file that changed within this time may change again with the same timestamps.

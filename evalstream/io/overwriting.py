@@ -6,11 +6,12 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.io.temporary import temporary_names
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN
 

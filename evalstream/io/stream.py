@@ -9,7 +9,6 @@ from typing import IO, Final
 from evalstream.io.background_digest import BackgroundDigest
 from evalstream.io.digest import RunningDigest
 from evalstream.io.line_buffer import LineBuffer
-from evalstream.io.mismatch import explain_mismatch
 from evalstream.io.readers import READ_BYTES
 from evalstream.io.shared_slots import SharedSlots
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Bytes, ByteStream
@@ -155,6 +154,8 @@ class StreamSource:
 
     def diagnose(self, declared: str, algorithm: str) -> str | None:
         """Read a file or an object again to explain a checksum mismatch; None if there is none."""
+        from evalstream.io.mismatch import explain_mismatch
+
         if self._reopen is None:
             return None
         if self.size > REREAD_BYTES:

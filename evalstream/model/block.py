@@ -1,7 +1,8 @@
 """Blocks of whole lines, and the byte streams that they are cut from."""
 
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Final, Protocol, Self
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.shared_bytes import SharedBytes
 
 MEBIBYTE: Final = 1 << 20

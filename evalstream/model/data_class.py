@@ -2,14 +2,81 @@
 
 For each class the standard library compiles the text of new methods, and it loads `inspect` to do
 so. With the classes of a check this takes as long as all else that a small run needs. The classes
-here share their methods.
+here share their methods. The named tuples here differ from those of `typing` in that the text of
+their constructor is compiled when the first tuple is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Any, ClassVar, Final, NamedTuple, NoReturn, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, dataclass_transform
+
+if TYPE_CHECKING:
+    from typing import NamedTuple as NamedTuple  # noqa: PLC0414 - mypy asks for the export
+else:
+    from _collections import _tuplegetter
+    from collections.abc import Iterable
+    from functools import cache
+
+    _member_at = cache(lambda index: _tuplegetter(index, None))
+    """Members by their index, shared by all classes."""
+
+    class _Slotless(type):
+        """The type of classes whose objects hold nothing beside their tuple."""
+
+        def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> type:
+            return super().__new__(cls, name, bases, {"__slots__": (), **members})
+
+    class NamedTuple(tuple, metaclass=_Slotless):
+        """The base of named tuples; the methods and their names are those of `typing`."""
+
+        def __init_subclass__(cls) -> None:
+            if hasattr(cls, "_fields"):
+                return
+            cls._fields = cls.__match_args__ = tuple(cls.__annotations__)
+            cls._field_defaults = {
+                one: getattr(cls, one) for one in cls._fields if hasattr(cls, one)
+            }
+            for index, name in enumerate(cls._fields):
+                setattr(cls, name, _member_at(index))
+
+        def __new__(cls, *values: Any, **named: Any) -> Any:
+            """Compile the constructor of a class, and make its first tuple."""
+            owner = next(one for one in reversed(cls.__mro__) if hasattr(one, "_fields"))
+            names = ", ".join(owner._fields)
+            text = f"lambda cls, {names}: new(cls, ({names},))"
+            made = eval(text, {"new": tuple.__new__})  # noqa: S307 - made of identifiers
+            made.__defaults__ = tuple(owner._field_defaults.values())
+            owner.__new__ = made
+            return made(cls, *values, **named)
+
+        @classmethod
+        def _make(cls, values: Iterable[Any]) -> Any:
+            """Return a tuple of values. Raises TypeError for another number of them."""
+            made = tuple.__new__(cls, values)
+            if len(made) != len(cls._fields):
+                raise TypeError(f"{cls.__name__}: {len(made)} values for {len(cls._fields)}")
+            return made
+
+        def _replace(self, **changes: Any) -> Any:
+            """Return a changed copy. Raises ValueError for the name of no member."""
+            made = self._make(map(changes.pop, self._fields, self))
+            if changes:
+                raise ValueError(f"{self.__class__.__name__}: unknown {', '.join(changes)}")
+            return made
+
+        def _asdict(self) -> dict[str, Any]:
+            """Return the values by name."""
+            return dict(zip(self._fields, self, strict=True))
+
+        def __getnewargs__(self) -> tuple[Any, ...]:
+            return tuple(self)
+
+        def __repr__(self) -> str:
+            values = (f"{name}={value!r}" for name, value in self._asdict().items())
+            return f"{self.__class__.__name__}({', '.join(values)})"
+
 
 Kind = TypeVar("Kind", bound="DataClass")
 

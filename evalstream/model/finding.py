@@ -3,7 +3,9 @@
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
-from typing import IO, Any, Final, Generic, NamedTuple, TypeVar
+from typing import IO, Any, Final, Generic, TypeVar
+
+from evalstream.model.data_class import NamedTuple
 
 
 class Severity(IntEnum):

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from evalstream.model.block import MEBIBYTE
-from evalstream.model.data_class import DataClass, field
+from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.finding import Severity
-from evalstream.model.sample_record import SampleRequest
+
+if TYPE_CHECKING:
+    from evalstream.model.sample_record import SampleRequest
 
 Value = TypeVar("Value")
 
@@ -348,7 +350,7 @@ class Options(DataClass, frozen=True):
         named_only=True,
     )
     links: bool = False
-    samples: SampleRequest | None = None
+    samples: "SampleRequest | None" = None
     sealing: Sealing | None = None
     skip_noise: bool = option(
         False, "Skip lines that hold no row, and count them.", Group.INPUT, named_only=True

@@ -1,10 +1,10 @@
 """Reports of a check: run summaries, what was verified, and totals."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from evalstream.model.claim import STATES, JudgedClaim, State, confirms_score, count_states
-from evalstream.model.data_class import DataClass, field
+from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.finding import Finding, KnownFinding, Severity
 from evalstream.model.rule_text import RuleText
 from evalstream.model.sketch import Sketch

@@ -4,7 +4,9 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
+
+from evalstream.model.data_class import NamedTuple
 
 DIGEST_BYTES: Final = 16
 ABSENT: Final = bytes(DIGEST_BYTES)

@@ -1,7 +1,8 @@
 """What reports say about a rule, as data: reporters know no rules."""
 
 from enum import Enum
-from typing import NamedTuple
+
+from evalstream.model.data_class import NamedTuple
 
 
 class Status(str, Enum):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from enum import IntFlag
-from typing import Final, NamedTuple
+from typing import Final
+
+from evalstream.model.data_class import NamedTuple
 
 ROW_WORDS: Final = 12
 SAMPLE_WORDS: Final = 16

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from evalstream.model.data_class import NamedTuple
 
 LINEAR: Final = "linear"
 LOG: Final = "log"

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import jiter
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.lazy_regex import LazyPattern
 
 FAST_DEPTH: Final = 200
@@ -44,6 +45,49 @@ It refuses what the exact parser refuses or reports: invalid UTF-8, duplicate ke
 surrogates, more than 200 levels, integers of over 4,300 digits. One exception: a number such as
 1e999 becomes infinite, so the schema check that follows must refuse infinities.
 """
+
+
+class SyntaxIssue(NamedTuple):
+    """One violation in the text of a JSON document.
+
+    `name` is the name of the rule that it breaks; `offset` is in bytes from the start of the text;
+    `line` counts from 1; `excerpt` is the text around the error and `caret` the index of the error
+    in it; `replaced` means that the value at `pointer` is a substitute.
+    """
+
+    name: str
+    message: str
+    offset: int | None = None
+    line: int | None = None
+    pointer: str | None = None
+    excerpt: str | None = None
+    caret: int = 0
+    at_end: bool = False
+    found: str | None = None
+    replaced: bool = False
+
+
+class Parsed(NamedTuple):
+    """The result of the exact parser: a value, if there is one, and all violations.
+
+    In the value, infinities are replaced by the largest float, NaN by 0 and lone surrogates by
+    U+FFFD, so that other rules can check it. `accepted` says that the value passed the check that
+    `parse_document` was given.
+    """
+
+    value: Any
+    readable: bool
+    issues: list[SyntaxIssue]
+    accepted: bool = False
+
+
+def is_finite(value: Any) -> bool:
+    """Tell whether a value contains no infinite number and no NaN."""
+    if isinstance(value, dict):
+        return all(map(is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(is_finite, value))
+    return not isinstance(value, float) or isfinite(value)
 
 
 def pointer(path: Any) -> str:

@@ -7,11 +7,12 @@ everything that is wrong with a value, as data that does not depend on the libra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property, lru_cache
-from typing import Any, Final, NamedTuple, Protocol
+from functools import cache, cached_property
+from typing import Any, Final, Protocol
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
-from evalstream.parsing.json import resolve
+from evalstream.parsing.json import is_finite, resolve
 from evalstream.parsing.linear_regex import backtracking_options
 from evalstream.parsing.schema_errors import (
     UNDECIDED,
@@ -22,9 +23,6 @@ from evalstream.parsing.schema_errors import (
     path_of,
     payload_of,
 )
-
-ENGINES: Final = ("auto", "rust", "portable")
-
 
 _EMPTY_KEY: Final = "\ue000 the empty key"
 _FINITE_NAME: Final = "any finite value"
@@ -79,12 +77,10 @@ def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -
     return _RustValidator(schema, trusted=trusted)
 
 
-@lru_cache(maxsize=len(ENGINES))
+@cache
 def finite_check(engine: str = "auto") -> Callable[[Any], bool]:
     """Return a function that tells whether a value contains no infinite number."""
     if engine == "portable" or (engine == "auto" and not _has_rust()):
-        from evalstream.parsing.json_schema_portable import is_finite
-
         return is_finite
     fits: Callable[[Any], bool] = _compiled(
         {**_FINITE_REF, "$defs": {_FINITE_NAME: _FINITE}}

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from evalstream.model.errors import MissingExtra, UsageError
 from evalstream.model.extras import install_command
 from evalstream.parsing import schema_errors
-from evalstream.parsing.json import resolve
+from evalstream.parsing.acceptor_code import ecma
+from evalstream.parsing.json import is_finite, resolve
 from evalstream.parsing.linear_regex import bounded_search
+from evalstream.parsing.schema_files import is_accepted
 
 
 class PortableValidator:
@@ -129,7 +131,7 @@ def _own_keywords(jsonschema: Any) -> dict[str, Callable[..., Iterator[Any]]]:
 def _search(expression: str, *, trusted: bool) -> Callable[[str], Any]:
     """Return the search function of a pattern."""
     if trusted:
-        return re.compile(_ecma(expression)).search
+        return re.compile(ecma(expression)).search
     return bounded_search(expression)
 
 
@@ -182,28 +184,6 @@ def _no_network() -> Iterator[None]:
         raise UsageError(f"cannot resolve the reference {error.ref} of the schema") from error
 
 
-def _ecma(pattern: str) -> str:
-    """Make a final `$` match only at the very end, as in ECMA 262.
-
-    In Python it also matches before a final newline.
-    """
-    escaped = len(pattern) - len(pattern.rstrip("$").rstrip("\\")) - 1
-    return pattern if not pattern.endswith("$") or escaped % 2 else pattern[:-1] + r"\Z"
-
-
-def _with_ecma_patterns(node: Any) -> Any:
-    if isinstance(node, list):
-        return [_with_ecma_patterns(inner) for inner in node]
-    if not isinstance(node, dict):
-        return node
-    return {
-        key: _ecma(inner)
-        if key == "pattern" and isinstance(inner, str)
-        else _with_ecma_patterns(inner)
-        for key, inner in node.items()
-    }
-
-
 def _members_of_error(error: Any, found: dict[str, Any], *, trusted: bool) -> list[str]:
     """Return the members that a `required` or `additionalProperties` error concerns."""
     if error.validator == "required":
@@ -214,32 +194,12 @@ def _members_of_error(error: Any, found: dict[str, Any], *, trusted: bool) -> li
 
 
 def _fast_check(schema: Any) -> Callable[[Any], bool] | None:
-    """Return the fast check of a schema, or None where fastjsonschema generates invalid code.
+    """Return the fast check of a schema, or None where fastjsonschema generates invalid code."""
+    from evalstream.parsing.acceptor_code import acceptor_code
 
-    Before version 2.22 it does so for `items` without keywords, which one of our schemas has.
-    """
-    import fastjsonschema
-
-    patterned = _with_ecma_patterns(schema)
+    module: dict[str, Any] = {}
     try:
-        check = fastjsonschema.compile(patterned, use_default=False, use_formats=False)
+        exec(acceptor_code(schema), module)  # noqa: S102 - the schema is one of the package
     except SyntaxError:
         return None
-
-    def fits(value: Any) -> bool:
-        try:
-            check(value)
-        except Exception:  # noqa: BLE001 - a value that raises any error is not accepted
-            return False
-        return True
-
-    return fits
-
-
-def is_finite(value: Any) -> bool:
-    """Tell whether a value contains no infinite number and no NaN."""
-    if isinstance(value, dict):
-        return all(map(is_finite, value.values()))
-    if isinstance(value, list):
-        return all(map(is_finite, value))
-    return not isinstance(value, float) or math.isfinite(value)
+    return partial(is_accepted, module["validate"])

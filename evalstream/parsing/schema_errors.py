@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import resolve
 
 Path_ = tuple[str | int, ...]
@@ -31,6 +32,11 @@ class SchemaError(NamedTuple):
     optional: bool = False
     variants: tuple[tuple[SchemaError, ...], ...] = ()
     known: tuple[str, ...] = ()
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether a pattern exceeded the step limit."""
+        return self.keyword == UNDECIDED
 
     def about(self, member: str, found: Any, known: tuple[str, ...] = ()) -> SchemaError:
         """Return the same error for one missing or unknown member of the object."""

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, Final
+import os
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.parsing.json_schema import Validator, compile_schema
+from evalstream.parsing.json import is_finite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalstream.parsing.json_schema import Validator
+    from evalstream.parsing.schema_errors import SchemaError
 
 SCHEMA_DEPTH: Final = 100
 """A nesting limit far above that of the package's schemas."""
+
+FEW_VALUES: Final = 500
+"""How many values the code from the build checks in the time in which jsonschema-rs is loaded."""
 
 _ANNOTATIONS: Final = ("$id", "$comment", "title", "description", "version")
 
@@ -51,7 +64,11 @@ def schema_text(name: str) -> str:
 @lru_cache(maxsize=64)
 def builtin_validator(name: str, engine: str = "auto") -> Validator:
     """Return a compiled schema of the package, cached per process."""
-    return compile_schema(builtin_schema(name), engine)
+    if engine == "auto":
+        validate = _built_code(name)
+        if validate is not None:
+            return _BuiltValidator(name, validate)
+    return _compiled(name, engine)
 
 
 @lru_cache(maxsize=64)
@@ -60,12 +77,76 @@ def constraints_of(name: str) -> str:
     return json.dumps(_constraints(builtin_schema(name)), sort_keys=True)
 
 
-@lru_cache(maxsize=1)
 def schema_folder() -> Path:
+    """Return the folder of the schemas."""
+    from pathlib import Path
+
+    return Path(_folder())
+
+
+@lru_cache(maxsize=1)
+def _folder() -> str:
     """Return the folder of the schemas: in an installed package, else next to it."""
-    package = Path(__file__).parent.parent
-    inside = package / "schemas"
-    return inside if inside.is_dir() else package.parent / "schemas"
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    inside = os.path.join(package, "schemas")
+    return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(package), "schemas")
+
+
+class _BuiltValidator:
+    """A schema that the build wrote as code, which checks the first values.
+
+    If it refuses one, or if many follow, an engine that takes longer to load decides.
+    """
+
+    def __init__(self, name: str, validate: Callable[[Any], object]) -> None:
+        self._name, self._validate, self._left = name, validate, FEW_VALUES
+
+    def accepts(self, value: Any) -> bool:
+        """Return True only if `value` is valid and contains no infinite number."""
+        if not self._left:
+            return self._engine.accepts(value)
+        self._left -= 1
+        return is_finite(value) and is_accepted(self._validate, value)
+
+    def fits(self, value: Any) -> bool:
+        """Tell whether a value without infinite numbers is valid."""
+        return self._engine.fits(value)
+
+    def errors(self, value: Any) -> Iterable[SchemaError]:
+        """Return all errors of `value`."""
+        return self._engine.errors(value)
+
+    @cached_property
+    def _engine(self) -> Validator:
+        return _compiled(self._name, "auto")
+
+
+def is_accepted(validate: Callable[[Any], object], value: Any) -> bool:
+    """Tell whether generated code finds a value valid; any error means that it does not."""
+    try:
+        validate(value)
+    except Exception:  # noqa: BLE001 - a value that raises any error is not accepted
+        return False
+    return True
+
+
+def _compiled(name: str, engine: str) -> Validator:
+    from evalstream.parsing.json_schema import compile_schema
+
+    return compile_schema(builtin_schema(name), engine)
+
+
+def _built_code(name: str) -> Callable[[Any], object] | None:
+    """Return what the build wrote for a schema of the package; None if it is not of this schema."""
+    module = re.sub("[^a-z0-9]", "_", name)
+    try:
+        built = import_module(f"evalstream.parsing.acceptors.{module}")
+        with open(os.path.join(_folder(), f"{name}.schema.json"), "rb") as file:
+            text = file.read()
+    except (ImportError, OSError):
+        return None
+    validate: Callable[[Any], object] = built.validate
+    return validate if hashlib.sha256(text).hexdigest() == built.SCHEMA else None
 
 
 def _constraints(schema: Any) -> Any:

@@ -4,10 +4,10 @@ import json
 import math
 import re
 import sys
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.model.text import on_one_line
-from evalstream.parsing.json import fast, pointer, shorten
+from evalstream.parsing.json import Parsed, SyntaxIssue, fast, pointer, shorten
 from evalstream.parsing.lazy_regex import LazyPattern
 
 MAX_INTEGER_DIGITS: Final = 4300
@@ -21,40 +21,6 @@ _STRUCTURE = LazyPattern(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]|[^\s\[\]{}",:]+', re.D
 SURROGATE: Final = LazyPattern("[\ud800-\udfff]")
 _FIRST_KEY = LazyPattern(r'\s*+(\{\s*+"(?:[^"\\]++|\\.)*+"\s*+:)')
 _LARGEST_FLOAT = sys.float_info.max
-
-
-class SyntaxIssue(NamedTuple):
-    """One violation in the text of a JSON document.
-
-    `name` is the name of the rule that it breaks; `offset` is in bytes from the start of the text;
-    `line` counts from 1; `excerpt` is the text around the error and `caret` the index of the error
-    in it; `replaced` means that the value at `pointer` is a substitute.
-    """
-
-    name: str
-    message: str
-    offset: int | None = None
-    line: int | None = None
-    pointer: str | None = None
-    excerpt: str | None = None
-    caret: int = 0
-    at_end: bool = False
-    found: str | None = None
-    replaced: bool = False
-
-
-class Parsed(NamedTuple):
-    """The result of the exact parser: a value, if there is one, and all violations.
-
-    In the value, infinities are replaced by the largest float, NaN by 0 and lone surrogates by
-    U+FFFD, so that other rules can check it. `accepted` says that the value passed the check that
-    `parse_document` was given.
-    """
-
-    value: Any
-    readable: bool
-    issues: list[SyntaxIssue]
-    accepted: bool = False
 
 
 def parse_exactly(text: bytes, max_depth: int) -> Parsed:

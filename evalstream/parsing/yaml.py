@@ -14,9 +14,9 @@ from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.json import pointer, shorten
+from evalstream.parsing.json import SyntaxIssue, pointer, shorten
 from evalstream.parsing.limits import MOST_YAML_BYTES, MOST_YAML_NODES, TooLarge
-from evalstream.parsing.strict_json import SURROGATE, SyntaxIssue, excerpt
+from evalstream.parsing.strict_json import SURROGATE, excerpt
 from evalstream.parsing.yaml_plain import OLD_BREAKS, NotPlain, line_breaks, line_of, read_plain
 from evalstream.parsing.yaml_scalars import (
     CORE_TAGS,

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from evalstream.parsing.json import dumps, pointer, shorten
-from evalstream.parsing.strict_json import MAX_INTEGER_DIGITS, SyntaxIssue
+from evalstream.parsing.json import SyntaxIssue, dumps, pointer, shorten
+from evalstream.parsing.strict_json import MAX_INTEGER_DIGITS
 
 CORE_TAGS: Final = "tag:yaml.org,2002:"
 TEXT_TAGS: Final = ("!", f"{CORE_TAGS}str")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.run import STDIN
 from evalstream.model.text import disarmed, on_one_line
 from evalstream.parsing.lazy_regex import LazyPattern

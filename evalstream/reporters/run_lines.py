@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.model.claim import count_states, describe_states
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity
 from evalstream.model.report import Report, RunSummary, Totals
 from evalstream.model.run import MAIN_FORMAT

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from evalstream.model.data_class import DataClass
+from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.rule_text import RuleText, Section, Status
 from evalstream.parsing.lazy_regex import LazyPattern

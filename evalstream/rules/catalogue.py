@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
-from evalstream.model.data_class import DataClass, field
+from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.rule_text import Status
-from evalstream.model.suggestions import suggestion
 from evalstream.rules import claims, inputs, syntax
 from evalstream.rules.base import Rule
 from evalstream.rules.profiles import PROFILES
@@ -95,6 +94,8 @@ class Catalogue(Mapping[str, Rule]):
         """Return the rules that match a text. Raises UsageError if it matches none."""
         found = self.find(text) if text else []
         if not found:
+            from evalstream.model.suggestions import suggestion
+
             words = (word for one in self.values() for word in (one.code, one.name))
             meant = suggestion(text, words) or ";"
             raise UsageError(

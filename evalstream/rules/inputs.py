@@ -7,7 +7,6 @@ from typing import Final
 
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
-from evalstream.parsing.linear_regex import linear_search
 from evalstream.rules.base import FileFacts, Rule
 
 
@@ -34,6 +33,8 @@ def noise_check(options: Options) -> Callable[[bytes], bool]:
     if not options.skip_noise:
         return lambda _: False
     if options.noise is not None:
+        from evalstream.parsing.linear_regex import linear_search
+
         is_found = linear_search(options.noise)
         return lambda line: is_found(line.decode(errors="replace"))
     return lambda line: not line.lstrip().startswith(b"{") and ROW_MARK not in line

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import pointer, type_name
-from evalstream.parsing.linear_regex import undecided
-from evalstream.parsing.schema_errors import UNDECIDED, SchemaError
 from evalstream.rules.base import Repair, Rule
+
+if TYPE_CHECKING:
+    from evalstream.parsing.schema_errors import SchemaError
 
 NO_RULES: Final[Mapping[str, Rule]] = MappingProxyType({})
 
@@ -87,11 +88,12 @@ def _violation_of(
     elif own and _in_string_map(error):
         rule, message = ES208, f"{type_name(error.found)} where the map holds only strings"
     else:
-        rule, message = _EXPLANATIONS.get(error.keyword, _other)(error)
+        explain_error = _EXPLANATIONS.get(error.keyword, _other)
+        rule, message = (_undecided if error.is_undecided else explain_error)(error)
     # Positional arguments take half the time, and every row of a file may have a violation.
     place = pointer(error.path)
     found = None if error.member is not None else error.found
-    keyword = "pattern" if error.keyword == UNDECIDED else error.keyword
+    keyword = "pattern" if error.is_undecided else error.keyword
     return Violation(rule.code, message, place, keyword, _expected(error), found)
 
 
@@ -100,7 +102,7 @@ def _expected(error: SchemaError) -> Any:
     wanted = error.expected
     if wanted is None or error.keyword == "const":
         return wanted
-    if error.keyword == UNDECIDED:
+    if error.is_undecided:
         return {"pattern": wanted}
     if error.keyword == "type" and len(wanted) == 1:
         return {"type": wanted[0]}
@@ -164,6 +166,8 @@ def _mismatch(error: SchemaError) -> Explanation:
 
 
 def _undecided(error: SchemaError) -> Explanation:
+    from evalstream.parsing.linear_regex import undecided
+
     return ES213, f"{undecided(error.expected)}: not accepted"
 
 
@@ -641,5 +645,4 @@ _EXPLANATIONS: Final[dict[str, Callable[[SchemaError], Explanation]]] = {
     "minItems": _too_few,
     "oneOf": _no_variant,
     "pattern": _mismatch,
-    UNDECIDED: _undecided,
 }

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.text import with_article
-from evalstream.parsing.json import UTF8_MARK, type_name
+from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue, type_name
 from evalstream.parsing.json_document import parse_document
 from evalstream.parsing.limits import refuse_many_values
-from evalstream.parsing.strict_json import Parsed, SyntaxIssue, parse_exactly
 from evalstream.rules import torn_line
 from evalstream.rules.base import FileFacts, Repair, Rule
 from evalstream.rules.torn_line import ES104, ES111, HALF_WRITTEN
@@ -44,6 +44,8 @@ def read_object(
 
     `offset` is the position of the text within its file in bytes, or None if it is the whole file.
     """
+    from evalstream.parsing.strict_json import parse_exactly
+
     return _object_of(parse_exactly(text, max_depth), torn=torn, noun=noun, offset=offset)
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
-from evalstream.parsing.strict_json import SyntaxIssue
+from evalstream.parsing.json import SyntaxIssue
 from evalstream.rules.base import Repair, Rule
 
 

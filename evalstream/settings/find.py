@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.io.names import printable
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.parsing.lazy_regex import LazyPattern
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.api_options import options_from, schema_text_of
 from evalstream.io.names import printable
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Option, Options
 from evalstream.settings.declared import SETTINGS, key_of
@@ -50,6 +50,8 @@ def refuse_found(option: Option, settings: Settings) -> None:
     """Raise UsageError for an option that only a named file sets, if the file was found."""
     if settings.is_named or settings.file is None or not option.text.named_only:
         return
+    import shlex
+
     file, key = printable(settings.file), key_of(option)
     raise UsageError(
         f"{file}: {key}: a settings file that was found cannot set {key}, as whoever wrote the "

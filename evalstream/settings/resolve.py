@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.options import ROUTING_OPTIONS, Option
 from evalstream.settings.declared import is_setting
 from evalstream.settings.load import Settings, refuse_found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evalstream.model.row_record import RowRecords
 from evalstream.stats.duplicates import Coverage, DuplicateMatch, RowStore, SampleIndex
 from evalstream.stats.input_index import InputIndex
-from evalstream.stats.spill import Spill
+
+if TYPE_CHECKING:
+    from evalstream.stats.spill import Spill
 
 BYTES_PER_ROW: Final = 440
 """Memory per row in bytes: its record and two dict entries, measured on CPython.
@@ -85,6 +87,8 @@ class DuplicateIndex:
 
     def _move_to_disk(self) -> Spill:
         """Move every record to disk; the matches of these rows are already reported."""
+        from evalstream.stats.spill import Spill
+
         store, self._store = self._store, RowStore()
         self._samples, self._inputs = SampleIndex(self._store), InputIndex(self._store)
         spill = Spill(max(1, self._limit // _MOST_BYTES_PER_ROW))

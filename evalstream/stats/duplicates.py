@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
-from evalstream.model.data_class import DataClass, field
+from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.row_record import ABSENT, SAMPLE_AT, RowRecord, RowRecords
 from evalstream.stats.first_seen import FirstSeenIndex
 from evalstream.stats.score_sums import fixed

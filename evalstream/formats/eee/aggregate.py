@@ -6,11 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.eee.claims import Claims, claims_of
 from evalstream.formats.eee.metric import is_qualified, metric_kind
-from evalstream.model.data_class import DataClass
+from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalised
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing.json import member, text_or_none

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.rules.aggregate import ES702
 from evalstream.formats.eee.rules.seal import ES502, ES503, ES505
 from evalstream.formats.eee.rules.version import ES215, MISSING, fits_another, null_bounds
-from evalstream.formats.eee.version_fit import versions_that_fit
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import PlacedViolation, Violation, one_of
 from evalstream.model.options import Options
 from evalstream.parsing.json import UTF8_MARK, text_or_none
-from evalstream.parsing.json_schema import Validator
 from evalstream.parsing.limits import limit_findings
-from evalstream.parsing.schema_errors_in_parts import error_parts
 from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules.profiles import PROFILES
 from evalstream.rules.schema import explain as explain_schema
 from evalstream.rules.syntax import ES108, ES113, read_document
+
+if TYPE_CHECKING:
+    from evalstream.parsing.json_schema import Validator
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
 """Rules that replace the schema's less specific finding at the same pointer."""
@@ -105,6 +106,9 @@ def _unknown_version(declared: str | None, version: str) -> Iterator[Violation]:
 
 def _schema_errors(document: dict[str, Any], version: str, options: Options) -> Iterator[Violation]:
     """Report what the schema refuses, and the versions that a refused document fits."""
+    from evalstream.formats.eee.version_fit import versions_that_fit
+    from evalstream.parsing.schema_errors_in_parts import error_parts
+
     fails = False
     for part in error_parts(_validator(version, options), document):
         violations = explain_schema(part, own=True, version=version, missing=MISSING)

@@ -6,12 +6,11 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.routing import RowRouter, refuse_rowless
 from evalstream.engine.row_pass import RowPass, reason_of
-from evalstream.engine.sealed_document import difference, write
 from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate
 from evalstream.formats.eee.aggregate_check import Reading, in_order, read_aggregate
@@ -23,7 +22,6 @@ from evalstream.formats.eee.file_violations import FileViolations
 from evalstream.formats.eee.fixable import fixable_counts
 from evalstream.formats.eee.guess import context_of_rows, settled
 from evalstream.formats.eee.probe import probe_context, rowless_context
-from evalstream.formats.eee.record_digest import record_digest
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
 from evalstream.formats.eee.rules.seal import ES506, NO_ROWS, checksum_algorithms, is_checksum_right
@@ -37,7 +35,7 @@ from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.block import Lines
 from evalstream.model.claim import JudgedClaim
-from evalstream.model.data_class import replace
+from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS
@@ -314,6 +312,8 @@ class RunCheck:
         routing, seal = self._options.routing, self._seal
         if routing.seal_to is None:
             return
+        from evalstream.engine.sealed_document import difference, write
+
         if seal is None:
             summary.note_unsealed(None if self._refusal is None else self._refusal.reason)
         elif routing.dry_run:
@@ -526,6 +526,8 @@ class RunCheck:
                 aggregate, collector.samples.labels, summary.version
             )
         if collector.links is not None and aggregate is not None:
+            from evalstream.formats.eee.record_digest import record_digest
+
             collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
         return summary
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import LEVELS, RESULTS, UNKNOWN_LEVEL, Aggregate, Result
 from evalstream.formats.eee.claims import Claims
 from evalstream.model.claim import Reason, State
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing.json import member, pointer, resolve
 from evalstream.stats.claims import kinds

@@ -5,10 +5,11 @@ import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal, localcontext
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import jiter
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import member, text_or_none
 from evalstream.stats.claims.judge import Method, method_named
 from evalstream.stats.claims.rounding import (

@@ -5,9 +5,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
-from urllib.parse import unquote
+from typing import Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.lazy_regex import LazyPattern
 
 ROOT: Final = "data"
@@ -103,6 +103,8 @@ def place_of(path: str) -> DatastorePath:
     """Return the datastore path of a path or URL; links are not followed."""
     web = _WEB.match(path)
     if web is not None:
+        from urllib.parse import unquote
+
         path = web[1] + unquote(web[2])
     folder, name = os.path.split(os.path.abspath(path))
     return DatastorePath(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from evalstream.formats.eee.context import RowContext
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import PlacedViolation, Violation
 
 Key = tuple[str, str | None]

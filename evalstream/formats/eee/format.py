@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from evalstream.formats.base import DeclaredRows, Detector, Place, RecordView, RowFormat, Show
 from evalstream.formats.eee import documents
-from evalstream.formats.rewriting import Migrator, RunRepair
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
-from evalstream.model.comparison import Answered
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
@@ -19,7 +17,11 @@ from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json import member, text_or_none
 from evalstream.rules.base import Rule
-from evalstream.rules.cross_run import CrossRunRules
+
+if TYPE_CHECKING:
+    from evalstream.formats.rewriting import Migrator, RunRepair
+    from evalstream.model.comparison import Answered
+    from evalstream.rules.cross_run import CrossRunRules
 
 
 class EeeFormat(RowFormat):

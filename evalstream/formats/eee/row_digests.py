@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import xxhash
 
 from evalstream.formats.eee import row_view
 from evalstream.io.digest import digest128
 from evalstream.model.block import Bytes
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.row_record import ABSENT, pack
 from evalstream.parsing import json
 

@@ -36,17 +36,16 @@ from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import RECORD_BYTES, RowRecords
-from evalstream.model.sample_record import SampleRequest
 from evalstream.parsing import json
 from evalstream.rules.base import RowCheck
 from evalstream.rules.inputs import ES003, noise_check
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES114
 from evalstream.rules.torn_line import last_line, newline_missing
-from evalstream.stats.link_keys import NO_INPUT_HASH, input_hash64, sample_hash64
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.fast_block import FastBlock, FastPath
+    from evalstream.model.sample_record import SampleRequest
 
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
@@ -456,6 +455,8 @@ class _Pass:
         row, links = entry.row, entry.group.links
         if links is None or not entry.scored:
             return
+        from evalstream.stats.link_keys import NO_INPUT_HASH, input_hash64, sample_hash64
+
         covered, word = row_view.hash_input(row), sample_hash64(row["sample_id"])
         shown = NO_INPUT_HASH
         if covered is not None:

@@ -14,12 +14,12 @@ from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation
 from evalstream.rules.base import RowCheck
-from evalstream.stats.link_keys import LinkKey, link_key_of
 from evalstream.stats.score_sums import FEW_VALUES, ScoreSums
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.model.sample_record import BlockSamples, GroupLabel
+    from evalstream.stats.link_keys import LinkKey
 
 Row = Mapping[str, Any]
 
@@ -93,9 +93,11 @@ class RowGroup:
         self.is_foreign = row.get("evaluation_id") != context.evaluation_id
         self.scores: dict[tuple[Any, Any, bool], int] = {}
         claimed = context.evaluation_id
-        self.link_key = (
-            link_key_of(row, claimed, self.result, _data_of(joined)) if context.links else None
-        )
+        self.link_key: LinkKey | None = None
+        if context.links:
+            from evalstream.stats.link_keys import link_key_of
+
+            self.link_key = link_key_of(row, claimed, self.result, _data_of(joined))
         self.links: list[int] | None = None if self.link_key is None else []
 
     def sums(self, name: Any) -> ScoreSums:

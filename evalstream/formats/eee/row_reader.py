@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.version import ES215, ES216, MISSING, fits_another
-from evalstream.formats.eee.version_fit import possible_versions, versions_that_fit
 from evalstream.model.finding import Violation, one_of
 from evalstream.parsing import json
-from evalstream.parsing.json_schema import Validator, compile_schema, finite_check
 from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules import schema, syntax
 from evalstream.rules.syntax import ES113
+
+if TYPE_CHECKING:
+    from evalstream.parsing.json_schema import Validator
 
 Row = dict[str, Any]
 
@@ -32,6 +33,8 @@ class RowReader:
         self._accepting = _Accepting(self._validator)
         self._only: Validator | None = None
         if options.schema is not None:
+            from evalstream.parsing.json_schema import compile_schema
+
             self._only = compile_schema(
                 json.fast(options.schema.encode()), options.engine, trusted=False
             )
@@ -40,11 +43,6 @@ class RowReader:
         else:
             # Compiled here, before workers are forked.
             self._accepting[context.version]
-
-    @cached_property
-    def _finite(self) -> Callable[[Any], bool]:
-        """Tells whether a row contains no infinite number; compiled when a row is explained."""
-        return finite_check(self._context.options.engine)
 
     def is_valid(self, row: Any) -> bool:
         """Tell whether the fast parser's result is certainly a well-formed row."""
@@ -63,7 +61,7 @@ class RowReader:
         `read` is the result of the fast parser; no second parser is needed if its numbers are
         finite, which is the only thing that parser does not check. `offset` is the line's offset.
         """
-        if read.__class__ is dict and not self._shallow and self._finite(read):
+        if read.__class__ is dict and not self._shallow and self._is_finite(read):
             return read, self.schema_violations(read)[0]
         depth = self._context.options.max_depth
         reading = syntax.read_object(line, depth, torn=torn, noun="a row", offset=offset)
@@ -84,6 +82,8 @@ class RowReader:
 
         The second value tells whether the other versions that fit were found by trying them.
         """
+        from evalstream.formats.eee.version_fit import possible_versions, versions_that_fit
+
         options = self._context.options
         if self._only is not None:
             version = "" if options.schema else options.schema_version
@@ -119,6 +119,12 @@ class RowReader:
         return version, [
             ES215.violation(message, expected=one_of(versions.INSTANCE_VERSIONS), **place)
         ]
+
+    @cached_property
+    def _is_finite(self) -> Callable[[Any], bool]:
+        from evalstream.parsing.json_schema import finite_check
+
+        return finite_check(self._context.options.engine)
 
     def _validator(self, version: str) -> Validator:
         name = versions.instance_schema_name(version)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.formats.eee.documents import NAME
+from evalstream.model.data_class import NamedTuple
 
 ANNOTATION_PREFIX: Final = "instance_level_eval_"
 """How the schema's own annotation writes a version; rows should carry the plain number."""

@@ -26,10 +26,9 @@ from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
 from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.model.text import counted, with_article
-from evalstream.parsing.json import UTF8_MARK, fast, shorten, type_name
+from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, fast, shorten, type_name
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.peek import PEEK_BYTES
-from evalstream.parsing.strict_json import SyntaxIssue
 from evalstream.parsing.yaml import (
     INVALID,
     NOWHERE,

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.model.claim import JudgedClaim, Reason, State
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.text import counted
 from evalstream.stats.claims import formulas, kinds
 from evalstream.stats.claims.evidence import Evidence, Spread

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.stats.claims import formulas
 from evalstream.stats.claims.evidence import Evidence
 
 Number = Fraction | float | int
@@ -138,6 +138,8 @@ def _most_variance(evidence: Evidence) -> Bounds:
 
 
 def _medians(evidence: Evidence) -> Iterator[Figure]:
+    from evalstream.stats.claims import formulas
+
     if evidence.values:
         low, high = formulas.middle_values(evidence.values)
         yield Figure("the median of the scores", (Fraction(low) + Fraction(high)) / 2)

@@ -1,12 +1,13 @@
-"""Data classes: fields, defaults, equality, copies, and what they refuse."""
+"""Data classes and named tuples: fields, defaults, equality, copies, and what they refuse."""
 
 import pickle
+import typing
 from functools import cached_property
 from typing import Any
 
 import pytest
 
-from evalstream.model.data_class import DataClass, field, replace, values_of
+from evalstream.model.data_class import DataClass, NamedTuple, field, replace, values_of
 
 
 class Point(DataClass, frozen=True):
@@ -95,3 +96,72 @@ def test_objects_travel_between_processes() -> None:
 
 def test_they_show_what_is_compared() -> None:
     assert repr(Point(1, notes=("a",))) == "Point(x=1, y=2)"
+
+
+class Pair(NamedTuple):
+    """Two values."""
+
+    first: int
+    second: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return 1 + len(self.second)
+
+
+class Standard(typing.NamedTuple):
+    """The same as the standard library has it."""
+
+    first: int
+    second: tuple[int, ...] = ()
+
+
+class Special(Pair):
+    """A pair of another class."""
+
+
+@pytest.mark.parametrize("kind", [Pair, Special])
+@pytest.mark.parametrize(
+    ("values", "named"), [((1,), {}), ((1, (2,)), {}), ((), {"second": (2,), "first": 1})]
+)
+def test_named_tuples_are_those_of_the_standard_library(
+    kind: type[Any], values: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    ours, theirs = kind(*values, **named), Standard(*values, **named)
+    assert ours == theirs
+    assert hash(ours) == hash(theirs)
+    assert (ours.first, ours.second) == (theirs.first, theirs.second)
+    assert ours._asdict() == theirs._asdict()
+    assert ours._fields == theirs._fields
+    assert ours._field_defaults == theirs._field_defaults
+    assert repr(ours) == repr(theirs).replace("Standard", kind.__name__)
+    changed = ours._replace(second=(7, 8))
+    assert (changed, changed.__class__, changed.size) == (theirs._replace(second=(7, 8)), kind, 3)
+    assert kind._make([1, ()]) == Standard._make([1, ()])
+    again = pickle.loads(pickle.dumps(ours))
+    assert (again, again.__class__) == (ours, kind)
+    match ours:
+        case Pair(first, second):
+            assert (first, second) == theirs
+    assert not hasattr(ours, "__dict__")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        (lambda kind: kind(), TypeError),
+        (lambda kind: kind(1, (), 3), TypeError),
+        (lambda kind: kind(1, third=3), TypeError),
+        (lambda kind: kind._make([1]), TypeError),
+        (lambda kind: kind(1)._replace(third=3), ValueError),
+        (lambda kind: setattr(kind(1), "first", 2), AttributeError),
+        (lambda kind: setattr(kind(1), "third", 2), AttributeError),
+    ],
+)
+def test_named_tuples_refuse_what_those_of_the_standard_library_do(
+    wrong: Any, error: type[Exception]
+) -> None:
+    for kind in (Pair, Standard):
+        with pytest.raises(error):
+            wrong(kind)

@@ -80,7 +80,7 @@ def test_where_fastjsonschema_writes_broken_code_the_schema_judges_all_the_same(
     def broken(*_: Any, **__: Any) -> None:
         raise IndentationError("expected an indented block")
 
-    monkeypatch.setattr(fastjsonschema, "compile", broken)
+    monkeypatch.setattr(fastjsonschema, "compile_to_code", broken)
     validator = compile_schema({"items": {"description": "anything"}, "minItems": 1}, "portable")
     assert validator.accepts([1])
     assert not validator.accepts([])

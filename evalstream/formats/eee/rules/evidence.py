@@ -5,11 +5,12 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import LEVELS, RESULTS, Join, Result
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.facts import RunFacts
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member
 from evalstream.parsing.lazy_regex import LazyPattern

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import DETAILS, USUAL_ALGORITHMS, Aggregate
 from evalstream.formats.eee.datastore import place_of
-from evalstream.formats.eee.declared_path import path_to_declare
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
@@ -161,7 +159,7 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
     reason = _path_violation(declared, expected)
     if reason is None and facts.context.options.profile == DATASTORE:
         place = place_of(facts.path)
-        if place.inside and PurePosixPath(declared) != PurePosixPath(place.path):
+        if place.inside and not _is_same_path(declared, place.path):
             reason = "file_path is not the path of the rows relative to the datastore's root"
             expected = place.path
     if reason:
@@ -177,16 +175,26 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
 
 def _may_be_declared(facts: RunFacts, path: str) -> bool:
     """Tell whether the version allows the path that the aggregate should declare."""
+    from evalstream.formats.eee.declared_path import path_to_declare
+
     aggregate = facts.aggregate
     if aggregate is None or facts.aggregate_path is None:
         return False
     return path_to_declare(path, facts.aggregate_path, aggregate.version) is not None
 
 
+def _is_same_path(one: str, other: str) -> bool:
+    from pathlib import PurePosixPath
+
+    return PurePosixPath(one) == PurePosixPath(other)
+
+
 def _path_violation(declared: str, name: str) -> str | None:
     parts = declared.split("/")
     if parts[0] and parts[-1] == name and ".." not in parts and "\\" not in declared:
         return None
+    from pathlib import PurePosixPath
+
     path = PurePosixPath(declared)
     if "\\" in declared:
         return "file_path is written with backslashes"

@@ -22,7 +22,7 @@ from fast_rows import (
 from rows import COVERED, Row
 
 from evalstream.engine.result import BlockFindings
-from evalstream.formats.eee import fast_block, fast_path, row_view
+from evalstream.formats.eee import fast_block, row_view
 from evalstream.model.block import Lines
 from evalstream.model.row_record import RowRecord
 from evalstream.parsing.native import binding, schema_tables

@@ -40,7 +40,7 @@ def scanned(loaded: ctypes.CDLL, setting: ScannerConfig, data: bytes) -> list[An
     told: list[Any] = []
     stopped = StopReason.NO_MORE_ROOM
     while stopped is not StopReason.NO_MORE_LINES:
-        scanner.go_to(scanner.at, scanner.line)
+        scanner.go_to(scanner.at, scanner.line, binding.MOST_ROWS)
         while (stopped := scanner.scan()) is StopReason.NEW_SCOPE:
             told.append(scanner.new_ids())
             scanner.add_scope(usual=True, evaluation=1, name=2, result=3, doubts=0, place=-1)
