@@ -59,6 +59,7 @@ from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.model.block import Block
+from evalstream.model.data_class import replace
 from evalstream.parsing.native import binding
 
 MANNERS: dict[str, Callable[[Row], bytes]] = {
@@ -344,6 +345,27 @@ def test_blocks_of_as_many_rows_as_go_together(count: int) -> None:
     more = spoilt_rows(2 * most + count, [most - 1, most, most + 1][: 2 + count] if count else [])
     for text in (data, more):
         assert outcome(HASHED["0.2.0"], text) == outcome(slowly(HASHED["0.2.0"]), text)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("settings", [{"max_findings": 20}, {"max_findings": 20, "samples": None}])
+def test_rows_of_which_no_more_is_shown_are_counted_alike(
+    version: str, settings: dict[str, Any]
+) -> None:
+    lines = spoilt_rows(900, range(3, 900, 4)).splitlines(keepends=True)
+    lines[::3] = [line.replace(b'_name": "', b'_name": "other ') for line in lines[::3]]
+    data = b"".join(lines)
+    for known in (BARE[version], HASHED[version], JOINED[version], context(version, links=True)):
+        within = replace(known, options=replace(known.options, **settings))
+        assert outcome(within, data) == outcome(slowly(within), data)
+
+
+def test_more_scores_than_are_counted_in_one_go() -> None:
+    lines = spoilt_rows(binding.MOST_KINDS + 9, range(3, 900, 4)).splitlines(keepends=True)
+    data = b"".join(line.replace(b"1.0", b"0.%05d" % number) for number, line in enumerate(lines))
+    known = HASHED["0.2.0"]
+    within = replace(known, options=replace(known.options, samples=None))
+    assert outcome(within, data) == outcome(slowly(within), data)
 
 
 @pytest.mark.parametrize("within", [BARE["0.3.0"], JOINED["0.3.0"], context("0.3.0", "json-str")])

@@ -113,16 +113,22 @@ static void scan_all(struct scan *scan, const struct demands *demands, uint64_t 
     for (int pause = NO_MORE_ROOM; pause != NO_MORE_LINES; at = scan->at, line = scan->line) {
         scan->at = at;
         scan->line = line;
-        scan->row_count = scan->record_count = scan->byte_count = 0;
+        scan->row_count = scan->kind_count = scan->record_count = scan->byte_count = 0;
         while ((pause = scan_lines(scanner, scan)) == NEW_SCOPE) {
             const struct scope scope = {.usual = usual >> scopes++ % 8 & 1, .place = -1};
             check_ids(scan);
             add_scope(scanner, &scope);
         }
         demand(pause == NO_MORE_LINES || scan->at > at, "there is progress");
-        demand(scan->record_count <= scan->row_count && scan->row_count <= scan->most_rows,
+        demand(scan->row_count <= scan->most_rows && scan->record_count <= scan->most_records,
+               "rows and records have room");
+        demand(!demands->lists_all || scan->record_count <= scan->row_count,
                "there is a row for each record");
-        demand(scan->byte_count == 0 || demands->keeps_texts, "texts are kept where they are wanted");
+        uint64_t counted = 0;
+        for (uint64_t kind = 0; kind < scan->kind_count; kind++)
+            counted += scan->kinds[kind].count;
+        demand(counted == scan->record_count, "each taken row is of one kind");
+        demand(scan->byte_count == 0 || demands->lists_all, "texts are kept where they are wanted");
         for (uint64_t row = 0; row < scan->row_count; row++) {
             check_row(scan, &scan->rows[row]);
             check_signature(&scan->rows[row], ~usual);
@@ -151,7 +157,7 @@ int LLVMFuzzerTestOneInput(const byte *data, size_t size) {
     scan.most_rows = 1 + data[1] % 16;
     scan.most_bytes = most_bytes[data[2] % SIZES];
     scan.offset_count = data[2] & 16 ? data[1] / 16 : 0;
-    demands.keeps_texts = data[2] & 32 ? 1 : 0;
+    demands.lists_all = data[2] & 32 ? 1 : 0;
     byte *const bytes = room(scan.size, 1);
     memcpy(bytes, data + HEAD, scan.size);
     uint64_t *const offsets = room(scan.offset_count, sizeof *offsets);
@@ -159,14 +165,17 @@ int LLVMFuzzerTestOneInput(const byte *data, size_t size) {
     scan.bytes = bytes;
     scan.offsets = data[2] & 16 ? offsets : NULL;
     scan.rows = room(scan.most_rows, sizeof *scan.rows);
-    scan.records = room(scan.most_rows, sizeof *scan.records);
-    scan.links = room(demands.links ? scan.most_rows : 0, sizeof *scan.links);
+    scan.most_records = 1 + data[1] % 24;
+    scan.kinds = room(MOST_KINDS, sizeof *scan.kinds);
+    scan.records = room(scan.most_records, sizeof *scan.records);
+    scan.links = room(demands.links ? scan.most_records : 0, sizeof *scan.links);
     scan.texts = room(scan.most_bytes, 1);
     start_block(scanner, &tables, &demands, data[2] & 128 ? &real : &none);
     scan_all(&scan, &demands, data[3]);
     free(bytes);
     free(offsets);
     free(scan.rows);
+    free(scan.kinds);
     free(scan.records);
     free(scan.links);
     free(scan.texts);
