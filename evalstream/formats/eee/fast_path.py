@@ -72,7 +72,6 @@ def _checks_of(context: RowContext) -> list[tuple[int, RowCheck]]:
     return [(_doubt_of(rule), check) for rule, check in checks]
 
 
-@lru_cache(maxsize=16)
 def _watched_members(enabled: frozenset[str]) -> frozenset[tuple[str, ...]]:
     """Return the paths that the enabled rules read that the scanner does not know."""
     rules = catalogue.enabled_row_rules(enabled)
