@@ -85,7 +85,6 @@ class FastPath:
         self.id_doubts = id_doubts
         self.compares_answers = len(context.results) > 1
         self.lists_samples = lists_samples(context)
-        self.lists_all_rows = lists_all_rows(context)
         self._loaded = loaded
 
     @cached_property

@@ -94,7 +94,7 @@ class TakenViolations:
         self, batch: _Batch, places: Sequence[int], violations: Sequence[Violation]
     ) -> None:
         """Let the scanner count further rows like some that are not shown."""
-        if self._findings.needs_numbers or self._fast_path.lists_all_rows:
+        if self._findings.needs_numbers or self._fast_path.setting.demands.lists_all:
             return
         for likeness in {batch.numbered[place] for place in places} - {NO_LIKENESS}:
             self._settled[likeness] = violations
