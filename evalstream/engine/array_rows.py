@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from evalstream.io.line_buffer import LineBuffer
 from evalstream.io.readers import READ_BYTES
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import Block
@@ -44,7 +45,7 @@ class ElementBlocks:
     """Collects elements for a block."""
 
     def __init__(self, source: StreamSource) -> None:
-        self._path, self._buffer = source.path, source.buffer()
+        self._path, self._buffer = source.path, LineBuffer()
         self._lines: list[bytes] = []
         self._places = array("Q")
         self.size = self._waiting = 0
@@ -64,7 +65,7 @@ class ElementBlocks:
         offset, places, size = self._places[1], self._places.tobytes(), self.size
         self._places, self.size = array("Q"), 0
         data = self._buffer.take(size)
-        return Block(self._path, offset, size, 0, data=data, places=places)
+        return Block(self._path, offset, size, data, places=places)
 
     def _join(self) -> None:
         """Move lines to the buffer: many at a time, and still in the processor's caches."""

@@ -6,14 +6,10 @@ from array import array
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
-from evalstream.engine.block_tasks import lines_of
 from evalstream.engine.line_repairs import LeftRow, LineRepairs, clean_lines
-from evalstream.io.block_digests import digest_of_lines
-from evalstream.io.line_buffer import WORTH_SHARING_BYTES
-from evalstream.model.block import BlockTask, Bytes
+from evalstream.model.block import Block
 from evalstream.model.changes import ChangeTally
 from evalstream.model.errors import CannotCheck
-from evalstream.model.shared_bytes import SharedBytes
 from evalstream.model.text import counted
 
 MOST_LEFT: Final = 20
@@ -53,45 +49,35 @@ class RewriteJob(NamedTuple):
 
 
 class BlockOutcome(NamedTuple):
-    """A rewritten block: its bytes, its lines, and what a worker digested of those it read.
+    """A rewritten block: its bytes and its lines.
 
     `left` holds the first rows that were left, and `left_count` counts all. Lines are those of the
     block, and those of the file for the elements of an array.
     """
 
-    data: bytes | SharedBytes
+    data: bytes
     lines: int
     rows: int
     tally: ChangeTally
     left: Sequence[LeftRow]
     left_count: int
-    read: bytes
-
-    @property
-    def content(self) -> Bytes:
-        """The bytes; a view of them if they are shared."""
-        return self.data.view if isinstance(self.data, SharedBytes) else self.data
 
 
-def rewrite_block(job: RewriteJob, task: BlockTask) -> BlockOutcome:
+def rewrite_block(job: RewriteJob, block: Block) -> BlockOutcome:
     """Rewrite one block in this process. Raises OSError, and CannotCheck if a row is lost."""
-    block = task.block
-    lines = lines_of(block, job.longest)
-    read = digest_of_lines(lines) if block.data is None else b""
-    clean = clean_lines(lines, job.longest, job.repairs)
+    clean = clean_lines(block.lines(), job.longest, job.repairs)
     rewritten = _rewritten(job.rewriter, clean.rows)
     numbers = clean.numbers if block.places is None else _lines_of_elements(block.places)
     tally = clean.tally
     tally.merge(_renumbered(rewritten.tally, numbers))
     left = sorted([*clean.left, *(_at(row, numbers) for row in rewritten.left)])
     return BlockOutcome(
-        _in_room(clean.restored(rewritten.data, [row.line for row in rewritten.left]), task.room),
+        clean.restored(rewritten.data, [row.line for row in rewritten.left]),
         rewritten.rows + len(rewritten.left) if clean.lines is None else clean.lines,
         rewritten.rows,
         tally,
         left[:MOST_LEFT],
         len(left),
-        read,
     )
 
 
@@ -108,13 +94,6 @@ def _rewritten(rewriter: BlockRewriter, rows: bytes) -> RewrittenBlock:
             f"{left} left; please report it"
         )
     return rewritten
-
-
-def _in_room(data: bytes, room: SharedBytes | None) -> bytes | SharedBytes:
-    """Write bytes to shared memory, if that is worth it and they fit."""
-    if room is None or len(data) < WORTH_SHARING_BYTES:
-        return data
-    return room.filled(data) or data
 
 
 def _lines_of_elements(places: bytes) -> Sequence[int]:

@@ -25,6 +25,9 @@ class BlockChecker(Protocol):
     def expect(self, size: int) -> None:
         """Prepare for `size` more bytes, before workers are forked."""
 
+    def is_native(self, sample: bytes) -> bool:
+        """Tell whether compiled code does most work on rows like the first ones of an input."""
+
 
 class CheckContext(DataClass, frozen=True):
     """Everything known before the rows are read; each format adds what its rules need.

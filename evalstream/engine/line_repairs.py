@@ -84,9 +84,7 @@ class CleanLines(NamedTuple):
 def clean_lines(lines: Lines, longest: int, repairs: LineRepairs) -> CleanLines:
     """Repair the lines of a block, of at most `longest` bytes each, and find its rows."""
     text = lines.data
-    if lines.start or lines.tail:
-        text = b"".join((memoryview(text)[lines.start :], lines.tail))
-    if not lines.base + lines.start and text.startswith(UTF8_MARK):
+    if not lines.base and text.startswith(UTF8_MARK):
         return _without_mark(text.removeprefix(UTF8_MARK), lines, longest, repairs)
     if lines.overlong:
         left = LeftRow(1, TOO_LONG.format(longest=longest))

@@ -161,7 +161,7 @@ def open_rows(
         of_aggregates=of_aggregates,
     )
     if not (streamed or taps or _must_stream(path, options)):
-        opened = _ranged(path, layout_of)
+        opened = _opened_file(path, layout_of, options)
         if opened is not None:
             return opened
     keep_rests = streamed or options.routing.rejected is not None or options.skip_noise
@@ -173,9 +173,9 @@ def open_rows(
         raise
 
 
-def _ranged(path: str, layout_of: LayoutOf) -> OpenRows | None:
-    """Open a file that workers can read in ranges, or return None. Raises OSError."""
-    source = FileSource(path)
+def _opened_file(path: str, layout_of: LayoutOf, options: Options) -> OpenRows | None:
+    """Open a file of plain lines, or return None. Raises OSError."""
+    source = FileSource(path, options.max_line_bytes)
     try:
         head = _head(source)
         found = layout_of(head, source.size, path)
@@ -189,7 +189,7 @@ def _ranged(path: str, layout_of: LayoutOf) -> OpenRows | None:
 
 
 def _must_stream(path: str, options: Options) -> bool:
-    """Tell whether this process must read bytes that workers could read themselves."""
+    """Tell whether rows are not read as those of a plain file."""
     routing = options.routing
     wanted = routing.splits_rows or routing.follow or options.skip_noise
     return wanted or path == STDIN or is_remote(path) or not _is_regular(path)

@@ -15,7 +15,7 @@ from evalstream.parsing import json
 from evalstream.parsing.json_schema import finite_check
 from evalstream.rules import syntax
 from evalstream.rules.inputs import ES003, noise_check
-from evalstream.rules.torn_line import last_line, newline_missing
+from evalstream.rules.torn_line import newline_missing
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
@@ -101,6 +101,10 @@ class RecordEngine:
 
     def expect(self, size: int) -> None:
         """Do nothing: there is nothing to prepare for `size` more bytes."""
+
+    def is_native(self, _sample: bytes) -> bool:
+        """Return False: records are checked in Python."""
+        return False
 
     def findings(self, lines: Lines) -> BlockFindings:
         """Return what collects the violations of a block, and its sketch if it is asked for."""
@@ -188,8 +192,9 @@ class _Pass:
 
     def _each(self) -> Iterator[tuple[bytes, int, bool]]:
         """Iterate over lines without newlines, their offsets, and whether a newline is missing."""
-        data, start, base, tail, final = self._lines[:5]
-        if base + start == 0 and data.startswith(json.UTF8_MARK):
+        data, base, final = self._lines[:3]
+        start = 0
+        if not base and data.startswith(json.UTF8_MARK):
             start = len(json.UTF8_MARK)
             self._noted.add(1, 0, None, [syntax.ES102.violation(syntax.BEGINS_WITH_MARK)])
         take = self._engine.record.take
@@ -201,8 +206,7 @@ class _Pass:
                 continue
             stop = data.find(b"\n", start)
             if stop < 0:
-                line, torn = last_line(data, start, tail, final=final)
-                yield line, base + start, torn
+                yield data[start:], base + start, final
                 return
             yield data[start:stop], base + start, False
             start = stop + 1

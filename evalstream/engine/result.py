@@ -65,7 +65,8 @@ class TakenRows(NamedTuple):
 
     `records` holds the records of the taken rows, in order. `left` holds, for each other line, its
     index among all lines (from 0), its start and its end. `violations` are those of taken rows that
-    may be shown, in the order of lines, `alike` those of the other taken rows.
+    may be shown, in the order of lines, `alike` those of the other taken rows. Rules in Python were
+    asked about `doubtful` of the taken rows.
     """
 
     stop: int
@@ -74,6 +75,7 @@ class TakenRows(NamedTuple):
     left: Sequence[tuple[int, int, int]]
     violations: Sequence[LineViolations] = ()
     alike: Sequence[AlikeLines] = ()
+    doubtful: int = 0
 
 
 class BlockResult(NamedTuple):
@@ -82,9 +84,9 @@ class BlockResult(NamedTuple):
     `violations` are in order of line, code and pointer, and hold at most `max_findings` per code
     and severity (all with 0, and if rows are rejected); `counts` is exact. `fates` gives, by line
     from 1, the status of lines that are not accepted, if rows are split. `links` holds the words
-    that link rows to those of other runs, if they are collected. `read` digests the bytes of a
-    block that a worker read itself. `sketch` is what its lines amount to, and `samples` are its
-    rows for a comparison, if they are asked for. `own` is what a format adds up itself.
+    that link rows to those of other runs, if they are collected. `sketch` is what its lines amount
+    to, and `samples` are its rows for a comparison, if they are asked for. `own` is what a format
+    adds up itself.
     """
 
     violations: list[LocatedViolation]
@@ -93,7 +95,6 @@ class BlockResult(NamedTuple):
     row_records: RowRecords
     fates: Mapping[int, LineStatus]
     links: Sequence[tuple[LinkKey, bytes]] = ()
-    read: bytes = b""
     sketch: BlockSketch | None = None
     samples: BlockSamples | None = None
     own: Any = None

@@ -15,8 +15,7 @@ from evalstream.engine.block_rewriting import (
     RewriteJob,
     rewrite_block,
 )
-from evalstream.engine.block_rooms import Rooms
-from evalstream.engine.block_tasks import done_with, plan_blocks, run_blocks, usable_cores
+from evalstream.engine.block_tasks import plan_blocks, run_blocks, usable_cores
 from evalstream.engine.line_repairs import LeftRow, LineRepairs
 from evalstream.engine.open_rows import OpenRows, open_rows
 from evalstream.engine.row_pass import reason_of
@@ -149,17 +148,14 @@ class _Pass:
     def _rewrite(self, job: RewriteJob, options: Options, algorithms: Sequence[str]) -> None:
         opened, rewritten = self._opened, self._rewritten
         plan = plan_blocks(opened, options, algorithms)
-        with Rooms(plan) as rooms:
-            for outcome in run_blocks(rooms.plan, partial(rewrite_block, job), rooms.tasks()):
-                block = plan.under_way.popleft()
-                self._take(outcome, is_array=block.places is not None)
-                if plan.backend.name != "serial":
-                    # The first result shows that the workers are forked.
-                    self._target.use_thread()
-                self._target.write(outcome.content)
-                rooms.give_back()
-                done_with(opened.source, block, outcome.read)
-                self._progress.add(block.length, rows=rewritten.rows)
+        for outcome in run_blocks(plan, partial(rewrite_block, job)):
+            block = plan.under_way.popleft()
+            self._take(outcome, is_array=block.places is not None)
+            if plan.backend.name != "serial":
+                # The first result shows that the workers are forked.
+                self._target.use_thread()
+            self._target.write(outcome.data)
+            self._progress.add(block.length, rows=rewritten.rows)
         error = opened.array_error
         if error is not None:
             rewritten.unsuited = (

@@ -172,7 +172,7 @@ class RowRouter:
         """Write the rows of a block to their outputs; `rest` was cut off its only line."""
         if block.data is None or not self._takes_rows:
             return
-        runs, tally = _runs(block.content, result.fates), result.tally
+        runs, tally = _runs(block.data, result.fates), result.tally
         has_blanks = tally.lines > tally.rows + tally.noise.total()
         if self._skips:
             for fate, data in runs:

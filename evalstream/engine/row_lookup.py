@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from evalstream.engine import layout
-from evalstream.engine.block_tasks import lines_of
 from evalstream.engine.open_rows import OpenRows, open_rows
 from evalstream.io.file import FileSource
 from evalstream.model.block import MEBIBYTE
@@ -55,11 +54,10 @@ def every_row(path: str, options: Options) -> Iterator[tuple[int, int, bytes]]:
         for block in opened.blocks(BLOCK_BYTES, options.max_line_bytes):
             if block is None:
                 continue
-            lines = lines_of(block, options.max_line_bytes)
-            if lines.overlong:
+            if block.overlong:
                 raise CannotCheck(f"{path}: line {number + 1:,} is too long")
-            offset = lines.base + lines.start
-            for line in _lines(lines.data[lines.start :] + lines.tail):
+            offset = block.offset
+            for line in _lines(block.data):
                 number += 1
                 if line.strip():
                     yield number, offset, line.rstrip(b"\r\n")
@@ -89,10 +87,9 @@ def _pass_over(
             break
         if block is None:
             continue
-        lines = lines_of(block, longest)
-        count = lines.data.count(b"\n", lines.start) + bool(lines.tail or _is_open(lines.data))
+        count = block.data.count(b"\n") + _is_open(block.data)
         if place[0] <= before + count:
-            content = (lines.data[lines.start :] + lines.tail).split(b"\n")
+            content = block.data.split(b"\n")
             while place is not None and place[0] <= before + count:
                 yield content[place[0] - before - 1].rstrip(b"\r")
                 place = next(wanted, None)

@@ -7,13 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine import layout
-from evalstream.engine.block_tasks import done_with, lines_of, plan_blocks, run_blocks
+from evalstream.engine.block_tasks import plan_blocks, run_blocks
 from evalstream.engine.collector import Collector
 from evalstream.engine.context import CheckContext
 from evalstream.engine.open_rows import OpenRows, Source, open_rows
 from evalstream.engine.result import BlockResult
 from evalstream.engine.routing import RowRouter
-from evalstream.io.block_digests import digest_of_lines
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.io.stream import StreamSource
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
 
 BREAKS: Final = {rule.name: rule for rule in (ES003, ES103, ES104, ES113)}
 """The rules that a broken array of rows violates; no further finding of them is possible."""
+
+SAMPLE_BYTES: Final = 1 << 16
+"""First bytes of an input that show what kind of work its rows are."""
 
 
 class RowPass(DataClass):
@@ -61,6 +63,7 @@ class RowPass(DataClass):
     size: int = 0
     of_aggregates: Collection[str] = ()
     any_rows: bool = False
+    _sample: bytes = b""
 
     def open(self, path: str) -> bytes:
         """Open the rows and return their first bytes."""
@@ -82,7 +85,9 @@ class RowPass(DataClass):
             self._fail(ES001, f"cannot be opened: {reason_of(error)}")
         except Stopped as stopped:
             self._cannot(f"stopped by {stopped.name} before any row came")
-        return b"" if self.opened is None else self.opened.take_head()
+        head = b"" if self.opened is None else self.opened.take_head()
+        self._sample = head[:SAMPLE_BYTES]
+        return head
 
     @property
     def source(self) -> Source | None:
@@ -129,14 +134,20 @@ class RowPass(DataClass):
     def _check(self, opened: OpenRows, collector: Collector[Any]) -> None:
         try:
             context = collector.context
-            context.checker().expect(opened.source.size)
-            plan = plan_blocks(opened, self.options, self.algorithms, is_ordered=context.is_ordered)
-            for result in run_blocks(plan, partial(check_block, context), plan.blocks):
+            checker = context.checker()
+            checker.expect(opened.source.size)
+            plan = plan_blocks(
+                opened,
+                self.options,
+                self.algorithms,
+                is_ordered=context.is_ordered,
+                is_native=checker.is_native(self._sample),
+            )
+            for result in run_blocks(plan, partial(check_block, context)):
                 block = plan.under_way.popleft()
                 findings = collector.add(result, block.places)
                 if isinstance(opened.source, StreamSource):
                     self.outlets.take(block, result, findings, opened.rest(block.offset))
-                done_with(opened.source, block, result.read)
                 self.size += block.length
                 count = sum(collector.counts.values())
                 self.progress.advance(block.length, collector.tally.rows, count)
@@ -180,9 +191,7 @@ class RowPass(DataClass):
 
 def check_block(context: CheckContext, block: Block) -> BlockResult:
     """Check one block in this process; the task that executors run."""
-    lines = lines_of(block, context.options.max_line_bytes)
-    result = context.checker().run(lines)
-    return result._replace(read=digest_of_lines(lines)) if block.data is None else result
+    return context.checker().run(block.lines())
 
 
 def reason_of(error: Exception) -> str:

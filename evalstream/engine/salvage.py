@@ -159,7 +159,7 @@ class _Salvager:
             if rest is not None:
                 self._take_overlong(block, rest)
             else:
-                self._take(block, block.content)
+                self._take(block, block.data)
             self._read_to = block.offset + block.length
 
     def take_unfinished(self, source: Source) -> None:
@@ -227,7 +227,7 @@ class _Salvager:
         offset = block.offset
         with rest:
             rest.seek(0)
-            data = block.content
+            data = block.data
             while data:
                 self._lose(data, self._line, offset, TOO_LONG)
                 offset += len(data)

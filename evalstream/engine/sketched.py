@@ -14,7 +14,6 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.row_record import RowRecords
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.rules.syntax import ES107, ES108
-from evalstream.rules.torn_line import last_line
 from evalstream.stats.sketch import BlockSketcher, RowFigures
 from evalstream.stats.tally import Tally
 
@@ -85,9 +84,8 @@ class SketchedFindings(BlockFindings):
 
     def _each(self) -> Iterator[tuple[int, bytes]]:
         """Iterate over the lines that are not empty, numbered from 1, without newlines."""
-        data, start, base, tail, final = self._lines[:5]
-        if base + start == 0 and data.startswith(UTF8_MARK):
-            start = len(UTF8_MARK)
+        data, base = self._lines[:2]
+        start = len(UTF8_MARK) if not base and data.startswith(UTF8_MARK) else 0
         if self._lines.overlong:
             yield 1, b""
             return
@@ -99,7 +97,7 @@ class SketchedFindings(BlockFindings):
                 continue
             stop, number = data.find(b"\n", start), number + 1
             if stop < 0:
-                yield number, last_line(data, start, tail, final=final)[0]
+                yield number, data[start:]
                 return
             yield number, data[start:stop]
             start = stop + 1

@@ -16,7 +16,6 @@ from functools import lru_cache, partial
 from typing import Any, Final, TypeVar
 
 from evalstream.executors.base import Backend, SerialExecutor
-from evalstream.model.block import Block, BlockTask
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.internal_errors import internal_error
 from evalstream.model.notices import notify
@@ -39,13 +38,9 @@ def backend(workers: int) -> Backend:
 
 
 class _Pool(ProcessPoolExecutor):
-    """Pickles a function once for all its tasks, which are sent in one pickle otherwise.
-
-    Shared memory is sent as a reference to workers that inherit it by fork, else as bytes.
-    """
+    """Pickles a function once for all its tasks, which are sent in one pickle otherwise."""
 
     def __init__(self, workers: int, start_method: str) -> None:
-        self._is_forked = start_method == "fork"
         self._function: Callable[..., Any] | None = None
         self._pickled = b""
         context = multiprocessing.get_context(start_method)
@@ -53,10 +48,6 @@ class _Pool(ProcessPoolExecutor):
 
     def submit(self, fn: Callable[..., Result], /, *args: Any, **keywords: Any) -> Future[Result]:
         """Run a function over its arguments in a worker."""
-        if not self._is_forked:
-            args = tuple(
-                arg.unshared() if isinstance(arg, Block | BlockTask) else arg for arg in args
-            )
         if fn is not self._function:
             self._function, self._pickled = fn, pickle.dumps(fn)
         return super().submit(_call, self._pickled, *args, **keywords)

@@ -7,7 +7,6 @@ from queue import SimpleQueue
 from typing import Final
 
 from evalstream.io.digest import RunningDigest
-from evalstream.model.block import Bytes
 
 MOST_WAITING: Final = 4
 """Most pieces that wait for the thread."""
@@ -21,7 +20,7 @@ class BackgroundDigest:
 
     def __init__(self, digest: RunningDigest) -> None:
         self._digest = digest
-        self._pieces: SimpleQueue[Bytes | None] = SimpleQueue()
+        self._pieces: SimpleQueue[bytes | None] = SimpleQueue()
         self._added = self._done = 0
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -32,26 +31,19 @@ class BackgroundDigest:
             self._thread = threading.Thread(target=self._run, name="evalstream-digest", daemon=True)
             self._thread.start()
 
-    def add(self, data: Bytes) -> int:
-        """Add the next bytes; they must not change until `wait` returns for the returned number."""
+    def add(self, data: bytes) -> None:
+        """Add the next bytes."""
         if self._thread is None:
             self._digest.update(data)
             self._done += 1
         else:
             self._pieces.put(data)
         self._added += 1
-        self.wait(self._added - MOST_WAITING)
-        return self._added
-
-    def wait(self, number: int) -> None:
-        """Wait until the digest has what was added up to a number."""
-        if self._done < number:
-            with self._changed:
-                self._changed.wait_for(lambda: self._done >= number)
+        self._wait(self._added - MOST_WAITING)
 
     def result(self) -> dict[str, str]:
         """Wait for all bytes, and return the hex digests by algorithm."""
-        self.wait(self._added)
+        self._wait(self._added)
         return self._digest.result()
 
     def close(self) -> None:
@@ -59,6 +51,12 @@ class BackgroundDigest:
         if self._thread is not None:
             self._pieces.put(None)
             self._thread.join()
+
+    def _wait(self, number: int) -> None:
+        """Wait until the digest has what was added up to a number."""
+        if self._done < number:
+            with self._changed:
+                self._changed.wait_for(lambda: self._done >= number)
 
     def _run(self) -> None:
         while (data := self._pieces.get()) is not None:

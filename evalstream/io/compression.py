@@ -70,19 +70,6 @@ class DecompressingReader:
         self._output, self._output_size = [], 0
         return piece
 
-    def read_into(self, buffer: memoryview) -> int:
-        """Write what `read` would return into a buffer of `PIECE_BYTES` or more."""
-        while not self._can_return():
-            self._read_compressed()
-        if not self._output and self._error is not None:
-            raise self._error
-        count = 0
-        for piece in self._output:
-            buffer[count : count + len(piece)] = piece
-            count += len(piece)
-        self._output, self._output_size = [], 0
-        return count
-
     def wait(self, seconds: float) -> bool:
         """Tell whether `read` would return within some seconds, the end included."""
         deadline = time.monotonic() + seconds

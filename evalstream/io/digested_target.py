@@ -26,8 +26,8 @@ class DigestedTarget:
         self._compressing = None if codec is None else CompressingWriter(stored, codec, threads)
         self._first: Target = stored if self._compressing is None else self._compressing
 
-    def write(self, data: Bytes) -> None:
-        """Write bytes, which may change afterwards. Raises CannotWrite."""
+    def write(self, data: bytes) -> None:
+        """Write bytes. Raises CannotWrite."""
         if data:
             self._first.write(data)
 
@@ -55,13 +55,9 @@ class _StoredBytes:
         self._target, self._digest = target, digest
 
     def write(self, data: Bytes) -> None:
-        number = self._digest.add(data)
+        self._digest.add(bytes(data))
         try:
             if self._target is not None:
                 self._target.write(data)
         except OSError as error:
             raise CannotWrite(f"the rows cannot be written: {error.strerror or error}") from error
-        finally:
-            # The bytes may be in memory that the next block takes.
-            if isinstance(data, memoryview):
-                self._digest.wait(number)

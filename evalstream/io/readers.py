@@ -42,16 +42,6 @@ class DescriptorReader:
         self._ended = not data
         return data
 
-    def read_into(self, buffer: memoryview) -> int:
-        """Write the available bytes into a buffer, waiting until there are some; 0 at the end."""
-        if self._ended:
-            return 0
-        with STOPPING.interruptible():
-            self._poll.poll()
-        count = os.readv(self._descriptor, [buffer])
-        self._ended = not count and len(buffer) > 0
-        return count
-
     def wait(self, seconds: float) -> bool:
         """Tell whether bytes, or the end, can be read within some seconds."""
         with STOPPING.interruptible():
@@ -74,10 +64,6 @@ class FileReader:
     def read(self) -> bytes:
         """Return the next bytes."""
         return self._file.read(READ_BYTES) or b""
-
-    def read_into(self, buffer: memoryview) -> int:
-        """Write the next bytes into a buffer."""
-        return self._file.readinto(buffer) or 0
 
     def wait(self, _seconds: float) -> bool:
         """Return True: reading a file does not block."""
@@ -112,14 +98,6 @@ class StoppableReader:
             STOPPING.check_again()
         return data
 
-    def read_into(self, buffer: memoryview) -> int:
-        """Write the next bytes into a buffer. Raises Stopped."""
-        STOPPING.check_again()
-        count = self._reader.read_into(buffer)
-        if not count:
-            STOPPING.check_again()
-        return count
-
     def wait(self, seconds: float) -> bool:
         """Tell whether `read` would return or raise within some seconds, Stopped included."""
         return STOPPING.received is not None or self._reader.wait(seconds)
@@ -139,13 +117,6 @@ class TappedReader:
             self._tap(data)
         return data
 
-    def read_into(self, buffer: memoryview) -> int:
-        """Write the next bytes into a buffer, and pass them to the function."""
-        count = self._reader.read_into(buffer)
-        if count:
-            self._tap(buffer[:count])
-        return count
-
 
 class PrefixedReader:
     """Wraps a reader, and first returns bytes that were already read from it."""
@@ -158,14 +129,6 @@ class PrefixedReader:
         """Return the bytes that were already read, then those of the reader."""
         data, self._data = self._data, b""
         return data or self._reader.read()
-
-    def read_into(self, buffer: memoryview) -> int:
-        """Write the bytes that were already read into a buffer, then those of the reader."""
-        if not self._data:
-            return self._reader.read_into(buffer)
-        data, self._data = self._data[: len(buffer)], self._data[len(buffer) :]
-        buffer[: len(data)] = data
-        return len(data)
 
     def wait(self, seconds: float) -> bool:
         """Tell whether bytes can be read within some seconds."""

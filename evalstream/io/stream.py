@@ -10,10 +10,8 @@ from evalstream.io.background_digest import BackgroundDigest
 from evalstream.io.digest import RunningDigest
 from evalstream.io.line_buffer import LineBuffer
 from evalstream.io.readers import READ_BYTES
-from evalstream.io.shared_slots import SharedSlots
-from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Bytes, ByteStream
+from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, ByteStream
 from evalstream.model.errors import CannotCheck
-from evalstream.model.shared_bytes import SharedBytes
 from evalstream.model.signals import Stopped
 
 HEAD_BYTES: Final = 8 * MEBIBYTE
@@ -60,9 +58,7 @@ class StreamSource:
         self._ended = False
         self._error: OSError | CannotCheck | Stopped | None = None
         self._digest: BackgroundDigest | None = None
-        self._digested: dict[int, int] = {}
         self._rests: dict[int, IO[bytes]] | None = {} if keep_rests else None
-        self._slots: SharedSlots | None = None
         self.unfinished = b""
 
     @property
@@ -104,7 +100,7 @@ class StreamSource:
         Of a line above the limit only the beginning is kept, one byte or more above the limit.
         Raises the error that ended the input after all whole lines were yielded.
         """
-        buffer, offset = self.buffer(), 0
+        buffer, offset = LineBuffer(), 0
         while True:
             yield from self._gather(buffer, length)
             block = self._cut(buffer, offset)
@@ -114,31 +110,13 @@ class StreamSource:
             if block.length < length and not block.overlong and not self._is_over:
                 yield None
             offset += block.length
-        self.unfinished = buffer.read(0, buffer.size)
+        self.unfinished = buffer.take(buffer.size)
         self._fail()
 
-    def share(self, slots: SharedSlots) -> None:
-        """Place blocks in these slots, which `close` closes, and digest them in a thread.
-
-        Call `release` for each block that is done with. The first block must fork the workers.
-        """
-        self._slots = slots
-
-    def buffer(self) -> LineBuffer:
-        """Return an empty buffer for blocks, in the slots if there are some."""
-        return LineBuffer(self._slots)
-
-    def release(self, block: Block) -> None:
-        """Take back the memory of a block."""
-        if self._slots is None:
-            return
+    def digest_in_thread(self) -> None:
+        """Digest in a thread from now on; call this only after workers are forked."""
         if self._digest is not None:
-            # Threads start after the workers are forked, as a result shows.
             self._digest.start()
-        if isinstance(block.data, SharedBytes):
-            if self._digest is not None:
-                self._digest.wait(self._digested.pop(block.data.start, 0))
-            self._slots.give_back(block.data.start)
 
     def rest(self, offset: int) -> IO[bytes] | None:
         """Return the rest of an overlong line by its offset, or None; the caller closes it."""
@@ -171,9 +149,6 @@ class StreamSource:
             rest.close()
         if self._digest is not None:
             self._digest.close()
-        if self._slots is not None:
-            self._slots.close()
-            self._slots = None
         self._reader.close()
 
     def _gather(self, buffer: LineBuffer, length: int) -> Iterator[None]:
@@ -185,7 +160,7 @@ class StreamSource:
                     yield None
                 if self._ended or not self._should_read_on(deadline):
                     break
-            self._fill(buffer, length)
+            buffer.extend(self._next(length))
             if deadline is None and buffer.whole:
                 deadline = self._deadline()
 
@@ -197,20 +172,16 @@ class StreamSource:
         if not taken:
             return None if self._is_over else self._cut_overlong(buffer, offset)
         data = buffer.take(taken)
-        if isinstance(data, SharedBytes):
-            self._digested[data.start] = self._note(data.view)
-        else:
-            self._note(data)
+        self._note(data)
         final = self._is_over and not buffer.size and not self._error
-        return Block(self.path, offset, taken, 0, data=data, final=final)
+        return Block(self.path, offset, taken, data, final=final)
 
     def _cut_overlong(self, buffer: LineBuffer, offset: int) -> Block:
         """Remove everything through the next newline; return the beginning as a block."""
-        start, rest = buffer.read(0, buffer.size), self._new_rest(offset)
+        start, rest = buffer.take(buffer.size), self._new_rest(offset)
         self._note(start)
         if rest is not None:
             rest.write(start[self._kept_bytes :])
-        buffer.clear()
         length = len(start)
         while not self._is_over:
             data = self._next(READ_BYTES)
@@ -224,7 +195,7 @@ class StreamSource:
                 break
         start = start[: TOO_LONG_BY if rest is None else self._kept_bytes]
         final = self._is_over and not buffer.size and not self._error
-        return Block(self.path, offset, length, 0, data=start, final=final, overlong=True)
+        return Block(self.path, offset, length, start, final=final, overlong=True)
 
     def _deadline(self) -> float:
         """Return the time until which a row that is complete now may wait."""
@@ -258,41 +229,20 @@ class StreamSource:
         del self._head[:most]
         return data
 
-    def _fill(self, buffer: LineBuffer, most: int) -> None:
-        """Add more bytes to a buffer, without a copy where it has room for them."""
-        room = None if self._head else buffer.room(READ_BYTES)
-        if room is None:
-            buffer.extend(self._next(most))
-        else:
-            with room:
-                buffer.add(self._read_into(room))
-
     def _read(self) -> bytes:
         """Read more bytes; an error ends the input, and is raised after the lines before it."""
         try:
             data = self._reader.read()
         except (OSError, CannotCheck, Stopped) as error:
             self._error, data = error, b""
-        self._count(len(data))
+        self._ended = not data
+        self.size += len(data)
         return data
 
-    def _read_into(self, buffer: memoryview) -> int:
-        """Read more bytes into a buffer, as `_read` does, and return their number."""
-        try:
-            count = self._reader.read_into(buffer)
-        except (OSError, CannotCheck, Stopped) as error:
-            self._error, count = error, 0
-        self._count(count)
-        return count
-
-    def _count(self, size: int) -> None:
-        """Count bytes; without any, the input has ended."""
-        self._ended = not size
-        self.size += size
-
-    def _note(self, data: Bytes) -> int:
-        """Digest the next bytes; return a number that tells when it is done."""
-        return 0 if self._digest is None else self._digest.add(data)
+    def _note(self, data: bytes) -> None:
+        """Digest the next bytes."""
+        if self._digest is not None:
+            self._digest.add(data)
 
     def _fail(self) -> None:
         if self._error is not None:

@@ -23,13 +23,15 @@ SAMPLE_AT: Final = struct.calcsize("<Q")
 INPUT_AT: Final = struct.calcsize("<Q16s")
 CONTENT_AT: Final = struct.calcsize("<Q16s16s")
 KEY_AT: Final = SAMPLE_AT + DIGEST_BYTES // 2
-"""The byte positions of the digests of sample, input and content and of the key in a record."""
+MARK_AT: Final = struct.calcsize("<Q16s16sQQ")
+PLACE_AT: Final = struct.calcsize("<Q16s16sQQQQ")
+"""The byte positions of the digests of sample, input, content, key, mark and place in a record."""
 
 KEY_BYTES: Final = 8
 """Bytes of the digest of the content, and of the key."""
 
-_MARK_WORD: Final = 7
-_PLACE_WORD: Final = 9
+_MARK_WORD: Final = MARK_AT // _WORD
+_PLACE_WORD: Final = PLACE_AT // _WORD
 _OFFSET_WORD: Final = 10
 
 

@@ -15,15 +15,6 @@ from evalstream.parsing.json import SyntaxIssue
 from evalstream.rules.base import Repair, Rule
 
 
-def last_line(data: bytes, start: int, tail: bytes, *, final: bool) -> tuple[bytes, bool]:
-    """Return the line that has no newline in a block, and whether the newline is missing.
-
-    `tail` is the part of the line behind the block, and `final` says that the file ends there.
-    """
-    line = data[start:] + tail
-    return (line[:-1], False) if line.endswith(b"\n") else (line, final)
-
-
 def breaks_off(issue: SyntaxIssue) -> bool:
     """Tell whether an issue of a last line without a newline says that the line was cut off."""
     return issue.at_end and issue.name != "spliced-record"

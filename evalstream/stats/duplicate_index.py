@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from evalstream.model.row_record import RowRecords
+from evalstream.model.row_record import RECORD_BYTES, RowRecords
 from evalstream.stats.duplicates import Coverage, DuplicateMatch, RowStore, SampleIndex
 from evalstream.stats.input_index import InputIndex
 
@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     from evalstream.stats.spill import Spill
 
 BYTES_PER_ROW: Final = 440
-"""Memory per row in bytes: its record and two dict entries, measured on CPython.
-
-The compiled tables need half of that at most.
-"""
+"""Most memory per row in bytes: its record and two dict entries."""
 
 BYTES_PER_LATER_ROW: Final = 980
 """More bytes for a row whose sample an earlier row scores, measured for pairs of rows."""
@@ -80,7 +77,8 @@ class DuplicateIndex:
             self._spill.close()
 
     def _fits(self, more: int) -> bool:
-        used = (self._rows + more) * BYTES_PER_ROW
+        used = (self._rows + more) * RECORD_BYTES
+        used += self._samples.size(more) + self._inputs.size(more)
         used += self._samples.grouped * BYTES_PER_LATER_ROW
         used += self._inputs.grouped * BYTES_PER_GROUPED_ROW
         return used <= self._limit

@@ -10,8 +10,8 @@ from operator import itemgetter
 from typing import Final
 
 from evalstream.model.data_class import DataClass, NamedTuple, field
-from evalstream.model.row_record import ABSENT, SAMPLE_AT, RowRecord, RowRecords
-from evalstream.stats.first_seen import FirstSeenIndex
+from evalstream.model.row_record import ABSENT, MARK_AT, PLACE_AT, SAMPLE_AT, RowRecord, RowRecords
+from evalstream.stats.first_seen import WORTH_A_TABLE, FirstSeenIndex
 from evalstream.stats.score_sums import fixed
 
 _MODULUS: Final = 1 << 64
@@ -141,6 +141,17 @@ class Coverage(DataClass):
         for (place, mark), rows in Counter(zip(places, marks, strict=True)).items():
             self.of(place).count_marks({mark: rows})
 
+    def add_block(self, block: RowRecords) -> None:
+        """Add rows none of whose samples an earlier row scores."""
+        covers = _covers(block)
+        if covers is None:
+            places = block.places()
+            self.add_marks(places, block.marks())
+            self.add_firsts(places, block.sample_words())
+            return
+        for place, mark, rows, digest in covers:
+            self.of(place).merge(ResultCoverage(rows, rows, digest, rows, rows, marks={mark: rows}))
+
     def add_firsts(self, places: Sequence[int], words: Sequence[int]) -> None:
         """Add samples that no earlier row scores."""
         counts = Counter(places)
@@ -150,6 +161,16 @@ class Coverage(DataClass):
             return
         for place, count in counts.items():
             self.of(place).merge(ResultCoverage(count, count, sum(words), count, count))
+
+
+def _covers(block: RowRecords) -> Sequence[tuple[int, int, int, int]] | None:
+    """Return rows by result and repeat mark, summed up by compiled code; None without it."""
+    if len(block) < WORTH_A_TABLE:
+        return None
+    from evalstream.parsing.native.binding import cover, library
+
+    loaded = library()
+    return None if loaded is None else cover(loaded, block.data, SAMPLE_AT, MARK_AT, PLACE_AT)
 
 
 class RowStore:
@@ -192,16 +213,17 @@ class SampleIndex:
         self._firsts, self._store = FirstSeenIndex(SAMPLE_AT), store
         self._groups: dict[bytes, SampleGroup] = {}
         self._rows = 0
+        self.size = self._firsts.size
 
     def add(self, block: RowRecords, shift: int) -> list[DuplicateMatch]:
         """Add rows, whose lines start `shift` lines into the file, and return their matches."""
-        places, words = block.places(), block.sample_words()
         firsts, start = self._firsts.add(block), self._rows
         self._rows += len(block)
-        self.coverage.add_marks(places, block.marks())
         if firsts is None:
-            self.coverage.add_firsts(places, words)
+            self.coverage.add_block(block)
             return []
+        places, words = block.places(), block.sample_words()
+        self.coverage.add_marks(places, block.marks())
         new_rows = [index for index, first in enumerate(firsts, start) if first == index]
         self.coverage.add_firsts(
             [places[i - start] for i in new_rows], [words[i - start] for i in new_rows]

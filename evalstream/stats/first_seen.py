@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 WORTH_A_TABLE: Final = 256
 """Number of rows in the first block from which loading the compiled table pays off."""
 
+BYTES_PER_KEY: Final = 168
+"""Bytes of memory that a dict takes for a row, measured on CPython."""
+
 
 class FirstSeenIndex:
     """Finds the first row with the same digest of its sample or of its input.
@@ -24,6 +27,12 @@ class FirstSeenIndex:
         self._place, self._rows = place, 0
         self._known: dict[bytes, int] = {}
         self._table: Index | None = None
+
+    def size(self, more: int) -> int:
+        """Return how many bytes of memory it takes, at most, while `more` rows are added."""
+        if self._table is not None:
+            return self._table.size(more)
+        return (self._rows + more) * BYTES_PER_KEY
 
     def add(self, block: RowRecords) -> list[int] | None:
         """Add rows, and return for each the number of the first row with the same digest.

@@ -13,6 +13,9 @@ from evalstream.stats.duplicates_on_disk import search_input, search_sample
 from evalstream.stats.input_index import InputIndex
 from evalstream.stats.partitions import Digest, Partitions, Pieces
 
+BATCH_BYTES: Final = 1 << 20
+"""Bytes of records that are parted at a time."""
+
 _SAMPLE: Final = Digest(SAMPLE_AT, DIGEST_BYTES)
 _INPUT: Final = Digest(INPUT_AT, DIGEST_BYTES)
 
@@ -25,6 +28,8 @@ class Spill:
 
     def __init__(self, capacity: int) -> None:
         self.coverage = Coverage()
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
         self._by_sample = Partitions(
             capacity, _SAMPLE, self._search_samples, partial(search_sample, capacity, self.coverage)
         )
@@ -35,17 +40,27 @@ class Spill:
     def add(self, block: RowRecords, shift: int) -> None:
         """Add the rows of the next block."""
         data = block.shifted(shift)
-        self._by_sample.extend(data)
-        self._by_input.extend(data)
+        self._waiting.append(data)
+        self._waiting_bytes += len(data)
+        if self._waiting_bytes >= BATCH_BYTES:
+            self._flush()
 
     def matches(self) -> Iterator[DuplicateMatch]:
         """Iterate over all matches, ordered by line."""
+        self._flush()
         return heapq.merge(self._by_sample.matches(), self._by_input.matches())
 
     def close(self) -> None:
         """Delete the records."""
         self._by_sample.close()
         self._by_input.close()
+
+    def _flush(self) -> None:
+        """Part the records that wait: many at a time."""
+        data = b"".join(self._waiting)
+        self._waiting, self._waiting_bytes = [], 0
+        self._by_sample.extend(data)
+        self._by_input.extend(data)
 
     def _search_samples(self, pieces: Pieces) -> list[DuplicateMatch]:
         records, store = _stored(pieces)

@@ -18,11 +18,11 @@ from evalstream.engine.line_repairs import LineRepairs
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.registry import main_format
 from evalstream.formats.rewriting import RunRepair
-from evalstream.io.digest import CHUNK_BYTES
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.progress import Progress
+from evalstream.io.readers import READ_BYTES
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
@@ -297,7 +297,7 @@ def _write(stack: ExitStack, path: str, target: str) -> None:
     os.makedirs(os.path.dirname(target), exist_ok=True)
     output = stack.enter_context(Output(target))
     with open(path, "rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
+        while chunk := file.read(READ_BYTES):
             output.write(chunk)
     # A full disk shows here, before any file of the run has its name.
     output.flush()
@@ -313,8 +313,8 @@ def _are_equal(one: str, other: str) -> bool:
     if not os.path.isfile(other) or os.path.getsize(one) != os.path.getsize(other):
         return False
     with open(one, "rb") as first, open(other, "rb") as second:
-        while chunk := first.read(CHUNK_BYTES):
-            if chunk != second.read(CHUNK_BYTES):
+        while chunk := first.read(READ_BYTES):
+            if chunk != second.read(READ_BYTES):
                 return False
     return True
 

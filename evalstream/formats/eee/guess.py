@@ -52,6 +52,10 @@ class Guess:
         self.context, self._checker = probed, probed.checker()
         return self._checker.run(lines)
 
+    def is_native(self, _sample: bytes) -> bool:
+        """Return False: this process checks all blocks, in order."""
+        return False
+
     def expect(self, size: int) -> None:
         """Prepare for `size` more bytes."""
         self._checker.expect(size)

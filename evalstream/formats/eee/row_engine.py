@@ -40,7 +40,7 @@ from evalstream.parsing import json
 from evalstream.rules.base import RowCheck
 from evalstream.rules.inputs import ES003, noise_check
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES114
-from evalstream.rules.torn_line import last_line, newline_missing
+from evalstream.rules.torn_line import newline_missing
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
@@ -106,6 +106,15 @@ class RowEngine:
             self._is_ready = True
             self._fast_path = fast_path_for(self.context, self.reader)
 
+    def is_native(self, sample: bytes) -> bool:
+        """Tell whether the scanner takes most rows of a sample, and leaves little to Python."""
+        whole = sample[: sample.rfind(b"\n") + 1]
+        if self._fast_path is None or not whole:
+            return False
+        check = _Pass(self, Lines(whole))
+        lines = check.result().tally.lines
+        return 4 * check.slow_lines < lines
+
     def findings(self, lines: Lines) -> BlockFindings:
         """Return what collects the violations of a block, and its sketch if it is asked for."""
         if not self.context.options.sketches:
@@ -168,7 +177,7 @@ class _Entry:
 
 
 class _Pass:
-    """One pass over one block."""
+    """One pass over one block; `slow_lines` counts those that Python looked at."""
 
     def __init__(self, engine: RowEngine, lines: Lines) -> None:
         self._engine, self._lines = engine, lines
@@ -176,6 +185,7 @@ class _Pass:
         self._offsets = array("Q", lines.places)[1::2].tolist() if lines.places else None
         self._noted = engine.findings(lines)
         self._tally = Tally()
+        self.slow_lines = 0
         self._records: list[bytes] = []
         self._found: list[LineViolations] = []
         self._groups = engine.groups()
@@ -183,9 +193,9 @@ class _Pass:
 
     def result(self) -> BlockResult:
         """Check every line once: rows that the scanner takes together, the others in batches."""
-        data, start, base = self._lines[:3]
-        end = len(data)
-        if base + start == 0 and data.startswith(json.UTF8_MARK):
+        data, base = self._lines[:2]
+        start, end = 0, len(data)
+        if not base and data.startswith(json.UTF8_MARK):
             start = len(json.UTF8_MARK)
             self._noted.add(1, 0, None, [ES102.violation(BEGINS_WITH_MARK)])
         if self._lines.overlong:
@@ -206,6 +216,7 @@ class _Pass:
             first = self._tally.lines + 1
             self._tally.lines += taken.lines
             self._found += taken.violations
+            self.slow_lines += len(taken.left) + taken.doubtful
             if taken.left:
                 self._check_rest(taken, first)
             else:
@@ -282,8 +293,8 @@ class _Pass:
 
     def _check_last(self, start: int) -> None:
         """Check the last line of the block, which has no newline."""
-        data, _, base, tail, final = self._lines[:5]
-        line, torn = last_line(data, start, tail, final=final)
+        data, base, torn = self._lines[:3]
+        line = data[start:]
         self._tally.lines += 1
         entry = _Entry(line, self._tally.lines, base + start, torn)
         if len(line) > self._options.max_line_bytes:

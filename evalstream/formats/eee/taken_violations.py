@@ -55,14 +55,17 @@ class TakenViolations:
 
     def of(
         self, rows: ScannedRows, offset: Callable[[int, int], int]
-    ) -> tuple[list[LineViolations], list[AlikeLines]]:
-        """Return the violations of rows that may be shown, in order, and those of the others."""
+    ) -> tuple[list[LineViolations], list[AlikeLines], int]:
+        """Return the violations of rows that may be shown, in order, and those of the others.
+
+        The number is that of the rows that rules in Python were asked about.
+        """
         if not rows:
-            return [], []
+            return [], [], 0
         batch = _Batch(rows, offset)
         imperfect = self._imperfect(batch.likenesses)
         if not imperfect:
-            return [], []
+            return [], [], 0
         doubtful: list[int] = []
         certain: list[AlikeRows] = []
         for likeness, places in imperfect.items():
@@ -80,7 +83,7 @@ class TakenViolations:
             AlikeLines(len(places), violations, [batch.numbers[place] for place in places])
             for places, violations in hidden
         ]
-        return [line for line in found if line.violations], alike
+        return [line for line in found if line.violations], alike, len(doubtful)
 
     def count_settled(self) -> None:
         """Count the rows of which no violation could be shown, and that were not listed."""

@@ -48,6 +48,9 @@ MOST_RECORDS: Final = 4096
 MOST_KINDS: Final = 1024
 """How many kinds of rows are counted in one go."""
 
+MOST_COVERS: Final = 64
+"""How many pairs of result and repeat mark are summed up in one go."""
+
 TEXT_BYTES: Final = 1 << 22
 """How much room there is for what they say; rows that say more are left to others."""
 
@@ -279,6 +282,10 @@ def _declare(loaded: ctypes.CDLL) -> None:
     loaded.add_records.restype = c_int64
     numbers = c_uint64, c_uint64, c_uint64
     loaded.add_records.argtypes = c_void_p, c_char_p, *numbers, c_void_p
+    loaded.index_bytes.restype = c_uint64
+    loaded.index_bytes.argtypes = c_void_p, c_uint64
+    loaded.cover_records.restype = c_int64
+    loaded.cover_records.argtypes = c_char_p, *(c_uint64,) * 5, c_void_p, c_uint64
     loaded.split_records.restype = None
     loaded.split_records.argtypes = c_char_p, *numbers, c_uint64, c_void_p, c_void_p
 
@@ -515,6 +522,36 @@ class Index:
         if fresh < 0:
             raise MemoryError
         return None if fresh == count else firsts.tolist()
+
+    def size(self, more: int) -> int:
+        """Return how many bytes of memory it takes, at most, while `more` digests are added."""
+        size: int = self._library.index_bytes(self._handle, more)
+        return size
+
+
+class Cover(NamedTuple):
+    """Rows of one result with one repeat mark; `digest` sums the first words of their samples."""
+
+    place: int
+    mark: int
+    rows: int
+    digest: int
+
+
+_COVER: Final = struct.Struct("=qQQQ")
+
+
+def cover(
+    loaded: ctypes.CDLL, records: bytes, sample: int, mark: int, place: int
+) -> list[Cover] | None:
+    """Sum up records, in which words stand at some places; None if they have too many marks."""
+    covers, count = ctypes.create_string_buffer(_COVER.size * MOST_COVERS), len(records)
+    found = loaded.cover_records(
+        records, count // RECORD_BYTES, RECORD_BYTES, sample, mark, place, covers, MOST_COVERS
+    )
+    if found < 0:
+        return None
+    return [*map(Cover._make, _COVER.iter_unpack(covers.raw[: found * _COVER.size]))]
 
 
 def split(loaded: ctypes.CDLL, records: bytes, place: int, parts: int) -> list[bytes]:

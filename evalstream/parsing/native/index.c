@@ -86,6 +86,40 @@ int64_t add_records(
     return (int64_t)(index->taken - before);
 }
 
+uint64_t index_bytes(const struct index *index, uint64_t more) {
+    uint64_t buckets = index->buckets;
+    while ((index->taken + more) * 3 > buckets * 2)
+        buckets *= 2;
+    const uint64_t before = buckets == index->buckets ? 0 : index->buckets;
+    return (buckets + before) * sizeof *index->entries;
+}
+
+int64_t cover_records(
+    const byte *records, uint64_t count, uint64_t size, uint64_t sample, uint64_t mark,
+    uint64_t place, struct cover *covers, uint64_t most
+) {
+    uint64_t known = 0, at = 0;
+    for (uint64_t number = 0; number < count; number++) {
+        const byte *const record = records + number * size;
+        struct cover row;
+        memcpy(&row.place, record + place, sizeof row.place);
+        memcpy(&row.mark, record + mark, sizeof row.mark);
+        memcpy(&row.digest, record + sample, sizeof row.digest);
+        if (at >= known || covers[at].place != row.place || covers[at].mark != row.mark)
+            for (at = 0; at < known; at++)
+                if (covers[at].place == row.place && covers[at].mark == row.mark)
+                    break;
+        if (at == known) {
+            if (known == most)
+                return -1;
+            covers[known++] = (struct cover){row.place, row.mark, 0, 0};
+        }
+        covers[at].rows++;
+        covers[at].digest += row.digest;
+    }
+    return (int64_t)known;
+}
+
 void split_records(
     const byte *records, uint64_t count, uint64_t size, uint64_t place, uint64_t parts,
     byte *sorted, uint64_t *counts

@@ -21,6 +21,23 @@ EXPORT int64_t add_records(
     uint64_t *firsts
 );
 
+/* Return how many bytes of memory an index takes, at most, while it takes `more` digests. */
+EXPORT uint64_t index_bytes(const struct index *index, uint64_t more);
+
+/* Rows of one result with one repeat mark, and the sum of the first words of their samples. */
+struct cover {
+    int64_t place;
+    uint64_t mark, rows, digest;
+};
+
+/* Sum up `count` records of `size` bytes, in which the first word of the sample stands at `sample`,
+   the mark at `mark` and the result's place at `place`, in the order of the first row of each. Return
+   how many `covers` there are, -1 if there are more than `most`. */
+EXPORT int64_t cover_records(
+    const byte *records, uint64_t count, uint64_t size, uint64_t sample, uint64_t mark,
+    uint64_t place, struct cover *covers, uint64_t most
+);
+
 /* Sort `count` records of `size` bytes by what their byte at `place` leaves when it is divided by
    `parts`, at most 256. Each part keeps its order; `counts` tells how many records it has. */
 EXPORT void split_records(
