@@ -23,10 +23,7 @@ STREAM_LOOK_AHEAD: Final = 3
 
 SMALLEST_BLOCK_BYTES: Final = MEBIBYTE // 2
 WORTH_A_POOL_BYTES: Final = 24 * MEBIBYTE
-"""Below this size a second process costs more time than it saves."""
-
-WORTH_THREADS_BYTES: Final = 4 * MEBIBYTE
-"""Below this size threads save less time than they cost."""
+"""Below this size workers, threads or processes, cost more time than they save."""
 
 
 class BlockPlan(NamedTuple):
@@ -106,8 +103,7 @@ def backend_for(
     if options.executor == "serial" or is_ordered or jobs <= 1:
         return serial.backend(), BLOCK_BYTES
     uses_pool = options.executor == "pool"
-    least = WORTH_THREADS_BYTES if is_native else WORTH_A_POOL_BYTES
-    if not uses_pool and _is_small(source, options, least):
+    if not uses_pool and _is_small(source, options):
         return serial.backend(), BLOCK_BYTES
     if is_native and not uses_pool:
         from evalstream.executors import threads
@@ -122,8 +118,8 @@ def backend_for(
     return backend, max(SMALLEST_BLOCK_BYTES, min(BLOCK_BYTES, source.size // (4 * jobs)))
 
 
-def _is_small(source: Source, options: Options, least: int) -> bool:
+def _is_small(source: Source, options: Options) -> bool:
     """Tell whether an input is too small to start workers for."""
     if isinstance(source, StreamSource):
         return source.ended or (options.routing.is_interactive and not source.has_more)
-    return source.size < least
+    return source.size < WORTH_A_POOL_BYTES

@@ -6,11 +6,14 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from evalstream.executors.base import Backend
 
 Result = TypeVar("Result")
+
+STACK_BYTES: Final = 1 << 24
+"""Stack of a thread, as deeply nested rows need it; some systems give threads far less."""
 
 
 def backend(workers: int) -> Backend:
@@ -55,8 +58,12 @@ class ThreadExecutor:
             threading.Thread(target=self._run, name="evalstream-worker", daemon=True)
             for _ in range(self._workers)
         ]
-        for thread in self._threads:
-            thread.start()
+        before = threading.stack_size(STACK_BYTES)
+        try:
+            for thread in self._threads:
+                thread.start()
+        finally:
+            threading.stack_size(before)
 
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:

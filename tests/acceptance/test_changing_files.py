@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,22 +16,19 @@ from rows import bounded, bytes_of, sound_rows, write_run
 import evalstream
 from evalstream.engine import block_tasks, row_pass
 from evalstream.engine.row_pass import RowPass
+from evalstream.formats.eee import row_engine
 from evalstream.io import file_state
-from evalstream.io.block_digests import (
-    NOT_COMPARED,
-    BlockLayout,
-    RunningBlockDigests,
-    digest_of_head,
-    digest_of_lines,
-    first_difference,
-)
-from evalstream.io.digest import FileDigest, RunningDigest
-from evalstream.io.file import FileSource, read_lines
-from evalstream.model.block import Lines
+from evalstream.io.digest import RunningDigest
+from evalstream.io.file import FileSource
+from evalstream.model.block import Block
 
 DATA = bytes_of(sound_rows(count=40))
+SERIAL = {"jobs": 1}
+THREADS = {"jobs": 2}
 POOL = {"jobs": 2, "executor": "pool"}
-EXECUTORS = pytest.mark.parametrize("settings", [{"jobs": 1}, POOL], ids=["serial", "pool"])
+EXECUTORS = pytest.mark.parametrize(
+    "settings", [SERIAL, THREADS, POOL], ids=["serial", "threads", "pool"]
+)
 
 Change = Callable[[Path], object]
 
@@ -39,9 +37,11 @@ Change = Callable[[Path], object]
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a small file be read as a large one is: in many blocks, most of them behind its head."""
     head = FileSource.head
-    monkeypatch.setattr(FileSource, "head", lambda source: head(source, 5000))
+    monkeypatch.setattr(FileSource, "head", lambda source, size=5000: head(source, size))
     monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 1000)
     monkeypatch.setattr(block_tasks, "SMALLEST_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
 
 
 def again(path: Path, edit: Callable[[bytes], bytes]) -> None:
@@ -157,111 +157,45 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evalstream.io.file.describe_change", lambda *_: None)
 
 
-@pytest.mark.parametrize("place", [b"Question 20", b"Question 0", b"Question 39"])
-def test_other_bytes_were_digested_than_workers_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: bytes
-) -> None:
-    spoiled = DATA.replace(place, place[:-1] + b"O", 1)
-    rows, aggregate = write_run(tmp_path, DATA)
-    rows.write_bytes(spoiled)
-    blind(monkeypatch)
-    monkeypatch.setattr(FileDigest, "start", lambda _: None)
-    before(monkeypatch, FileSource, "checksums", lambda: rows.write_bytes(DATA))
-    options = {"ignore": ("ES4", "ES506"), "aggregate": aggregate, **POOL}
-    # Only ES004 stands between this and a pass: the checksum is that of the sound bytes.
-    report = evalstream.check(rows, **options, select=("ES5", "ES1", "ES2"))
-    assert report.runs[0].verdict == "incomplete"
-    rows.write_bytes(spoiled)
-    report = evalstream.check(rows, aggregate=aggregate, **POOL)
-    (finding,) = (finding for finding in report if finding.code == "ES004")
-    assert "changed between the check and the checksum" in finding.message
-    assert verdict(report) == (3, "incomplete", 1)
-
-
-def test_bytes_change_between_the_reads_of_workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows, aggregate = write_run(tmp_path, DATA)
-    flag = tmp_path / "flag"
-
-    def read(block: Any, longest: int) -> Any:
-        if block.offset == 0:
-            lines = read_lines(block, longest)
-            rows.write_bytes(DATA.replace(b"Question 20", b"Question 2O", 1))
-            flag.touch()
-            return lines
-        end = time.monotonic() + 20
-        while not flag.exists() and time.monotonic() < end:
-            time.sleep(0.01)
-        return read_lines(block, longest)
-
-    blind(monkeypatch)
-    monkeypatch.setattr(block_tasks, "read_lines", read)
-    monkeypatch.setattr(FileDigest, "start", lambda _: None)
-    before(monkeypatch, FileSource, "checksums", lambda: rows.write_bytes(DATA))
-    report = evalstream.check(rows, aggregate=aggregate, **POOL)
-    assert verdict(report) == (3, "incomplete", 1)
-
-
+@EXECUTORS
 def test_the_head_that_showed_what_a_file_is_belongs_to_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
 ) -> None:
     rows, aggregate = write_run(tmp_path, DATA)
-    other = DATA.replace(b"Question 0", b"Question O", 1)
-    rows.write_bytes(other)
+    rows.write_bytes(DATA.replace(b"Question 0", b"Question O", 1))
     blind(monkeypatch)
     before(monkeypatch, RowPass, "run", lambda: rows.write_bytes(DATA))
-    assert verdict(evalstream.check(rows, aggregate=aggregate, **POOL)) == (3, "incomplete", 1)
+    report = evalstream.check(rows, aggregate=aggregate, **settings)
+    assert report.runs[0].verdict == "failed"
+    assert report.counts["ES501"] == 1
 
 
-def test_in_one_process_the_bytes_that_are_digested_are_those_that_are_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("settings", [SERIAL, THREADS], ids=["serial", "threads"])
+def test_the_bytes_that_are_digested_are_those_that_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
 ) -> None:
     rows, aggregate = write_run(tmp_path, DATA)
-    checked, digested = [], []
+    checked: dict[int, bytes] = {}
+    digested: list[bytes] = []
+    threads: set[str] = set()
     run, update = row_pass.check_block, RunningDigest.update
-    monkeypatch.setattr(
-        row_pass, "check_block", lambda *given: checked.append(given[1].data) or run(*given)
-    )
+
+    def check_block(context: Any, block: Block) -> Any:
+        checked[block.offset] = block.data
+        threads.add(threading.current_thread().name)
+        return run(context, block)
+
+    monkeypatch.setattr(row_pass, "check_block", check_block)
     monkeypatch.setattr(
         RunningDigest, "update", lambda self, data: digested.append(data) or update(self, data)
     )
-    # Both reads of a file that is read twice would see other bytes.
+    # Whoever read the file a second time would see other bytes.
     before(monkeypatch, FileSource, "checksums", lambda: rows.write_bytes(b"other"))
     blind(monkeypatch)
-    assert verdict(evalstream.check(rows, aggregate=aggregate, jobs=1)) == (0, "passed", 0)
-    assert b"".join(checked) == b"".join(digested) == DATA
-
-
-@bounded(max_examples=200)
-@given(
-    st.lists(st.sampled_from([b"\n", b"a", b"bcd", b"\r\n", b"long" * 5]), max_size=40).map(
-        b"".join
-    ),
-    st.integers(1, 20),
-    st.integers(1, 9),
-    st.integers(0, 30),
-)
-def test_both_digests_are_of_the_same_stretches(
-    data: bytes, length: int, piece: int, head: int
-) -> None:
-    path = Path("/dev/shm" if Path("/dev/shm").is_dir() else "/tmp") / f"evalstream-{os.getpid()}"
-    path.write_bytes(data)
-    try:
-        source = FileSource(str(path))
-        checked = b"".join(
-            digest_of_lines(read_lines(block, 1000)) for block in source.blocks(length)
-        )
-        source.close()
-    finally:
-        path.unlink()
-    running = RunningBlockDigests(len(data), BlockLayout(length, min(head, len(data))))
-    for start in range(0, len(data), piece):
-        some = data[start : start + piece]
-        running.update(some + b"\n\n", len(some))
-    block_digests = running.result()
-    assert block_digests.blocks == checked
-    assert block_digests.head == digest_of_head(data[:head])
+    report = evalstream.check(rows, aggregate=aggregate, **settings)
+    assert verdict(report) == (0, "passed", 0)
+    assert b"".join(checked[offset] for offset in sorted(checked)) == b"".join(digested) == DATA
+    assert threads == {"MainThread" if settings is SERIAL else "evalstream-worker"}
 
 
 @bounded(max_examples=200)
@@ -269,14 +203,18 @@ def test_both_digests_are_of_the_same_stretches(
     st.lists(st.sampled_from([b"\n", b"a", b"bcd", b"long" * 9]), max_size=40).map(b"".join),
     st.integers(1, 20),
     st.integers(1, 30),
+    st.integers(0, 30),
 )
-def test_blocks_of_whole_lines_are_the_file(data: bytes, length: int, longest: int) -> None:
+def test_blocks_of_whole_lines_are_the_file(
+    data: bytes, length: int, longest: int, head: int
+) -> None:
     path = Path("/dev/shm" if Path("/dev/shm").is_dir() else "/tmp") / f"evalstream-{os.getpid()}"
     path.write_bytes(data)
     try:
-        source = FileSource(str(path))
+        source = FileSource(str(path), longest)
         source.start_digest(["sha256"])
-        blocks = list(source.lines(length, longest))
+        source.head(head)
+        blocks = list(source.blocks(length))
         expected = RunningDigest(["sha256"])
         expected.update(data)
         assert source.checksums() == expected.result()
@@ -301,16 +239,6 @@ def test_blocks_of_whole_lines_are_the_file(data: bytes, length: int, longest: i
     assert ends == len(data)
 
 
-def test_a_line_that_is_too_long_is_not_compared() -> None:
-    assert digest_of_lines(Lines(b"a\nbcd", tail=b"efg")) == NOT_COMPARED
-    assert digest_of_lines(Lines(b"a\nbcd", tail=b"efg", final=True)) != NOT_COMPARED
-    one, other = b"1" * 16, b"2" * 16
-    assert first_difference(one + other, one + NOT_COMPARED) is None
-    assert first_difference(one + other, one + one) == 1
-    assert first_difference(one + other, one) == 1
-    assert first_difference(one, one + other) == 1
-
-
 def test_long_lines_are_told_alike_whoever_reads_them(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     rows.write_bytes(DATA + b'"' + b"x" * 9000 + b'"\n' + DATA)
@@ -319,9 +247,9 @@ def test_long_lines_are_told_alike_whoever_reads_them(tmp_path: Path) -> None:
             (finding.code, finding.line, finding.offset)
             for finding in evalstream.check(rows, max_line_bytes=4000, ignore=("ES4",), **settings)
         ]
-        for settings in ({"jobs": 1}, POOL)
+        for settings in (SERIAL, THREADS, POOL)
     ]
-    assert reports[0] == reports[1]
+    assert reports[0] == reports[1] == reports[2]
     assert ("ES003", 41, len(DATA)) in reports[0]
 
 

@@ -391,7 +391,7 @@ def test_what_is_under_way_is_handed_out_at_a_lull(backend: Any) -> None:
 
     def tasks() -> Iterator[Block | None]:
         for number in range(6):
-            yield Block("x", number, 1, 6)
+            yield Block("x", number, 1, b"\n")
             if number % 3 == 2:
                 yield None
                 assert seen == list(range(number + 1))

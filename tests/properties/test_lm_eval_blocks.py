@@ -48,7 +48,7 @@ def sides(data: bytes, cuts: list[int]) -> tuple[Any, Any, LogTotals]:
     whole = data.splitlines(keepends=True)
     for start, stop in zip([0, *cuts], [*cuts, len(whole)], strict=True):
         block = b"".join(whole[start:stop])
-        done = engine.run(Lines(block, 0, size, final=stop == len(whole)))
+        done = engine.run(Lines(block, size, final=stop == len(whole)))
         totals.merge(done.own, before)
         found += [(one.violation, before + one.line) for one in done.violations]
         for code, times in done.counts.items():

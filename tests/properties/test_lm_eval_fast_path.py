@@ -109,7 +109,7 @@ def lines(draw: st.DrawFn) -> bytes:
 def checked(data: bytes, *, fast: bool, context: LogContext = CONTEXT) -> BlockResult:
     """Check a block on both paths together, or on the exact path alone."""
     engine = LogEngine(context)
-    given_lines = Lines(data, 0, 0, b"", final=True)
+    given_lines = Lines(data, final=True)
     if fast:
         return engine.run(given_lines)
     with patch.object(fast_path, "sample_scanner", lambda: None):

@@ -6,7 +6,6 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +43,7 @@ from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io import readers
+from evalstream.io.file import FileSource
 from evalstream.io.readers import DescriptorReader
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import Block
@@ -59,24 +59,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("properties")
 
 
-@given(data=odd_files(), cuts=st.lists(st.floats(0, 1), max_size=8), most=st.sampled_from([0, 1]))
+@given(
+    data=odd_files(),
+    length=st.integers(1, 4000),
+    head=st.integers(0, 3000),
+    most=st.sampled_from([0, 1]),
+)
 @bounded(max_examples=100)
 def test_any_cut_of_a_file_gives_the_same(
-    folder: Path, data: bytes, cuts: list[float], most: int
+    folder: Path, data: bytes, length: int, head: int, most: int
 ) -> None:
     path = folder / "cut.jsonl"
     path.write_bytes(data)
-    # Never inside the mark or right behind it: blocks of files are far longer than that.
-    places_ = sorted({max(4, int(cut * len(data))) for cut in cuts} - {len(data)})
-    edges = [0, *(place for place in places_ if place < len(data)), len(data)]
-    context, inode = context_for(data, most), path.stat().st_ino
-    whole = [Block(str(path), 0, len(data), len(data), inode)]
-    parts = [
-        Block(str(path), start, stop - start, len(data), inode)
-        for start, stop in pairwise(edges)
-        if stop > start
-    ]
-    assert outcome(context, parts) == outcome(context, whole if data else [])
+    context, source = context_for(data, most), FileSource(str(path), LONGEST)
+    source.head(head)
+    parts = [*source.blocks(length)]
+    source.close()
+    whole = Block(str(path), 0, len(data), data, final=True)
+    assert outcome(context, parts) == outcome(context, [whole] if data else [])
 
 
 @given(
@@ -90,7 +90,7 @@ def test_any_cut_of_a_stream_gives_the_same(
     data: bytes, length: int, head: int, piece: int
 ) -> None:
     context = context_for(data, 0)
-    whole = Block("rows.jsonl", 0, len(data), len(data), data=data, final=True)
+    whole = Block("rows.jsonl", 0, len(data), data, final=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(readers, "READ_BYTES", piece)
         seen = outcome(context, _streamed(data, length, head))
@@ -343,7 +343,7 @@ def test_a_number_never_counts_as_a_judgement(engine: str) -> None:
         row["evaluation"] |= {"score": 0, "is_correct": False}
     rows[0]["evaluation"]["is_correct"] = 0
     for data in (bytes_of(rows), bytes_of(rows[::-1])):
-        block = Block("rows.jsonl", 0, len(data), len(data), data=data, final=True)
+        block = Block("rows.jsonl", 0, len(data), data, final=True)
         _, _, tally = outcome(context_for(data, 0, engine=engine), [block])
         assert [scores.judged for scores in tally.scores.values()] == [1]
 
@@ -352,7 +352,7 @@ def test_a_number_never_counts_as_a_judgement(engine: str) -> None:
 def test_what_is_not_selected_is_not_noticed_either(engine: str) -> None:
     (row,) = sound_rows(count=1)
     data = bytes_of([row | {"answer_attribution": []}])
-    block = Block("rows.jsonl", 0, len(data), len(data), data=data, final=True)
+    block = Block("rows.jsonl", 0, len(data), data, final=True)
     for select, expected in ((("ES4",), 0), (("ES3", "ES4"), 1)):
         options = Options(select=select, engine=engine)
         within = probe_context(options, Aggregate("a.json", aggregate_of("0.2.0", data, 1)), data)

@@ -14,13 +14,12 @@ from evalstream.engine.result import BlockResult
 from evalstream.engine.row_pass import check_block
 from evalstream.executors.base import RemoteFunction
 from evalstream.formats.eee.context import RowContext
-from evalstream.io.file import read_lines
 from evalstream.model.block import Block
 
 
 def blocks(count: int, name: str = "rows.jsonl") -> list[Block]:
     """Make blocks that tests tell apart by their offset."""
-    return [Block(name, number, 1, count) for number in range(count)]
+    return [Block(name, number, 1, b"\n", final=number == count - 1) for number in range(count)]
 
 
 def remote(function: Callable[..., Any], *first: Any) -> RemoteFunction[Block, Any]:
@@ -81,8 +80,9 @@ def deadly(block: Block) -> int:
     return block.offset
 
 
-def lines_of(longest: int, block: Block) -> bytes:
-    return read_lines(block, longest).data
+def file_content(block: Block) -> bytes:
+    """Return what the file of a block holds, wherever the worker runs."""
+    return Path(block.path).read_bytes()
 
 
 def deadly_once(flag: str, block: Block) -> int:
@@ -101,7 +101,7 @@ def check_or_die(context: RowContext, block: Block) -> BlockResult:
 
 
 def content_of(block: Block) -> bytes:
-    return block.content
+    return block.data
 
 
 def content_or_die_once(flag: str, block: Block) -> bytes:
@@ -109,7 +109,7 @@ def content_or_die_once(flag: str, block: Block) -> bytes:
     if block.offset == 5 and not os.path.exists(flag):
         Path(flag).touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return block.content
+    return block.data
 
 
 def check_or_die_once(flag: str, context: RowContext, block: Block) -> BlockResult:

@@ -56,7 +56,7 @@ class RowTemplates:
 
     def made(self, key: Key, shape: int, row: Any) -> Template:
         """Explain a row, and return its template."""
-        if self._kept == MOST_TEMPLATES:
+        if self._kept >= MOST_TEMPLATES:
             self._templates.clear()
             self._kept = 0
         violations, depends_on_shape = self._reader.schema_violations(row)

@@ -101,7 +101,7 @@ def described(case: Case, kind: str) -> Iterator[str]:
     yield f"# Seed {case.seed}: {kind}"
     yield f"settings: {case.settings}"
     yield f"aggregate: {case.aggregate}"
-    yield f"cuts {case.cuts}, tail {case.tail}, rooms {case.rooms}"
+    yield f"cuts {case.cuts}, rooms {case.rooms}"
     yield f"array {case.is_array}, run {case.is_run}"
     yield f"{len(case.lines)} lines, the first of which are:"
     yield from (f"    {line[:3000]!r}" for line in case.lines[:SHOWN])

@@ -27,9 +27,9 @@ class Case(NamedTuple):
     """One case, which a seed gives or a file holds.
 
     `head` are the first bytes of the file, which settle version and recipe. `cuts` are the numbers
-    of lines before which a new block begins, `tail` is how many bytes of the last line lie behind
-    its block. With `is_array` the lines are elements of an array, whose places are told apart.
-    `rooms` are how many rows, and bytes of texts, the scanner has room for.
+    of lines before which a new block begins. With `is_array` the lines are elements of an array,
+    whose places are told apart. `rooms` are how many rows, and bytes of texts, the scanner has room
+    for.
     """
 
     seed: int
@@ -38,7 +38,6 @@ class Case(NamedTuple):
     lines: tuple[bytes, ...]
     head: bytes
     cuts: tuple[int, ...] = ()
-    tail: int = 0
     is_array: bool = False
     is_run: bool = False
     rooms: tuple[int, int] | None = None
@@ -66,15 +65,9 @@ class Case(NamedTuple):
             lines = self.lines[start:stop]
             data, final = b"".join(lines), stop == len(self.lines)
             places = self._places(start, base, lines) if self.is_array else None
-            tail = self.tail if final and lines and not lines[-1].endswith(b"\n") else 0
-            tail = min(tail, len(lines[-1]) if lines else 0)
-            kept = data[: len(data) - tail]
             overlong = len(lines) == 1 and len(lines[0].rstrip(b"\n")) > longest + 1
             if lines:
-                yield Lines(
-                    kept, base=base, tail=data[len(kept) :], final=final, places=places,
-                    overlong=overlong,
-                )  # fmt: skip
+                yield Lines(data, base, final, places, overlong)
             base += len(data)
 
     def _places(self, first: int, base: int, lines: tuple[bytes, ...]) -> bytes:
@@ -99,14 +92,11 @@ def case_of(seed: int, most: int) -> Case:
     size = len(lines)
     times = chance.choice((0, 0, 1, 3)) if size > 1 else 0
     cuts = sorted({chance.randrange(1, size) for _ in range(times)})
-    tail = chance.randrange(200) if chance.random() < 0.2 else 0
     is_array, is_run = chance.random() < 0.05, chance.random() < 0.04
     rooms = None
     if chance.random() < 0.05:
         rooms = chance.choice((1, 2, 7, 512)), chance.choice((1, 60, 300, 1000, 10_000))
-    return Case(
-        seed, settings, aggregate, tuple(lines), head, tuple(cuts), tail, is_array, is_run, rooms
-    )
+    return Case(seed, settings, aggregate, tuple(lines), head, tuple(cuts), is_array, is_run, rooms)
 
 
 def as_json(case: Case) -> str:

@@ -29,7 +29,6 @@ def shrunk(case: Case, fails: Fails, seconds: float = 20.0) -> Case:
 _PLAIN: Final[tuple[dict[str, Any], ...]] = (
     {"is_run": False},
     {"is_array": False},
-    {"tail": 0},
     {"rooms": None},
     {"cuts": ()},
     {"aggregate": None},

@@ -64,8 +64,7 @@ def test_a_mark_counts_only_at_the_start_of_the_file() -> None:
 
 
 def test_a_block_that_is_not_the_last_has_all_its_newlines() -> None:
-    block = Lines(b"\n{}\n{", start=1, base=50, tail=b"}\r\n")
-    clean = clean_lines(block, 1000, ALL)
+    clean = clean_lines(Lines(b"{}\n{}\r\n", base=50), 1000, ALL)
     assert clean.rows == b"{}\n{}\n"
     assert counts(clean) == {LINE_ENDS: (1, (2,))}
 

@@ -20,14 +20,11 @@ from hypothesis import strategies as st
 from row_rewriters import BAD, NEW, OLD, REASON, RENAMING, Deadly, Meddling, Renaming, Unchanged
 from rows import bounded
 
-from evalstream.engine import block_rewriting, block_rooms, block_tasks
+from evalstream.engine import block_tasks
 from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
 from evalstream.engine.line_repairs import LeftRow, LineRepairs
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.executors import pool
-from evalstream.io.digested_target import DigestedTarget
-from evalstream.io.file import FileSource
-from evalstream.model.block import Bytes
 from evalstream.model.changes import ARRAY_TO_LINES, BLANK_LINES, FINAL_NEWLINE, LINE_ENDS, Change
 from evalstream.model.options import Options
 from evalstream.model.signals import STOPPING, Stopped
@@ -56,11 +53,10 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def cut_at(patch: pytest.MonkeyPatch, size: int) -> None:
-    """Cut small inputs into blocks of a size, and give them to workers in shared memory."""
+    """Cut small inputs into blocks of a size, and give them to workers."""
     patch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 0)
     patch.setattr(block_tasks, "SMALLEST_BLOCK_BYTES", size)
     patch.setattr(block_tasks, "BLOCK_BYTES", size)
-    patch.setattr(block_rewriting, "WORTH_SHARING_BYTES", 10)
 
 
 class Run:
@@ -292,24 +288,6 @@ def test_a_source_that_changes_meanwhile_is_not_whole(tmp_path: Path, options: O
     assert not outcome.is_whole
 
 
-def test_workers_that_read_other_bytes_than_were_digested_are_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = tmp_path / "rows"
-    source.write_bytes(ROWS)
-    monkeypatch.setattr("evalstream.io.file.describe_change", lambda *_: None)
-    checksums = FileSource.checksums
-    monkeypatch.setattr("evalstream.io.digest.FileDigest.start", lambda _: None)
-
-    def late(self: FileSource) -> dict[str, str]:
-        source.write_bytes(ROWS.replace(b"399", b"999"))
-        return checksums(self)
-
-    monkeypatch.setattr(FileSource, "checksums", late)
-    outcome = rewrite_rows(str(source), None, Renaming(), POOL)
-    assert "changed between" in (outcome.changed or "")
-
-
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_a_worker_that_dies_once_changes_nothing(
     tmp_path: Path, pack: Callable[[bytes], bytes]
@@ -319,25 +297,6 @@ def test_a_worker_that_dies_once_changes_nothing(
     assert flag.exists()
     assert run.data == ROWS
     assert run.outcome.is_whole
-
-
-def test_no_room_gets_another_task_once_workers_were_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shared, write = list[bool](), DigestedTarget.write
-
-    def note(self: DigestedTarget, data: Bytes) -> None:
-        if len(data) > 10:
-            shared.append(isinstance(data, memoryview))
-        write(self, data)
-
-    monkeypatch.setattr(pool, "_start_method", lambda: "fork")
-    monkeypatch.setattr(DigestedTarget, "write", note)
-    run = Run(tmp_path / "rows", ROWS * 10, POOL, Deadly(str(tmp_path / "died")))
-    assert run.data == ROWS * 10
-    # Tasks that were under way run again with their rooms.
-    assert POOL.jobs * 4 <= sum(shared) < len(shared)
-    assert shared == sorted(shared, reverse=True)
 
 
 def test_rows_whose_worker_is_lost_are_incomplete(tmp_path: Path) -> None:
@@ -378,47 +337,11 @@ def test_a_rewriter_that_loses_rows_gives_nothing(tmp_path: Path, rewriter: Bloc
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_workers_need_not_share_memory(
+def test_workers_start_in_any_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, pack: Callable[[bytes], bytes]
 ) -> None:
     monkeypatch.setattr(pool, "_start_method", lambda: method)
     assert Run(tmp_path / "rows", pack(ROWS), POOL, codec=None).data == WANTED
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_forked_workers_share_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
-) -> None:
-    shared, write = list[bool](), DigestedTarget.write
-
-    def note(self: DigestedTarget, data: Bytes) -> None:
-        if len(data) > 10:  # the last range may have no line
-            shared.append(isinstance(data, memoryview))
-        write(self, data)
-
-    monkeypatch.setattr(pool, "_start_method", lambda: "fork")
-    monkeypatch.setattr(DigestedTarget, "write", note)
-    assert Run(tmp_path / "rows", pack(ROWS), POOL, codec=None).data == WANTED
-    assert len(shared) > 5
-    assert all(shared)
-
-
-def test_blocks_that_grow_beyond_their_room_are_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(block_rooms, "ROOM_BYTES", 0)
-    assert Run(tmp_path / "rows", ROWS, POOL).data == WANTED
-
-
-def test_rows_are_rewritten_without_shared_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(12, "Cannot allocate memory")
-
-    monkeypatch.setattr(block_rooms, "SharedSlots", refuse)
-    monkeypatch.setattr(block_tasks, "SharedSlots", refuse)
-    assert Run(tmp_path / "rows", ROWS, POOL).data == WANTED
 
 
 class Stopper(Unchanged):
@@ -466,7 +389,6 @@ def test_memory_does_not_grow_with_the_rows(
     pack: Callable[[bytes], bytes],
 ) -> None:
     cut_at(monkeypatch, 1 << 18)
-    monkeypatch.setattr(block_rooms, "ROOM_BYTES", 1 << 18)
     source, target = tmp_path / "rows", tmp_path / "target"
     source.write_bytes(pack((ROW % 1 + b" " * 5000 + b"\n") * 10_000))
     tracemalloc.start()

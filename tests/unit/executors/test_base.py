@@ -34,7 +34,7 @@ def sleep(block):
     time.sleep(600)
 
 if __name__ == "__main__":
-    blocks = [Block("x", number, 1, 2) for number in range(2)]
+    blocks = [Block("x", number, 1, b"") for number in range(2)]
     list(run_in_order(pool.backend(2), sleep, blocks))
 """
 
@@ -112,14 +112,13 @@ def test_rows_whose_worker_is_lost_do_not_pass(
 ) -> None:
     rows, aggregate = write_run(tmp_path, bytes_of(sound_rows(count=12)))
     monkeypatch.setattr(row_pass, "check_block", check_or_die)
-    monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 0)
     monkeypatch.setattr(block_tasks, "SMALLEST_BLOCK_BYTES", 4000)
     monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 4000)
-    report = evalstream.check(rows, aggregate=aggregate, jobs=2)
+    report = evalstream.check(rows, aggregate=aggregate, jobs=2, executor="pool")
     assert report.exit_code == 3
     assert not report.passed
     assert report.runs[0].verdict == "incomplete"
-    assert "in bytes 4,000 to 8,000; these rows were not checked" in (
+    assert "in bytes 3,228 to 7,267; these rows were not checked" in (
         report.runs[0].incomplete_reason or ""
     )
     assert report.runs[0].rows < 12

@@ -21,25 +21,12 @@ def test_the_digest_is_that_of_all_pieces(pieces: list[bytes], start: int) -> No
     for place, piece in enumerate(pieces):
         if place == start:
             digest.start()
-        assert digest.add(piece) == place + 1
+        digest.add(piece)
     whole = b"".join(pieces)
     expected = {name: hashlib.new(name, whole).hexdigest() for name in ("sha256", "md5")}
     assert digest.result() == expected
     digest.close()
     assert "evalstream-digest" not in {thread.name for thread in threading.enumerate()}
-
-
-def test_bytes_may_change_after_the_wait() -> None:
-    digest, buffer = BackgroundDigest(RunningDigest(["md5"])), bytearray(1 << 16)
-    digest.start()
-    digest.start()
-    expected = hashlib.md5()
-    for number in range(50):
-        buffer[:] = bytes([number]) * len(buffer)
-        expected.update(buffer)
-        digest.wait(digest.add(memoryview(buffer)))
-    assert digest.result() == {"md5": expected.hexdigest()}
-    digest.close()
 
 
 def test_few_pieces_wait(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Blocks of streams in shared memory: the same report however workers get them and die."""
+"""Blocks of streams: the same report however workers get them and die."""
 
 from __future__ import annotations
 
@@ -25,12 +25,10 @@ from worker_tasks import check_or_die, check_or_die_once
 import evalstream
 from evalstream.engine import block_tasks, row_pass
 from evalstream.executors import pool
-from evalstream.io import line_buffer, readers
+from evalstream.io import readers
 from evalstream.io.readers import DescriptorReader
-from evalstream.io.shared_slots import SharedSlots
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import Block
-from evalstream.model.shared_bytes import SharedBytes
 
 ROWS = bytes_of(sound_rows(count=40))
 BLOCK_BYTES = 4000
@@ -39,7 +37,6 @@ BLOCK_BYTES = 4000
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_tasks, "BLOCK_BYTES", BLOCK_BYTES)
-    monkeypatch.setattr(line_buffer, "WORTH_SHARING_BYTES", 1)
 
 
 def _packed_run(folder: Path, data: bytes) -> tuple[Path, Path]:
@@ -55,19 +52,6 @@ def _array_run(folder: Path, data: bytes) -> tuple[Path, Path]:
     return write_run(folder, array)
 
 
-def _released(monkeypatch: pytest.MonkeyPatch) -> list[Block]:
-    """Collect the blocks that are released."""
-    seen: list[Block] = []
-    release = StreamSource.release
-
-    def note(source: StreamSource, block: Block) -> None:
-        seen.append(block)
-        release(source, block)
-
-    monkeypatch.setattr(StreamSource, "release", note)
-    return seen
-
-
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 @pytest.mark.parametrize("make", [_packed_run, _array_run])
 def test_all_start_methods_report_the_same(
@@ -80,12 +64,9 @@ def test_all_start_methods_report_the_same(
     rows, aggregate = make(tmp_path, broken)
     serial = reported(rows, tmp_path, "jsonl", aggregate, executor="serial")
     monkeypatch.setattr(pool, "_start_method", lambda: method)
-    seen = _released(monkeypatch)
     pooled = reported(rows, tmp_path, "jsonl", aggregate, executor="pool", jobs=2)
     assert pooled == serial
     assert serial[0] == 1
-    assert len(seen) > 3
-    assert all(isinstance(block.data, SharedBytes) for block in seen)
 
 
 def test_a_worker_that_dies_once_changes_nothing(
@@ -111,19 +92,7 @@ def test_rows_of_a_stream_whose_worker_is_lost_do_not_pass(
     assert "evalstream-digest" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_a_stream_without_shared_memory_is_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(12, "Cannot allocate memory")
-
-    monkeypatch.setattr(block_tasks, "SharedSlots", refuse)
-    rows, aggregate = _packed_run(tmp_path, ROWS)
-    report = evalstream.check(rows, aggregate=aggregate, executor="pool", jobs=2)
-    assert (report.exit_code, report.runs[0].rows) == (0, 40)
-
-
-def test_rows_are_passed_on_from_shared_memory(tmp_path: Path) -> None:
+def test_rows_are_passed_on(tmp_path: Path) -> None:
     rows, aggregate = _packed_run(tmp_path, ROWS + b"{}\n" + ROWS[:300])
     routing = {"accepted": str(tmp_path / "good"), "rejected": str(tmp_path / "bad")}
     evalstream.check(rows, aggregate=aggregate, executor="pool", jobs=2, **routing)
@@ -156,29 +125,21 @@ def test_a_signal_ends_a_stream_with_what_was_read(tmp_path: Path, number: signa
     length=st.integers(1, 4000),
     head=st.integers(0, 3000),
     piece=st.integers(1, 3000),
-    slots=st.integers(1, 4),
-    held=st.integers(0, 5),
 )
-def test_any_cut_into_slots_gives_the_same_bytes(
-    data: bytes, length: int, head: int, piece: int, slots: int, held: int
-) -> None:
-    sent = list(_cut(data, length, head, piece, None, 0))
-    shared = list(_cut(data, length, head, piece, SharedSlots(slots, length + piece), held))
-    for blocks in (sent, shared):
-        at = 0
-        for content, size, overlong in blocks:
-            # Of a line that is too long only the beginning is needed.
-            assert data[at : at + size].startswith(content)
-            assert len(content) == size or overlong
-            assert not (overlong and b"\n" in data[at : at + size - 1])
-            at += size
-        assert at == len(data)
+def test_any_cut_gives_the_same_bytes(data: bytes, length: int, head: int, piece: int) -> None:
+    at = 0
+    for block in _cut(data, length, head, piece):
+        content, size = block.data, block.length
+        # Of a line that is too long only the beginning is needed.
+        assert data[at : at + size].startswith(content)
+        assert len(content) == size or block.overlong
+        assert not (block.overlong and b"\n" in data[at : at + size - 1])
+        at += size
+    assert at == len(data)
 
 
-def _cut(
-    data: bytes, length: int, head: int, piece: int, slots: SharedSlots | None, held: int
-) -> list[tuple[bytes, int, bool]]:
-    """Cut a stream into blocks, of which the last `held` are in use at any time."""
+def _cut(data: bytes, length: int, head: int, piece: int) -> list[Block]:
+    """Cut a stream into blocks."""
     reading, writing = os.pipe()
 
     def write() -> None:
@@ -188,30 +149,14 @@ def _cut(
     writer = threading.Thread(target=write)
     writer.start()
     source = StreamSource(DescriptorReader(reading), "x", LONGEST, idle_seconds=0.0)
-    taken: list[tuple[bytes, int, bool]] = []
-    held_blocks: list[Block] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(readers, "READ_BYTES", piece)
         patch.setattr("evalstream.io.stream.READ_BYTES", piece)
         source.head(head)
         source.start_digest(["sha256"])
-        if slots is not None:
-            source.share(slots)
-        for block in source.blocks(length):
-            if block is not None:
-                held_blocks.append(block)
-            while len(held_blocks) > held:
-                taken.append(_finished(source, held_blocks.pop(0)))
-        taken.extend(_finished(source, block) for block in held_blocks)
+        blocks = [block for block in source.blocks(length) if block is not None]
     assert source.checksums() == {"sha256": hashlib.sha256(data).hexdigest()}
     writer.join()
     source.close()
     os.close(reading)
-    return taken
-
-
-def _finished(source: StreamSource, block: Block) -> tuple[bytes, int, bool]:
-    """Release a block, after a copy of what it holds."""
-    content = block.content
-    source.release(block)
-    return content, block.length, block.overlong
+    return blocks
