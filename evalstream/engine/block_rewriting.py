@@ -33,11 +33,14 @@ class BlockRewriter(Protocol):
     """Rewrites blocks of rows: a pure function of the bytes, which can be pickled."""
 
     def rewrite(self, data: bytes) -> RewrittenBlock:
-        """Rewrite whole lines, which end in a newline and are not blank.
+        """Rewrite whole lines, which end in a newline and are not blank, in any thread.
 
         White space may surround a row. A line that cannot be rewritten is left, with the reason; a
         line need not be JSON. Raises nothing.
         """
+
+    def is_native(self, sample: bytes) -> bool:
+        """Tell whether compiled code rewrites most lines of a sample."""
 
 
 class RewriteJob(NamedTuple):

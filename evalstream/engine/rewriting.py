@@ -18,7 +18,7 @@ from evalstream.engine.block_rewriting import (
 from evalstream.engine.block_tasks import plan_blocks, run_blocks, usable_cores
 from evalstream.engine.line_repairs import LeftRow, LineRepairs
 from evalstream.engine.open_rows import OpenRows, open_rows
-from evalstream.engine.row_pass import reason_of
+from evalstream.engine.row_pass import SAMPLE_BYTES, reason_of
 from evalstream.io.compressors import Target
 from evalstream.io.digested_target import DigestedTarget
 from evalstream.io.names import printable
@@ -100,16 +100,15 @@ def rewrite_rows(
         rewritten.incomplete_reason = f"cannot be opened: {reason_of(error)}"
         return rewritten
     try:
-        opened.take_head()  # released: it may have 8 MiB
+        sample = opened.take_head()[:SAMPLE_BYTES]
         rewritten.layout, rewritten.codec = opened.layout.kind, opened.packed
         chosen = opened.packed if codec == KEEP else codec
         written = DigestedTarget(target, chosen, target_algorithms, _threads(options))
         chosen_rewriter = rewriter(opened.head) if callable(rewriter) else rewriter
         job = RewriteJob(chosen_rewriter, repairs, options.max_line_bytes)
+        one_pass = _Pass(opened, written, rewritten, progress or Progress(shown=False), sample)
         try:
-            _Pass(opened, written, rewritten, progress or Progress(shown=False)).run(
-                job, options, algorithms
-            )
+            one_pass.run(job, options, algorithms)
         finally:
             written.close()
     finally:
@@ -121,10 +120,15 @@ class _Pass:
     """One pass over the rows of a run, which fills in its outcome."""
 
     def __init__(
-        self, opened: OpenRows, target: DigestedTarget, rewritten: RewrittenRows, progress: Progress
+        self,
+        opened: OpenRows,
+        target: DigestedTarget,
+        rewritten: RewrittenRows,
+        progress: Progress,
+        sample: bytes,
     ) -> None:
         self._opened, self._target, self._rewritten = opened, target, rewritten
-        self._progress = progress
+        self._progress, self._sample = progress, sample
         self._lines = 0
 
     def run(self, job: RewriteJob, options: Options, algorithms: Sequence[str]) -> None:
@@ -147,7 +151,8 @@ class _Pass:
 
     def _rewrite(self, job: RewriteJob, options: Options, algorithms: Sequence[str]) -> None:
         opened, rewritten = self._opened, self._rewritten
-        plan = plan_blocks(opened, options, algorithms)
+        is_native = job.rewriter.is_native(self._sample)
+        plan = plan_blocks(opened, options, algorithms, is_native=is_native)
         for outcome in run_blocks(plan, partial(rewrite_block, job)):
             block = plan.under_way.popleft()
             self._take(outcome, is_array=block.places is not None)

@@ -346,14 +346,14 @@ def test_a_file_that_shrinks_was_not_checked(
 ) -> None:
     path = tmp_path / "rows.jsonl"
     monkeypatch.setattr(FileSource, "head", lambda _: GOOD)
-    while_read(monkeypatch, "lines", lambda: os.truncate(path, 100))
+    while_read(monkeypatch, "blocks", lambda: os.truncate(path, 100))
     code, text = see(GOOD)
     assert code == 3
     assert "the file became shorter while it was read" in text
     assert "ES004 changed-while-read: 1" in text
 
 
-@pytest.mark.parametrize("step", ["lines", "checksums"])
+@pytest.mark.parametrize("step", ["blocks", "checksums"])
 def test_a_file_that_is_replaced_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, see: See, step: str
 ) -> None:
@@ -369,7 +369,7 @@ def test_of_a_short_file_that_is_replaced_what_was_read_is_judged_and_digested(
 ) -> None:
     path, other = tmp_path / "rows.jsonl", tmp_path / "other"
     other.write_bytes(b"no rows")
-    while_read(monkeypatch, "lines", lambda: other.exists() and other.replace(path))
+    while_read(monkeypatch, "blocks", lambda: other.exists() and other.replace(path))
     code, text = see(GOOD)
     assert (code, "it was replaced by another file" in text) == (3, True)
     assert "8 rows" in text
@@ -606,13 +606,13 @@ def test_a_file_whose_first_bytes_cannot_be_read_stops_no_other_input(
             raise OSError(errno.EIO, "Input/output error")
         return original(source)
 
-    def lines(source: FileSource, length: int, longest: int) -> Any:
+    def blocks(source: FileSource, length: int) -> Any:
         head(source)
-        return original_lines(source, length, longest)
+        return original_blocks(source, length)
 
-    original_lines = FileSource.lines
+    original_blocks = FileSource.blocks
     monkeypatch.setattr(FileSource, "head", head)
-    monkeypatch.setattr(FileSource, "lines", lines)
+    monkeypatch.setattr(FileSource, "blocks", blocks)
     report = evalstream.check([first, second])
     assert [run.rows for run in report.runs] == [0, 8]
     assert [run.verdict for run in report.runs] == ["incomplete", "unconfirmed"]

@@ -40,7 +40,7 @@ CHECK_STEPS = (
     "evalstream.batch.single:options_for",
     "evalstream.engine.row_pass:open_rows",
     "evalstream.engine.row_pass:RowPass.open",
-    "evalstream.engine.row_pass:lines_of",
+    "evalstream.engine.row_pass:Block.lines",
     "evalstream.formats.eee.row_engine:RowEngine.run",
     "evalstream.engine.collector:Collector.add",
     "evalstream.engine.collector:Collector.end_of_rows",

@@ -69,7 +69,7 @@ def test_one_process_gives_the_same_report(
     rows = next((tmp_path / "0").glob("*.jsonl"))
     expected = [list(evalstream.check(path, jobs=1)) for path in (tmp_path, rows)]
     monkeypatch.setattr(pool, "_Pool", refuses(error))
-    reports = [evalstream.check(path, jobs=2) for path in (tmp_path, rows)]
+    reports = [evalstream.check(path, jobs=2, executor="pool") for path in (tmp_path, rows)]
     assert [list(report) for report in reports] == expected
     assert all(run.rows for report in reports for run in report.runs)
     assert caplog.text.count(WARNING.decode()) == 1
@@ -92,7 +92,7 @@ def test_an_unusable_folder_for_shared_memory(mount: str, tmp_path: Path) -> Non
         write_run(tmp_path / "many" / str(number), bytes_of(sound_rows(count=20)))
     large, aggregate = write_run(tmp_path, bytes_of(sound_rows()) * 5000)
     assert large.stat().st_size > block_tasks.WORTH_A_POOL_BYTES
-    alone = [large.name, "--aggregate", aggregate.name]
+    alone = [large.name, "--aggregate", aggregate.name, "--executor", "pool"]
     for names in (["many"], alone) if mount == MOUNTS["full"] else (["many"],):
         given = ["check", *names, "--jobs", "2", "--select", "ES5", "--format", "concise"]
         script = f'{mount} && exec "$@"'

@@ -21,8 +21,12 @@ class Unchanged:
         """Rewrite nothing."""
         return RewrittenBlock(data, data.count(b"\n"), ChangeTally())
 
+    def is_native(self, _sample: bytes) -> bool:
+        """Ask for processes."""
+        return False
 
-class Renaming:
+
+class Renaming(Unchanged):
     """Renames a member, and leaves bad rows."""
 
     def rewrite(self, data: bytes) -> RewrittenBlock:

@@ -93,17 +93,15 @@ class _Result(Structure):
 
 
 class CompiledPlace:
-    """Rewrites lines by the places of a row, for one thread at a time. Raises MemoryError."""
+    """Rewrites lines by the places of a row, in any thread. Raises MemoryError."""
 
     def __init__(self, loaded: ctypes.CDLL, place: RowPlace) -> None:
         compiled = compiled_tables(place)
         self._library, self._changes = loaded, compiled.changes
         # The rewriter points to what the tables hold.
         self._tables = _Tables(*compiled.parts, *compiled.counts)
-        self._handle = loaded.new_rewriter(byref(self._tables))
-        if not self._handle:
-            raise MemoryError
-        weakref.finalize(self, loaded.free_rewriter, self._handle).atexit = False
+        self._idle: list[int] = []
+        self._idle.append(self._new())
 
     @classmethod
     def from_place(cls, place: RowPlace) -> CompiledPlace | None:
@@ -120,12 +118,26 @@ class CompiledPlace:
         """Rewrite whole lines. Raises ValueError if the last one does not end in a newline."""
         if data and not data.endswith(b"\n"):
             raise ValueError("the last line does not end in a newline")
+        try:
+            handle = self._idle.pop()
+        except IndexError:
+            handle = self._new()
         result = _Result()
-        if not self._library.rewrite_lines(self._handle, data, len(data), byref(result)):
+        if not self._library.rewrite_lines(handle, data, len(data), byref(result)):
             raise MemoryError
         text = ctypes.string_at(result.text, result.size)
         packed = ctypes.string_at(result.left, result.left_count * _LEFT.size)
+        self._idle.append(handle)
         return RewrittenLines(text, result.rows, tuple(self._made(result)), packed)
+
+    def _new(self) -> int:
+        """Make a rewriter in C, which serves one thread at a time."""
+        handle: int | None = self._library.new_rewriter(byref(self._tables))
+        if not handle:
+            raise MemoryError
+        # Daemon threads may still use it when the process ends.
+        weakref.finalize(self, self._library.free_rewriter, handle).atexit = False
+        return handle
 
     def _made(self, result: _Result) -> Iterator[LineChange]:
         for change, count in zip(self._changes, result.changes, strict=False):

@@ -25,10 +25,7 @@ _Placed = tuple[int, Occurrences]
 
 
 class RowRewriter:
-    """Migrates or repairs blocks of rows, for one thread at a time.
-
-    It is pickled as what it was made of.
-    """
+    """Migrates or repairs blocks of rows. It is pickled as what it was made of."""
 
     def __init__(self, how: RowMigration | RowRepairs) -> None:
         self._how = how
@@ -49,6 +46,14 @@ class RowRewriter:
         parts.append(lines.data[done:])
         tally = self._tally(data, lines.changes, exact.tally)
         return RewrittenBlock(b"".join(parts), lines.rows + exact.rows, tally, exact.left)
+
+    def is_native(self, sample: bytes) -> bool:
+        """Tell whether compiled code rewrites most lines of a sample."""
+        whole = sample[: sample.rfind(b"\n") + 1]
+        if self._compiled is None or not whole:
+            return False
+        lines = self._compiled.rewrite(whole)
+        return sum(1 for _ in lines.left()) * 3 < lines.rows
 
     def _tally(self, data: bytes, made: Sequence[LineChange], exact: ChangeTally) -> ChangeTally:
         """Return the changes of all rows, as the exact path alone would count them."""
