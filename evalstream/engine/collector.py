@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.finding import Finding, FindingList, Severity, Violation, numbered
+from evalstream.model.finding import CountKey, Finding, FindingList, Severity, Violation, numbered
 from evalstream.rules.base import place_in
 from evalstream.rules.catalogue import Selection
 from evalstream.rules.torn_line import HALF_WRITTEN, with_rows_before
@@ -46,7 +46,8 @@ class Collector(Generic[C]):
     A finding goes to `show` as soon as no later one can come before it. Once the row records are on
     disk, repeats are found late, and the findings of other rules wait for them. `counts` has the
     exact number of findings by code and severity, and `marked` by code that of findings that a
-    limited repair mends.
+    limited repair mends. `unshown` has the codes and severities of which no further finding in the
+    rows is shown.
     """
 
     def __init__(self, context: C, file: str, show: Callable[[Finding], None]) -> None:
@@ -61,6 +62,7 @@ class Collector(Generic[C]):
         self._index = DuplicateIndex(context.options.memory_limit)
         self._shown: dict[tuple[str, str], int] = {}
         self._severities: set[tuple[str, str, Severity]] = set()
+        self.unshown: set[CountKey] = set()
         self._waiting: FindingList | None = None
         self._whole = 0
         self._places: LineIndex | None = None
@@ -224,6 +226,8 @@ class Collector(Generic[C]):
         key, graded = (finding.file, finding.code), (finding.file, finding.code, finding.severity)
         most, shown = self.context.options.max_findings, self._shown.get(key, 0)
         if most and shown >= most and graded in self._severities:
+            if finding.file == self._file:
+                self.unshown.add(graded[1:])
             return False
         self._shown[key] = shown + 1
         self._severities.add(graded)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.context import CheckContext
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.finding import Excerpt, Severity, Violation
+from evalstream.model.finding import CountKey, Excerpt, Violation
 from evalstream.model.row_record import RowRecords
 from evalstream.parsing import json
 from evalstream.rules.syntax import ES110
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalstream.stats.link_keys import LinkKey
     from evalstream.stats.sketch import BlockSketch
 
-CountKey = tuple[str, Severity]
+
 Counts = dict[CountKey, int]
 """Occurrences by code and severity."""
 
@@ -122,9 +122,10 @@ class BlockFindings:
     `needs_numbers` says that it wants the number of each line, also of those that are not shown.
     """
 
-    def __init__(self, context: CheckContext) -> None:
+    def __init__(self, context: CheckContext, unshown: Set[CountKey] = frozenset()) -> None:
         self._selection, self._options = context.selection, context.options
         self._most = 0 if self._options.routing.rejected else self._options.max_findings
+        self._unshown = unshown if self._most else frozenset[CountKey]()
         self._threshold = self._options.threshold
         self._splits_rows = self._options.routing.splits_rows or self._options.skip_noise
         self.needs_numbers = self._splits_rows or self._options.sketches
@@ -151,7 +152,7 @@ class BlockFindings:
             key = (violation.code, severity)
             count = self.counts.get(key, 0) + 1
             self.counts[key] = count
-            if not self._most or count <= self._most:
+            if key not in self._unshown and (not self._most or count <= self._most):
                 shown = shorten_values(violation, show_values=show_values)
                 self.violations.append(LocatedViolation(number, offset, shown_sample, shown))
 
@@ -161,7 +162,7 @@ class BlockFindings:
 
     def room(self) -> Room:
         """Return how many more violations are shown."""
-        return Room(self._most, {**self.counts}, self._keys)
+        return Room(self._most, {**self.counts}, self._keys, self._unshown)
 
     def count(self, lines: AlikeLines) -> None:
         """Count lines whose violations are not shown."""
@@ -190,15 +191,19 @@ class Room:
     """How many more violations of each code and severity a block shows."""
 
     def __init__(
-        self, most: int, counts: Counts, keys: Callable[[Sequence[Violation]], list[CountKey]]
+        self,
+        most: int,
+        counts: Counts,
+        keys: Callable[[Sequence[Violation]], list[CountKey]],
+        unshown: Set[CountKey],
     ) -> None:
-        self._most, self._counts, self.keys = most, counts, keys
+        self._most, self._counts, self.keys, self._unshown = most, counts, keys, unshown
 
     def of(self, keys: Sequence[CountKey]) -> int | None:
         """Return for how many lines with these violations there is room; None if for all."""
         if not self._most:
             return None
-        shown = [self._counts.get(key, 0) for key in keys]
+        shown = [self._counts.get(key, 0) for key in keys if key not in self._unshown]
         return max(0, self._most - min(shown, default=self._most))
 
     def take(self, keys: Sequence[CountKey]) -> None:

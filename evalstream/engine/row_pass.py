@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +19,7 @@ from evalstream.io.stream import StreamSource
 from evalstream.model.block import Block
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import BrokenCompression, CannotCheck, ExecutorLost, MissingExtra
-from evalstream.model.finding import PlacedViolation, Severity, Violation
+from evalstream.model.finding import CountKey, PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.signals import Stopped
 from evalstream.model.text import counted
@@ -143,7 +143,8 @@ class RowPass(DataClass):
                 is_ordered=context.is_ordered,
                 is_native=checker.is_native(self._sample),
             )
-            for result in run_blocks(plan, partial(check_block, context)):
+            check = partial(check_block, context, unshown=collector.unshown)
+            for result in run_blocks(plan, check):
                 block = plan.under_way.popleft()
                 findings = collector.add(result, block.places)
                 if isinstance(opened.source, StreamSource):
@@ -189,9 +190,15 @@ class RowPass(DataClass):
         self.incomplete_reason = self.incomplete_reason or reason
 
 
-def check_block(context: CheckContext, block: Block) -> BlockResult:
-    """Check one block in this process; the task that executors run."""
-    return context.checker().run(block.lines())
+def check_block(
+    context: CheckContext, block: Block, *, unshown: Set[CountKey] = frozenset()
+) -> BlockResult:
+    """Check one block; the task that executors run.
+
+    `unshown` has the codes and severities of which no further finding is shown. It may grow where
+    the task shares the driver's memory; the result then has fewer violations, and all counts.
+    """
+    return context.checker().run(block.lines(unshown))
 
 
 def reason_of(error: Exception) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from collections.abc import Set
+from typing import TYPE_CHECKING, Final, Protocol
 
 from evalstream.model.data_class import NamedTuple
+
+if TYPE_CHECKING:
+    from evalstream.model.finding import CountKey
 
 MEBIBYTE: Final = 1 << 20
 
@@ -41,9 +45,9 @@ class Block(NamedTuple):
         """Describe the position of the block."""
         return f"the rows in bytes {self.offset:,} to {self.offset + self.length:,}"
 
-    def lines(self) -> Lines:
+    def lines(self, unshown: Set[CountKey] = frozenset()) -> Lines:
         """Return its lines."""
-        return Lines(self.data, self.offset, self.final, self.places, self.overlong)
+        return Lines(self.data, self.offset, self.final, self.places, self.overlong, unshown)
 
 
 class ByteStream(Protocol):
@@ -66,7 +70,8 @@ class Lines(NamedTuple):
     """The bytes of whole lines, the first of which has the offset `base` in the input.
 
     `final` means that the input ends here, so that the last line may lack its newline. `places` and
-    `overlong` are those of a block.
+    `overlong` are those of a block. `unshown` has the codes and severities of which no further
+    finding is shown; it may grow at any time.
     """
 
     data: bytes
@@ -74,3 +79,4 @@ class Lines(NamedTuple):
     final: bool = False
     places: bytes | None = None
     overlong: bool = False
+    unshown: Set[CountKey] = frozenset()

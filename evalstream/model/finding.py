@@ -21,6 +21,10 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
+CountKey = tuple[str, Severity]
+"""A code and a severity, by which findings are counted."""
+
+
 def numbered(pointer: str) -> str:
     """Return a JSON Pointer as a sort key that has its indices in the order of numbers."""
     return "/".join(part.zfill(20) if part.isdecimal() else part for part in pointer.split("/"))

@@ -180,10 +180,10 @@ def test_the_bytes_that_are_digested_are_those_that_are_checked(
     threads: set[str] = set()
     run, update = row_pass.check_block, RunningDigest.update
 
-    def check_block(context: Any, block: Block) -> Any:
+    def check_block(context: Any, block: Block, **more: Any) -> Any:
         checked[block.offset] = block.data
         threads.add(threading.current_thread().name)
-        return run(context, block)
+        return run(context, block, **more)
 
     monkeypatch.setattr(row_pass, "check_block", check_block)
     monkeypatch.setattr(

@@ -97,6 +97,20 @@ def test_any_cut_of_a_stream_gives_the_same(
     assert seen == outcome(context, [whole] if data else [])
 
 
+@given(
+    data=odd_files(),
+    length=st.integers(1, 4000),
+    most=st.sampled_from([1, 2, 5]),
+    engine=st.sampled_from(["auto", "rust"]),
+)
+@bounded(max_examples=150)
+def test_what_is_not_shown_needs_no_words(data: bytes, length: int, most: int, engine: str) -> None:
+    data = data + b"\n" + data
+    context = context_for(data, most, engine=engine)
+    blocks = [*_streamed(data, length, 0)]
+    assert outcome(context, blocks, skips_unshown=True) == outcome(context, blocks)
+
+
 def _streamed(data: bytes, length: int, head: int) -> Iterator[Block]:
     reading, writing = os.pipe()
 

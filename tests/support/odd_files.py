@@ -13,7 +13,7 @@ from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.probe import probe_context
 from evalstream.model.block import Block
-from evalstream.model.finding import Finding
+from evalstream.model.finding import CountKey, Finding
 from evalstream.model.options import Options
 from evalstream.stats.tally import Tally
 
@@ -49,12 +49,18 @@ def odd_files(draw: st.DrawFn) -> bytes:
     return (MARK if draw(st.booleans()) else b"") + data
 
 
-def outcome(context: RowContext, blocks: Iterable[Block]) -> Outcome:
-    """Check blocks one by one, as the driver does, and return all that comes of it."""
+def outcome(
+    context: RowContext, blocks: Iterable[Block], *, skips_unshown: bool = False
+) -> Outcome:
+    """Check blocks one by one, as the driver does, and return all that comes of it.
+
+    With `skips_unshown` each block learns of which rules no more findings are shown.
+    """
     found: list[Finding] = []
     collector = Collector(context, "rows.jsonl", found.append)
     for block in blocks:
-        collector.add(check_block(context, block))
+        unshown = collector.unshown if skips_unshown else frozenset[CountKey]()
+        collector.add(check_block(context, block, unshown=unshown))
     collector.end_of_rows()
     collector.close()
     return found, collector.counts, collector.tally

@@ -93,7 +93,7 @@ def deadly_once(flag: str, block: Block) -> int:
     return block.offset
 
 
-def check_or_die(context: RowContext, block: Block) -> BlockResult:
+def check_or_die(context: RowContext, block: Block, **_: Any) -> BlockResult:
     """Check a block, unless it is one that kills its worker."""
     if block.offset:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -112,7 +112,7 @@ def content_or_die_once(flag: str, block: Block) -> bytes:
     return block.data
 
 
-def check_or_die_once(flag: str, context: RowContext, block: Block) -> BlockResult:
+def check_or_die_once(flag: str, context: RowContext, block: Block, **_: Any) -> BlockResult:
     """Check a block; the first time that a later one is looked at, kill the worker."""
     if block.offset and not os.path.exists(flag):
         Path(flag).touch()

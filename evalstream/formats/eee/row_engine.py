@@ -118,7 +118,7 @@ class RowEngine:
     def findings(self, lines: Lines) -> BlockFindings:
         """Return what collects the violations of a block, and its sketch if it is asked for."""
         if not self.context.options.sketches:
-            return BlockFindings(self.context)
+            return BlockFindings(self.context, lines.unshown)
         from evalstream.engine.sketched import SketchedFindings
         from evalstream.formats.eee.row_figures import row_figures
 
