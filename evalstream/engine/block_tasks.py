@@ -18,10 +18,11 @@ from evalstream.model.options import Options
 BLOCK_BYTES: Final = 2 * MEBIBYTE
 """Size of a block."""
 
-STREAM_LOOK_AHEAD: Final = 3
-"""Blocks of a stream in memory for each worker; more do not make it faster."""
-
 SMALLEST_BLOCK_BYTES: Final = MEBIBYTE // 2
+
+FEW_THREADS: Final = 4
+"""Of more threads each has smaller blocks, and none that wait, so that memory stays bounded."""
+
 WORTH_A_POOL_BYTES: Final = 24 * MEBIBYTE
 """Below this size workers, threads or processes, cost more time than they save."""
 
@@ -105,17 +106,20 @@ def backend_for(
     uses_pool = options.executor == "pool"
     if not uses_pool and _is_small(source, options):
         return serial.backend(), BLOCK_BYTES
+    most = BLOCK_BYTES
     if is_native and not uses_pool:
         from evalstream.executors import threads
 
         backend = threads.backend(jobs)
+        if jobs > FEW_THREADS:
+            backend, most = backend._replace(look_ahead=1), BLOCK_BYTES // 2
     else:
         from evalstream.executors import pool
 
         backend = pool.backend(jobs)
     if isinstance(source, StreamSource):
-        return backend._replace(look_ahead=STREAM_LOOK_AHEAD), BLOCK_BYTES
-    return backend, max(SMALLEST_BLOCK_BYTES, min(BLOCK_BYTES, source.size // (4 * jobs)))
+        return backend._replace(look_ahead=backend.look_ahead + 1), most
+    return backend, max(SMALLEST_BLOCK_BYTES, min(most, source.size // (4 * jobs)))
 
 
 def _is_small(source: Source, options: Options) -> bool:
