@@ -25,7 +25,7 @@ from enum import IntEnum
 from functools import lru_cache
 from importlib import import_module
 from itertools import accumulate, pairwise
-from mmap import mmap
+from mmap import ACCESS_COPY, mmap
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -371,8 +371,8 @@ class Scanner:
         self._records = ctypes.create_string_buffer(RECORD_BYTES * MOST_RECORDS)
         self._links = (c_uint64 * (LINK_WORDS * MOST_RECORDS))()
         self._samples = ctypes.create_string_buffer(ROW_BYTES * MOST_RECORDS)
-        # Mapped, so that pages that no text needs take no memory.
-        self._texts = (c_char * TEXT_BYTES).from_buffer(mmap(-1, TEXT_BYTES))
+        # Mapped for this process alone, so that pages that no text needs take no memory.
+        self._texts = (c_char * TEXT_BYTES).from_buffer(mmap(-1, TEXT_BYTES, access=ACCESS_COPY))
         self._setting: ScannerConfig | None = None
         self._data, self._scan = b"", _Scan()
         self._words = memoryview(self._rows).cast("B").cast("Q")
