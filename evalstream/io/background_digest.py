@@ -43,8 +43,12 @@ class BackgroundDigest:
 
     def result(self) -> dict[str, str]:
         """Wait for all bytes, and return the hex digests by algorithm."""
+        return self.finished().result()
+
+    def finished(self) -> RunningDigest:
+        """Wait for all bytes, and return the digest of them."""
         self._wait(self._added)
-        return self._digest.result()
+        return self._digest
 
     def close(self) -> None:
         """End the thread."""

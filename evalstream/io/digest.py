@@ -28,11 +28,23 @@ class RunningDigest:
 
     def __init__(self, algorithms: Sequence[str]) -> None:
         self._running = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
+        self._before_newline: dict[str, str] = {}
 
     def update(self, data: bytes | memoryview) -> None:
         """Add the next bytes."""
+        view, is_ended = memoryview(data), bool(data) and data[-1] == ord("\n")
         for running in self._running.values():
-            running.update(data)
+            running.update(view[:-1] if is_ended else view)
+        if is_ended:
+            self._before_newline = self.result()
+            for running in self._running.values():
+                running.update(b"\n")
+        elif data:
+            self._before_newline = {}
+
+    def without_newline(self) -> dict[str, str]:
+        """Return the hex digests as they would be without a final newline; empty without one."""
+        return self._before_newline
 
     def result(self) -> dict[str, str]:
         """Return the hex digests so far, by algorithm."""

@@ -80,13 +80,17 @@ class FileSource:
         """Describe what changed since the file was opened, or return None."""
         return describe_change(self.path, self._opened)
 
-    def diagnose(self, declared: str, algorithm: str) -> str | None:
-        """Read the file again to explain a checksum mismatch; None if there is no explanation."""
+    def diagnose(self, algorithm: str, declared: str, *, grew: bool) -> str | None:
+        """Explain a checksum mismatch; None if there is no explanation.
+
+        The file is read again if it is small, or `grew`: if it may have more rows than were sealed.
+        """
         from evalstream.io.mismatch import explain_mismatch
 
-        actual = self.checksums().get(algorithm, "")
-        reopen = partial(FileReader, self.path)
-        return explain_mismatch(reopen, self.size, declared, algorithm, actual)
+        if self._digest is None:
+            return None
+        reopen, digest = partial(FileReader, self.path), self._digest.finished()
+        return explain_mismatch(reopen, self.size, digest, declared, algorithm, grew=grew)
 
     def close(self) -> None:
         """Stop digesting and close the file."""

@@ -1,7 +1,8 @@
-"""Why a checksum is not that of some bytes: a second look at them, line by line."""
+"""Why a checksum is not that of some bytes: a look at their end, and a second look at all."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -11,22 +12,44 @@ from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.errors import CannotCheck
 from evalstream.model.signals import Stopped
 
+LINE_ENDS_BYTES: Final = 64 * MEBIBYTE
+"""Most bytes that are read again to find out only whether their line ends were changed."""
+
 DIAGNOSED_LINE_BYTES: Final = 16 * MEBIBYTE
 """Longer lines are looked at in parts."""
 
 
-def explain_mismatch(
-    reopen: Callable[[], ByteStream], size: int, declared: str, algorithm: str, actual: str
-) -> str | None:
-    """Read `size` bytes again to explain why their digest `actual` is not the declared one.
+def explain_end(digest: RunningDigest, declared: str, algorithm: str) -> str | None:
+    """Say whether the declared digest is that of the bytes with or without a final newline."""
+    if digest.without_newline().get(algorithm) == declared:
+        return "a final newline was added"
+    if digest.with_more(b"\n").get(algorithm) == declared:
+        return "its final newline is missing"
+    return None
 
+
+def explain_mismatch(
+    reopen: Callable[[], ByteStream],
+    size: int,
+    digest: RunningDigest,
+    declared: str,
+    algorithm: str,
+    *,
+    grew: bool,
+) -> str | None:
+    """Explain why the digest of `size` bytes is not the declared one.
+
+    They are read again if they are few, or `grew`: if they may have more rows than were sealed.
     Returns None if there is no explanation, if the bytes cannot be read again, or if they are not
-    those whose digest is `actual`.
+    those of the digest.
     """
-    reader = None
+    reason = explain_end(digest, declared, algorithm)
+    if reason is not None or (size > LINE_ENDS_BYTES and not grew):
+        return reason
+    actual, reader = digest.result()[algorithm], None
     try:
         reader = StoppableReader(reopen())
-        return _explain(_lines(reader, size), size, declared, algorithm, actual)
+        return _explain(_whole_lines(reader, size), declared, algorithm, actual, grew=grew)
     except (OSError, CannotCheck, Stopped):
         return None
     finally:
@@ -34,51 +57,40 @@ def explain_mismatch(
             reader.close()
 
 
-def _lines(reader: ByteStream, size: int) -> Iterator[bytes]:
-    """Iterate over the lines of the first `size` bytes, very long ones in parts."""
+def _whole_lines(reader: ByteStream, size: int) -> Iterator[bytes]:
+    """Iterate over whole lines of the first `size` bytes, many at once; very long ones in parts."""
     rest = b""
     while size > 0 and (data := reader.read()[:size]):
         size -= len(data)
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            yield line + b"\n"
+        lines, newline, rest = (rest + data).rpartition(b"\n")
+        yield lines + newline
         if len(rest) >= DIAGNOSED_LINE_BYTES:
             yield rest
             rest = b""
-    if rest:
-        yield rest
+    yield rest
 
 
 def _explain(
-    lines: Iterator[bytes], size: int, declared: str, algorithm: str, actual: str
+    parts: Iterator[bytes], declared: str, algorithm: str, actual: str, *, grew: bool
 ) -> str | None:
-    """Compare a declared digest with digests of probable earlier states of the bytes."""
-    plain, unix, dos = (RunningDigest([algorithm]) for _ in range(3))
-
-    def matches(digest: RunningDigest, chunk: bytes = b"") -> bool:
-        return digest.with_more(chunk)[algorithm] == declared
-
-    left, count, line, reason = size, 0, b"", None
-    for line in lines:
-        left -= len(line)
-        ended = line.endswith(b"\n")
-        count += ended
-        if left == 0 and ended and matches(plain, line[:-1]):
-            reason = "a final newline was added"
-        plain.update(line)
-        if reason is not None:
-            continue
-        text = line[:-1].removesuffix(b"\r") if ended else line
-        unix.update(text + b"\n" if ended else text)
-        dos.update(text + b"\r\n" if ended else text)
-        if left > 0 and ended and matches(plain):
-            reason = f"its first {count:,} lines match, so rows were appended"
-    if plain.result()[algorithm] != actual:
+    """Compare a declared digest with those of probable earlier states of the bytes."""
+    plain, unix, dos = (hashlib.new(algorithm, usedforsecurity=False) for _ in range(3))
+    lines, reason = 0, None
+    for part in parts:
+        start = 0
+        while grew and reason is None and (stop := part.find(b"\n", start) + 1):
+            plain.update(part[start:stop])
+            start, lines = stop, lines + 1
+            if plain.hexdigest() == declared:
+                reason = f"its first {lines:,} lines match, so rows were appended"
+        plain.update(part[start:])
+        text = part.replace(b"\r\n", b"\n")
+        unix.update(text)
+        dos.update(text.replace(b"\n", b"\r\n"))
+    if plain.hexdigest() != actual:
         return None
-    if reason is None and matches(unix):
-        reason = "its line ends were changed from LF to CR LF"
-    elif reason is None and matches(dos):
-        reason = "its line ends were changed from CR LF to LF"
-    elif reason is None and not line.endswith(b"\n") and matches(plain, b"\n"):
-        reason = "its final newline is missing"
+    if unix.hexdigest() == declared:
+        return "its line ends were changed from LF to CR LF"
+    if dos.hexdigest() == declared:
+        return "its line ends were changed from CR LF to LF"
     return reason

@@ -130,18 +130,21 @@ class StreamSource:
         """Return the digests of all bytes, once they were yielded, by algorithm."""
         return self._digest.result() if self._digest is not None else {}
 
-    def diagnose(self, declared: str, algorithm: str) -> str | None:
-        """Read a file or an object again to explain a checksum mismatch; None if there is none."""
-        from evalstream.io.mismatch import explain_mismatch
+    def diagnose(self, algorithm: str, declared: str, *, grew: bool) -> str | None:
+        """Explain a checksum mismatch; None if there is no explanation.
 
-        if self._reopen is None:
+        A file or an object is read again if it is small, or `grew`: if it may have more rows than
+        were sealed.
+        """
+        from evalstream.io.mismatch import explain_end, explain_mismatch
+
+        if self._digest is None:
             return None
-        if self.size > REREAD_BYTES:
-            return (
-                f"not read again to find out why, because it has more than {REREAD_BYTES:,} bytes"
-            )
-        actual = self.checksums().get(algorithm, "")
-        return explain_mismatch(self._reopen, self.size, declared, algorithm, actual)
+        digest, known = self._digest.finished(), (declared, algorithm)
+        if self._reopen is not None and self.size <= REREAD_BYTES:
+            return explain_mismatch(self._reopen, self.size, digest, *known, grew=grew)
+        large = f"not read again to find out why, because it has more than {REREAD_BYTES:,} bytes"
+        return explain_end(digest, *known) or (large if self._reopen is not None else None)
 
     def close(self) -> None:
         """Close the reader, and delete the rests on disk."""

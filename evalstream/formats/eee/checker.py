@@ -338,7 +338,7 @@ class RunCheck:
             path=sealed_as or self._path(rows),
             aggregate=aggregate,
             checksums=rows.digests.get(self._covered(rows), {}),
-            diagnose=partial(source.diagnose, algorithm=algorithm) if source else lambda _: None,
+            diagnose=partial(source.diagnose, algorithm) if source else lambda _, **__: None,
             changed=rows.opened.changed() if rows.opened is not None else None,
             layout=rows.layout,
             coverage=collector.coverage,

@@ -48,7 +48,7 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
     path: str | None = None
     aggregate: Aggregate | None = None
     checksums: Mapping[str, str] = field(default_factory=dict)
-    diagnose: Callable[[str], str | None] = lambda _: None
+    diagnose: Callable[..., str | None] = lambda _, **__: None
     coverage: Coverage = field(default_factory=Coverage)
     aggregate_path: str | None = None
     beside: tuple[str, ...] = ()

@@ -56,7 +56,9 @@ def _checksum_mismatch(facts: RunFacts) -> Iterator[Violation]:
         if facts.packed:
             reason: str | None = "neither the stored nor the unpacked bytes match"
         else:
-            reason = facts.diagnose(declared)
+            total = aggregate.claim("total_rows")
+            grew = not isinstance(total, int) or total < facts.tally.rows
+            reason = facts.diagnose(declared, grew=grew)
         message = "the file's bytes are not those that were sealed" + (
             f": {reason}" if reason else ""
         )
