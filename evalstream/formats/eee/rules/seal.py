@@ -241,7 +241,8 @@ ES501: Final = Rule(
     """
     What it finds: a rows file whose bytes have another digest than the aggregate declares, with a
     diagnosis where one fits: another algorithm, converted line ends, the final newline, or
-    appended rows. For it, the file is read a second time, an object in a store up to 1 GiB.
+    appended rows. For appended rows the file is read a second time, an object in a store up to
+    1 GiB; for converted line ends a file or an object up to 64 MiB.
 
     Why it matters: these are not the bytes that were published.
 
