@@ -248,6 +248,7 @@ def _streamed(
         **({"idle_seconds": SORTING_IDLE_SECONDS} if options.routing.splits_rows else {}),
         keep_rests=keep_rests,
         reopen=getattr(origin, "reopen", None) if packed is None else None,
+        reads_ahead=packed is not None and isinstance(origin, FileReader),
     )
     head = _head(source)
     shown = None if name == STDIN else name

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import WorkerLost
+from evalstream.model.errors import CannotCheck, WorkerLost
 from evalstream.model.signals import STOPPING, Stopped
 
 Result = TypeVar("Result")
@@ -152,9 +152,10 @@ def run_in_order(
     on which workers die again runs alone. If it kills its worker even then, `lost` returns its
     result; without `lost`, WorkerLost is raised.
 
-    Raises what `function` raises, and ExecutorLost where no worker can run anything. When a signal
-    stops the process, the driver yields the running tasks before it raises Stopped; with
-    `tasks_raise_stopped` it continues until the iterator of tasks raises it.
+    Raises what `function` raises, and ExecutorLost where no worker can run anything. Where the
+    iterator of tasks fails, or a signal stops the process, the driver yields the running tasks
+    before it raises the error or Stopped; with `tasks_raise_stopped` it continues until the
+    iterator of tasks raises it.
     """
     waiting: deque[_PendingTask[Work]] = deque()
     source = _Source(tasks, tasks_raise_stopped=tasks_raise_stopped)
@@ -217,7 +218,7 @@ class _Source(Generic[Work]):
 
     def __init__(self, tasks: Iterable[Work | None], *, tasks_raise_stopped: bool) -> None:
         self._tasks, self._tasks_raise_stopped = iter(tasks), tasks_raise_stopped
-        self._stopped: Stopped | None = None
+        self._error: OSError | CannotCheck | Stopped | None = None
         self.paused = self.ended = False
 
     def next(self) -> Work | None:
@@ -228,15 +229,15 @@ class _Source(Generic[Work]):
             task = next(self._tasks)
         except StopIteration:
             self.ended, task = True, None
-        except Stopped as stopped:
-            self.ended, self._stopped, task = True, stopped, None
+        except (OSError, CannotCheck, Stopped) as error:
+            self.ended, self._error, task = True, error, None
         self.paused = task is None
         return task
 
     def close(self) -> None:
-        """Raise Stopped if a signal ended the tasks."""
-        if self._stopped is not None:
-            raise self._stopped
+        """Raise what ended the tasks, if it was an error or a signal."""
+        if self._error is not None:
+            raise self._error
 
 
 def _run_alone(

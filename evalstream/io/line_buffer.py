@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from evalstream.model.block import Bytes
+
 
 class LineBuffer:
     """Collects bytes; `size` counts them, and `whole` those up to the last newline."""
 
     def __init__(self) -> None:
-        self.whole = 0
-        self._data = bytearray()
-
-    @property
-    def size(self) -> int:
-        """The number of bytes."""
-        return len(self._data)
+        self.size = self.whole = 0
+        self._pieces: list[Bytes] = []
 
     def extend(self, data: bytes) -> None:
         """Add bytes."""
         newline = data.rfind(b"\n") + 1
         if newline:
             self.whole = self.size + newline
-        self._data += data
+        self.size += len(data)
+        self._pieces.append(data)
 
     def take(self, length: int) -> bytes:
         """Remove and return the first bytes; `length` is at least `whole`."""
-        with memoryview(self._data) as view:
-            data = bytes(view[:length])
-        del self._data[:length]
-        self.whole = 0
-        return data
+        taken, kept, left = list[Bytes](), list[Bytes](), length
+        for piece in self._pieces:
+            view = memoryview(piece)
+            if left:
+                taken.append(view[:left])
+            if len(view) > left:
+                kept.append(view[left:])
+            left -= min(left, len(view))
+        self._pieces, self.whole = kept, 0
+        self.size -= length
+        return b"".join(taken)

@@ -33,7 +33,8 @@ class StreamSource:
     them. Where reading fails, or the process must stop, the whole lines before come first, then the
     error or Stopped; the broken line is then `unfinished`. With `keep_rests`, the end of a line
     above the length limit is kept on disk (`rest`). `reopen` reads the same bytes a second time,
-    where that is possible.
+    where that is possible. With `reads_ahead`, whose reader must wait for nobody, bytes are read in
+    a thread where other threads work on them.
     """
 
     def __init__(
@@ -45,9 +46,11 @@ class StreamSource:
         idle_seconds: float = IDLE_SECONDS,
         keep_rests: bool = False,
         reopen: Callable[[], ByteStream] | None = None,
+        reads_ahead: bool = False,
     ) -> None:
         self.path = name
         self.size = 0
+        self._reads_ahead = reads_ahead
         self._reopen = reopen
         self._reader, self._kept_bytes, self._idle_seconds = (
             reader,
@@ -114,9 +117,13 @@ class StreamSource:
         self._fail()
 
     def digest_in_thread(self) -> None:
-        """Digest in a thread from now on; call this only after workers are forked."""
+        """Digest, and read ahead, in threads from now on; call this after workers are forked."""
         if self._digest is not None:
             self._digest.start()
+        if self._reads_ahead:
+            from evalstream.io.read_ahead import ReadAhead
+
+            self._reader, self._reads_ahead = ReadAhead(self._reader), False
 
     def rest(self, offset: int) -> IO[bytes] | None:
         """Return the rest of an overlong line by its offset, or None; the caller closes it."""

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -25,6 +26,7 @@ from worker_tasks import check_or_die, check_or_die_once
 import evalstream
 from evalstream.engine import block_tasks, row_pass
 from evalstream.executors import pool
+from evalstream.formats.eee import row_engine
 from evalstream.io import readers
 from evalstream.io.readers import DescriptorReader
 from evalstream.io.stream import StreamSource
@@ -67,6 +69,29 @@ def test_all_start_methods_report_the_same(
     pooled = reported(rows, tmp_path, "jsonl", aggregate, executor="pool", jobs=2)
     assert pooled == serial
     assert serial[0] == 1
+
+
+@pytest.mark.parametrize("settings", [{"jobs": 2}, {"jobs": 2, "executor": "pool"}])
+@pytest.mark.parametrize("cut", [None, -20, -3000], ids=["whole", "end", "middle"])
+def test_workers_report_the_same_of_damaged_streams(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int | None, settings: dict[str, Any]
+) -> None:
+    broken = ROWS.replace(b'"score": 1.0', b'"score": "1.0"', 3) + ROWS * 9
+    rows, aggregate = _packed_run(tmp_path, broken)
+    rows.write_bytes(rows.read_bytes()[:cut])
+    serial = reported(rows, tmp_path, "jsonl", aggregate, executor="serial")
+    started: set[str] = set()
+    start = threading.Thread.start
+    monkeypatch.setattr(
+        threading.Thread, "start", lambda self: started.add(self.name) or start(self)
+    )
+    monkeypatch.setattr(block_tasks, "_is_small", lambda *_: False)
+    monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
+    assert reported(rows, tmp_path, "jsonl", aggregate, **settings) == serial
+    used = {"evalstream-reader", "evalstream-digest"}
+    assert started >= (used if "executor" in settings else {*used, "evalstream-worker"})
+    left = {thread.name for thread in threading.enumerate()}
+    assert not any(name.startswith("evalstream") for name in left)
 
 
 def test_a_worker_that_dies_once_changes_nothing(
