@@ -118,6 +118,13 @@ TWO_WORKERS = Contender(
     partial(command, extra=("--jobs", "2")),
     has_seen_all,
 )
+SIXTEEN_WORKERS = Contender(
+    "evalstream-16",
+    "evalstream, 16 workers",
+    Checks.EVERYTHING,
+    partial(command, extra=("--jobs", "16")),
+    has_seen_all,
+)
 STDIN = Contender(
     "evalstream-stdin",
     "evalstream on stdin, 2 workers",
@@ -154,4 +161,13 @@ PORTABLE = Contender(
     has_seen_all,
     missing=missing_portable,
 )
-CONTENDERS = (ONE_WORKER, TWO_WORKERS, STDIN, ALL_FINDINGS, OPTIONAL, SCHEMA, PORTABLE)
+CONTENDERS = (
+    ONE_WORKER,
+    TWO_WORKERS,
+    SIXTEEN_WORKERS,
+    STDIN,
+    ALL_FINDINGS,
+    OPTIONAL,
+    SCHEMA,
+    PORTABLE,
+)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.contenders.contract import Material
 from benchmarks.contenders.evalstream import CHECK
-from benchmarks.generate.faults import drop_source
+from benchmarks.generate.faults import break_seal, drop_source
 from benchmarks.generate.leaderboards import VERSION, write_leaderboard
 from benchmarks.generate.mixes import MIXES
 from benchmarks.generate.repack import compress_run, write_array
@@ -146,6 +146,15 @@ def as_array(material: Material) -> Material:
     (run,) = material.runs
     array = write_array(run, material.folder / "run.json", "compact")
     return replace(material, runs=(array,))
+
+
+def wrongly_sealed(folder: Path, scale: Scale) -> Material:
+    """Make a run whose aggregate declares another checksum."""
+    material = one_file()(folder, scale)
+    (run,) = material.runs
+    break_seal(run.aggregate_path)
+    run = replace(run, findings={**(run.findings or {}), "ES501": 1})
+    return replace(material, runs=(run,), is_faulty=True)
 
 
 def with_own_schema(material: Material) -> Material:

@@ -81,6 +81,7 @@ _ALL = (
     Workload("short", "rows of 1.2 kB as from lm-eval", one_file("lm-eval"), BEST),
     Workload("agentic", "agentic rows of 100 to 500 kB", one_file("agentic"), BEST),
     Workload("unicode", "rows of mostly non-ASCII text", one_file("unicode"), BEST),
+    Workload("wrong", "mixed rows and a wrong checksum", materials.wrongly_sealed, TWO),
     Workload("other-choice", "an info in every row: ES313", one_file("other-choice"), TWO),
     Workload("no-answer", "an info in every row: ES301", one_file("no-answer"), TWO),
     Workload("one-null", "a null in every row, as from Inspect", one_file("inspect-0.2.3rc1"), TWO),
@@ -140,6 +141,12 @@ _ALL = (
         TWO,
         least_pairs=0,
     ),
-    Workload("memory", "mixed rows, for memory alone", MEMORY, TWO, least_pairs=0),
+    Workload(
+        "memory",
+        "mixed rows, for memory alone",
+        MEMORY,
+        ("evalstream-2", "evalstream-16"),
+        least_pairs=0,
+    ),
 )
 WORKLOADS = {workload.name: workload for workload in _ALL}
