@@ -225,7 +225,9 @@ def library() -> ctypes.CDLL | None:
     if sys.byteorder != "little":
         return None
     try:
-        loaded = ctypes.CDLL(str(LIBRARY))
+        loaded, held = ctypes.CDLL(str(LIBRARY)), ctypes.PyDLL(str(LIBRARY))
+        for name in _SHORT:
+            setattr(loaded, name, getattr(held, name))
         _declare(loaded)
     except (OSError, AttributeError):
         return None
@@ -235,6 +237,17 @@ def library() -> ctypes.CDLL | None:
     loaded.tell_sizes(sizes)
     return loaded if tuple(sizes) == _SIZES else None
 
+
+_SHORT: Final = (
+    "signature_at",
+    "start_block",
+    "add_scope",
+    "ignore_shapes",
+    "settle_likeness",
+    "count_settled",
+    "index_bytes",
+)
+"""Functions that take less time than other threads take to let go of the interpreter again."""
 
 _SIZES: Final = (
     NODE_BYTES,
