@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain, islice
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from evalstream.batch.shards import Shard
 
 Input = str | os.PathLike[str]
+PerFileIgnores = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 
 DEFAULTS: Final = Options()
 ROUTING: Final = DEFAULTS.routing
@@ -51,9 +52,9 @@ def check(
     options: Options | None = None,
     reporter: Reporter | None = None,
     progress: bool = False,
-    select: Sequence[str] = DEFAULTS.select,
-    ignore: Sequence[str] = DEFAULTS.ignore,
-    per_file_ignores: Sequence[str] = DEFAULTS.per_file_ignores,
+    select: str | Sequence[str] = DEFAULTS.select,
+    ignore: str | Sequence[str] = DEFAULTS.ignore,
+    per_file_ignores: PerFileIgnores = DEFAULTS.per_file_ignores,
     strict: bool = DEFAULTS.strict,
     preview: bool = DEFAULTS.preview,
     fail_on: Severity = DEFAULTS.fail_on,
@@ -73,7 +74,7 @@ def check(
     baseline: str | None = DEFAULTS.baseline,
     write_baseline: str | None = DEFAULTS.write_baseline,
     input_format: str = DEFAULTS.input_format,
-    exclude: Sequence[str] = DEFAULTS.exclude,
+    exclude: str | Sequence[str] = DEFAULTS.exclude,
     source: str | None = DEFAULTS.source,
     executor: str = DEFAULTS.executor,
     dask_address: str | None = DEFAULTS.dask_address,
@@ -134,9 +135,9 @@ def seal(
     overwrite: bool = False,
     reporter: Reporter | None = None,
     progress: bool = False,
-    select: Sequence[str] = DEFAULTS.select,
-    ignore: Sequence[str] = DEFAULTS.ignore,
-    per_file_ignores: Sequence[str] = DEFAULTS.per_file_ignores,
+    select: str | Sequence[str] = DEFAULTS.select,
+    ignore: str | Sequence[str] = DEFAULTS.ignore,
+    per_file_ignores: PerFileIgnores = DEFAULTS.per_file_ignores,
     strict: bool = DEFAULTS.strict,
     preview: bool = DEFAULTS.preview,
     fail_on: Severity = DEFAULTS.fail_on,

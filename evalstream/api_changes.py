@@ -29,6 +29,7 @@ from evalstream.model.exit_codes import ExitCode
 from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
+from evalstream.model.text import codes_of, entries_of
 
 Input = str | os.PathLike[str]
 
@@ -53,11 +54,11 @@ def migrate(
     to_version: str = NEWEST,
     aggregate: Input | None = None,
     collection: str | None = None,
-    developer: Sequence[str] = (),
+    developer: str | Sequence[str] = (),
     deployment: str | None = None,
     eval_library: str | None = None,
     fill: bool = False,
-    decide: Sequence[str] = (),
+    decide: str | Sequence[str] = (),
     rehash: str = "keep",
     tables: Mapping[str, Mapping[str, str]] | None = None,
     dry_run: bool = False,
@@ -86,11 +87,11 @@ def migrate(
     """
     values: dict[str, Any] = {
         "collection": collection,
-        "developer": developer,
+        "developer": entries_of(developer),
         "deployment": deployment,
         "eval_library": eval_library,
         "fill": fill,
-        "decide": decide,
+        "decide": entries_of(decide),
         "rehash": rehash,
         "tables": tables or {},
     }
@@ -149,7 +150,7 @@ def fix(
     aggregate: Input | None = None,
     write: bool = False,
     to: Input | None = None,
-    select: Sequence[str] = (),
+    select: str | Sequence[str] = (),
     unsafe: bool = False,
     outputs: Iterable[Input] = (),
     options: Options | None = None,
@@ -192,13 +193,13 @@ def fix(
     return runs
 
 
-def repaired_codes(select: Sequence[str], *, unsafe: bool) -> frozenset[str]:
+def repaired_codes(select: str | Sequence[str], *, unsafe: bool) -> frozenset[str]:
     """Return the codes of the rules whose findings are mended. Raises UsageError."""
     safe, others = main_format().repairs
     codes = frozenset(safe | others if unsafe else safe)
     if not select:
         return codes
-    wanted = CATALOGUE.coded(select)
+    wanted = CATALOGUE.coded(codes_of(select))
     chosen = frozenset(code for code in codes if code.startswith(wanted))
     if not chosen:
         known = ", ".join(sorted(codes))

@@ -25,6 +25,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.sample_record import SampleRequest
 from evalstream.model.suggestions import unknown
+from evalstream.model.text import codes_of
 from evalstream.reporters.comparison.base import ComparisonReporter
 
 Input = str | os.PathLike[str]
@@ -50,7 +51,7 @@ def compare(
     resamples: int = 10_000,
     min_delta: float = 0.005,
     overlap: float = 0.95,
-    fail_on: Sequence[str] = (),
+    fail_on: str | Sequence[str] = (),
     flips: int = FLIPS,
     verify: bool = True,
     matrix: bool = False,
@@ -76,7 +77,7 @@ def compare(
     OSError where temporary files cannot be written.
     """
     settings = CompareSettings(
-        by, cluster, level, resamples, min_delta, overlap, tuple(fail_on), verify
+        by, cluster, level, resamples, min_delta, overlap, codes_of(fail_on), verify
     )
     _check(settings, flips)
     given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs

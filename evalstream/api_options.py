@@ -11,6 +11,7 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
+from evalstream.model.text import codes_of, entries_of
 from evalstream.parsing import json
 from evalstream.parsing.limits import refuse_long_lines
 from evalstream.rules.profiles import PROFILES
@@ -72,9 +73,21 @@ def options_from(given: Mapping[str, Any]) -> Options:
     """Return options with the values that are given by name; other names are left out."""
     chosen = {name: given[name] for name in OPTIONS if name in given}
     routing = {name: chosen.pop(name) for name in ROUTING_OPTIONS if name in chosen}
-    for name in ("select", "ignore", "per_file_ignores", "exclude"):
-        chosen[name] = tuple(chosen.get(name, ()))
-    return Options(**chosen, routing=RowRouting(**routing))
+    return _with_entries(Options(**chosen, routing=RowRouting(**routing)))
+
+
+def _with_entries(options: Options) -> Options:
+    """Return options whose lists are tuples, however they were given."""
+    ignores: Any = options.per_file_ignores
+    if isinstance(ignores, Mapping):
+        ignores = [f"{pattern}:{','.join(codes_of(codes))}" for pattern, codes in ignores.items()]
+    return replace(
+        options,
+        select=codes_of(options.select),
+        ignore=codes_of(options.ignore),
+        per_file_ignores=entries_of(ignores),
+        exclude=entries_of(options.exclude),
+    )
 
 
 def chosen_options(options: Options | None, given: Mapping[str, Any]) -> Options:
@@ -133,6 +146,7 @@ def schema_text_of(path: str) -> str:
 
 def checked_options(options: Options) -> Options:
     """Return options that make sense, complete. Raises UsageError for others."""
+    options = _with_entries(options)
     for name, choices in CHOICES.items():
         _refuse_unknown(name, _value(options, name), choices)
     _check_dask(options)

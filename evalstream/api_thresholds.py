@@ -17,6 +17,7 @@ from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
 from evalstream.model.run import Run
+from evalstream.model.text import entries_of
 
 Input = str | os.PathLike[str]
 
@@ -26,9 +27,9 @@ ANSWERING: Final = ("passed", "unconfirmed")
 
 def thresholds(
     folders: Input | Iterable[Input],
-    tasks: Sequence[str],
+    tasks: str | Sequence[str],
     *,
-    metrics: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
     policy: str | None = None,
     verify: bool = True,
     options: Options | None = None,
@@ -55,7 +56,7 @@ def thresholds(
         summary, folder = checked_folder(run, kept_options(options), kind_of, bar)
     if verify and summary.verdict not in ANSWERING:
         raise CannotCheck(_refusal(printable(paths[0]), summary.verdict, summary.failing))
-    return {"thresholds": thresholds_in(folder, tasks, metrics, policy)}
+    return {"thresholds": thresholds_in(folder, entries_of(tasks), entries_of(metrics), policy)}
 
 
 def documents_in(folders: Iterable[str]) -> list[str]:

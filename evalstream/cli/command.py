@@ -3,7 +3,7 @@
 An option of a check is declared once, as a field of `model/options.py`.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.api_options import CHOICES, options_from
@@ -176,11 +176,6 @@ def default_of(option: Option) -> Any:
     return None if option.default == () else option.default
 
 
-def codes_of(given: Iterable[str] | None) -> tuple[str, ...]:
-    """Return the codes, separated by commas."""
-    return tuple(code.strip() for text in given or () for code in text.split(",") if code.strip())
-
-
 def _parameters(function: Callable[..., None]) -> Iterator[Argument | Option]:
     defaults: Mapping[str, Any] = function.__kwdefaults__ or {}
     for name, annotation in function.__annotations__.items():
@@ -222,8 +217,6 @@ def _value(option: Option, value: Any) -> Any:
         return None
     if option.type in SEVERITIES:
         return Severity[value.upper()]
-    if option.name in ("select", "ignore"):
-        return codes_of(value)
     if option.type == tuple[str, ...]:
         return tuple(value)
     return not value if option.text.negates else value

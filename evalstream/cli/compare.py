@@ -5,7 +5,7 @@
 import sys
 from typing import Annotated, Final
 
-from evalstream.cli.command import ArgumentText, codes_of, command
+from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import Color, ForceReport, ShowProgress
 from evalstream.cli.program import Judged, guarded
 from evalstream.cli.style import comparison_style
@@ -14,7 +14,7 @@ from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, OutputKind, refuse_overwriting
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
-from evalstream.model.text import on_one_line
+from evalstream.model.text import codes_of, on_one_line
 
 SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
 """The options of a check that the command takes, too."""

@@ -5,7 +5,7 @@
 import sys
 from typing import Annotated, Final
 
-from evalstream.cli.command import codes_of, command
+from evalstream.cli.command import command
 from evalstream.cli.options import (
     FilesFrom,
     ForceReport,
@@ -20,6 +20,7 @@ from evalstream.io.overwriting import STDOUT, refuse_overwriting
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
+from evalstream.model.text import codes_of
 
 SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
 """The options of a check that the command takes, too."""

@@ -4,13 +4,14 @@ from typing import Annotated
 
 from evalstream.batch.ledger.entries import DAMAGED, entries
 from evalstream.batch.ledger.export import FORMS, export, wrote
-from evalstream.cli.command import ArgumentText, codes_of, command
+from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import ForceReport
 from evalstream.cli.program import guarded
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, OutputKind, journaled, refuse_overwriting
 from evalstream.model.options import Group, OptionText
 from evalstream.model.report import VERDICTS
+from evalstream.model.text import codes_of
 
 
 @command(

@@ -75,8 +75,11 @@ def _unpickled(pickled: bytes) -> Callable[..., Any]:
 def _start(workers: int) -> Executor | SerialExecutor:
     """Start workers; without them, this process does their tasks.
 
-    Their queues need semaphores, which are files in /dev/shm on Linux.
+    Their queues need semaphores, which are files in /dev/shm on Linux. A daemonic process, such as
+    a worker of `multiprocessing.Pool`, may have no workers of its own.
     """
+    if multiprocessing.current_process().daemon:
+        return SerialExecutor()
     try:
         return _Pool(workers, _start_method())
     except (OSError, ImportError, NotImplementedError) as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -13,6 +13,17 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 def join_words(words: Sequence[str]) -> str:
     """Join words with commas, and with `and` before the last one."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def entries_of(given: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return the entries of an option that takes several; a single text is one entry."""
+    return (given,) if isinstance(given, str) else tuple(given or ())
+
+
+def codes_of(given: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return codes; each entry may hold several, separated by commas."""
+    codes = (code.strip() for text in entries_of(given) for code in text.split(","))
+    return tuple(code for code in codes if code)
 
 
 def with_article(noun: str) -> str:

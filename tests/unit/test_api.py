@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import multiprocessing
 import pkgutil
 import re
 import subprocess
@@ -12,10 +13,13 @@ import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+from rows import bytes_of, sound_rows, write_run
 
 import evalstream
+from evalstream.api_options import checked_options, options_from
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
 
 CHECKOUT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
@@ -37,8 +41,9 @@ OWN_KEYWORDS = {
     },
     evalstream.seal: {"outputs", "overwrite", "force", "reporter", "progress"},
 }
-SEQUENCES = Sequence[str], tuple[str, ...]
-"""A caller may give a list where the options object holds a tuple."""
+MAPPINGS = {"per_file_ignores": evalstream.api.PerFileIgnores}
+SEQUENCES = str | Sequence[str], tuple[str, ...]
+"""A caller may give a text or a list where the options object holds a tuple."""
 
 
 @pytest.mark.parametrize(
@@ -56,7 +61,7 @@ def test_keywords_are_the_options(function: Callable[..., object], names: set[st
         option = OPTIONS[name]
         assert keywords[name].default == option.default, name
         expected = SEQUENCES[0] if option.type == SEQUENCES[1] else option.type
-        assert types[name] == expected, name
+        assert types[name] == MAPPINGS.get(name, expected), name
 
 
 @pytest.mark.parametrize("function", [evalstream.merge, evalstream.salvage, *OWN_KEYWORDS])
@@ -156,3 +161,49 @@ def _packages() -> list[ModuleType]:
         if found.ispkg
     )
     return [evalstream, *map(importlib.import_module, names)]
+
+
+@pytest.mark.parametrize(
+    ("text", "entries"),
+    [
+        ({"select": "ES4, ES5"}, {"select": ["ES4", "ES5"]}),
+        ({"ignore": "ES4"}, {"ignore": ["ES4"]}),
+        ({"exclude": "*.json"}, {"exclude": ["*.json"]}),
+        ({"per_file_ignores": "*.jsonl:ES4,ES5"}, {"per_file_ignores": ["*.jsonl:ES4,ES5"]}),
+        ({"per_file_ignores": {"*.jsonl": "ES4,ES5"}}, {"per_file_ignores": ["*.jsonl:ES4,ES5"]}),
+        ({"per_file_ignores": {"*.jsonl": ["ES4"]}}, {"per_file_ignores": ["*.jsonl:ES4"]}),
+    ],
+)
+def test_a_text_is_one_entry_of_a_list(text: dict[str, Any], entries: dict[str, Any]) -> None:
+    assert options_from(text) == options_from(entries) != Options()
+    assert checked_options(Options(**text)) == checked_options(Options(**entries))
+    by_text = evalstream.check(EXAMPLES / "tampered", **text)
+    by_entries = evalstream.check(EXAMPLES / "tampered", **entries)
+    assert list(by_text) == list(by_entries)
+    assert by_text.runs[0].verdict == by_entries.runs[0].verdict
+
+
+def test_a_text_is_one_decision_and_one_condition(tmp_path: Path) -> None:
+    run = EXAMPLES / "run.jsonl"
+    aggregate = EXAMPLES / "aggregate.json"
+    for decide in ("all", ["all"]):
+        outcome = evalstream.migrate(
+            run, tmp_path / "out", aggregate=aggregate, decide=decide, dry_run=True
+        )
+        assert len(outcome.outcomes) == 1
+    with pytest.raises(evalstream.UsageError, match="'nothing'"):
+        evalstream.compare([run, run], fail_on="nothing")
+    with pytest.raises(evalstream.UsageError, match="names no rule with a repair"):
+        evalstream.fix(run, select="ES501")
+
+
+def _verdicts(folder: str) -> list[str]:
+    return [run.verdict for run in evalstream.check(folder, jobs=2, executor="pool").runs]
+
+
+def test_a_daemonic_process_checks_by_itself(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / str(number)).mkdir()
+        write_run(tmp_path / str(number), bytes_of(sound_rows(count=3)))
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(_verdicts, (str(tmp_path),)) == ["passed"] * 3
