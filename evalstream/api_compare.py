@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import Final
 
 from evalstream.api_options import kept_options
-from evalstream.batch.comparing.compare import compare_runs
+from evalstream.batch.comparing.compare import compare_runs, lacks_clusters
 from evalstream.batch.comparing.matrix import compare_samples
 from evalstream.batch.comparing.pairs import Request
 from evalstream.batch.comparing.runs import CheckedRun, checked_run, labels_of, one_run
@@ -107,6 +107,10 @@ def compare(
         request = Request(settings, metric, flips)
         compared = compare_runs(checked, _baseline(checked, names, baseline), request, chosen)
         stack.callback(compared.close)
+        if settings.cluster is not None and lacks_clusters(compared):
+            raise UsageError(
+                f"--cluster {settings.cluster}: no sample that both runs score has a value there"
+            )
         if reporter is None:
             compared.report.flips = tuple(compared.flips())
         else:

@@ -14,6 +14,7 @@ from commands import command, environment
 from paths import EXAMPLES
 
 import evalstream
+from evalstream.model.comparison import CompareVerdict
 
 
 class Ended(NamedTuple):
@@ -183,14 +184,33 @@ def test_three_runs_are_ranked() -> None:
     assert overlap.cells[0][2] == overlap.cells[1][1] == 1
 
 
-def test_samples_are_clustered_and_those_without_a_cluster_are_counted() -> None:
+def test_samples_are_clustered() -> None:
     report = evalstream.compare([A, B], metric="exact", cluster="/evaluation_name")
     (one,) = report.comparisons
     assert one.estimate is not None
     assert one.estimate.clustered is not None
     assert (one.estimate.clustered.clusters, one.estimate.test) == (1, None)
-    report = evalstream.compare([A, B], metric="exact", cluster="/nothing")
-    assert any("no value at /nothing in 97 matched samples" in text for text in report.warnings)
+
+
+def test_a_cluster_that_no_row_names_is_wrong_usage() -> None:
+    with pytest.raises(evalstream.UsageError, match=r"--cluster /nothing: no sample that both"):
+        evalstream.compare([A, B], metric="exact", cluster="/nothing")
+    assert compare(A, B, "--cluster", "/nothing").code == 2
+
+
+def test_samples_without_a_cluster_leave_no_verdict(tmp_path: Path) -> None:
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for source, target in zip((A, B), paths, strict=True):
+        shutil.copytree(source, target)
+        (path,) = target.glob("*.jsonl")
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        for number, row in enumerate(rows):
+            row["metadata"] = {"text": f"{number // 5}"} if number else {}
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    report = evalstream.compare(paths, metric="exact", cluster="/metadata/text", verify=False)
+    (one,) = report.comparisons
+    assert one.sentence == "not comparable: no value at /metadata/text in 1 matched sample"
+    assert (one.verdict, one.estimate) == (CompareVerdict.NOT_COMPARABLE, None)
 
 
 def test_a_matrix_shows_overlap_and_drift() -> None:

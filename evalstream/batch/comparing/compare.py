@@ -137,7 +137,7 @@ def _estimate(
     Where too few samples meet for a verdict, they have no test and no interval.
     """
     tally, alignment = pair.tally.metrics[number], pair.alignments[number]
-    if number in pair.match.conflicts or _lacking(pair, settings):
+    if _conflict(pair, number, settings) is not None:
         return None
     paired, metric = tally.paired, pair.match.metrics[number]
     clusters = tally.clusters
@@ -165,7 +165,7 @@ def _comparison(
         wrong_to_right=tally.gains,
         failed_changes=tally.failed_changes,
     )
-    conflict = pair.match.conflicts.get(number) or _lacking(pair, settings)
+    conflict = _conflict(pair, number, settings)
     if conflict is not None:
         comparison.verdict = CompareVerdict.NOT_COMPARABLE
         comparison.sentence = f"not comparable: {conflict}"
@@ -173,6 +173,21 @@ def _comparison(
     judgement = judged(found, comparison.alignment, settings, metric, labels)
     comparison.verdict, comparison.sentence, comparison.better = judgement
     return comparison
+
+
+def _conflict(pair: JoinedPair, number: int, settings: CompareSettings) -> str | None:
+    """Return why the scores of a metric are not compared, None if they are."""
+    conflict = pair.match.conflicts.get(number) or _lacking(pair, settings)
+    lacking = pair.tally.metrics[number].unclustered
+    if conflict is not None or not lacking:
+        return conflict
+    return f"no value at {settings.cluster} in {counted(lacking, 'matched sample')}"
+
+
+def lacks_clusters(compared: Compared) -> bool:
+    """Tell whether no sample that both runs score has a value to be clustered by."""
+    tallies = [tally for pair in compared.pairs for tally in pair.tally.metrics if tally.paired.n]
+    return bool(tallies) and all(tally.unclustered == tally.paired.n for tally in tallies)
 
 
 def _lacking(pair: JoinedPair, settings: CompareSettings) -> str | None:

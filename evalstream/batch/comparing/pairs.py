@@ -71,24 +71,10 @@ def joined_pair(
         list_drifts(finder, tally, a, b, options, report)
     report.warnings = [
         *report.warnings,
-        *_unclustered(match, tally, labels, request.settings.cluster),
         *_failed(match, tally, labels),
         *flips.read_answers(a, b, options),
     ]
     return JoinedPair(a, b, match, tally, alignments, flips)
-
-
-def _unclustered(
-    match: MetricMatch, tally: PairTally, labels: tuple[str, str], cluster: str | None
-) -> Iterator[str]:
-    """Say of which metrics samples have no cluster: each of them counts as one of its own."""
-    for metric, one in zip(match.metrics, tally.metrics, strict=True):
-        if one.unclustered:
-            pairs = counted(one.unclustered, "matched sample")
-            yield (
-                f"{' and '.join(labels)}, {metric.label}: no value at {cluster} in {pairs}; each "
-                "counts as a cluster of its own"
-            )
 
 
 def _failed(match: MetricMatch, tally: PairTally, labels: tuple[str, str]) -> Iterator[str]:

@@ -5,26 +5,20 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from operator import mul, sub
+from operator import sub
 
 from evalstream.model.comparison import FEW_CLUSTERS, Clustered
-from evalstream.model.sample_record import UNKNOWN
 from evalstream.stats.inference.paired import PairedScores
 from evalstream.stats.inference.student import t_interval, t_test
-from evalstream.stats.inference.sums import LARGEST, LongSum
+from evalstream.stats.inference.sums import LARGEST
 
 
 class ClusterTotals:
-    """Adds up the differences of pairs by clusters, in about 200 bytes for each cluster.
-
-    A pair whose cluster is UNKNOWN is a cluster of its own, and takes no memory.
-    """
+    """Adds up the differences of pairs by clusters, in about 200 bytes for each cluster."""
 
     def __init__(self) -> None:
         self._sizes: Counter[int] = Counter()
         self._sums: defaultdict[int, float] = defaultdict(float)
-        self._alone = 0
-        self._sum, self._squares = LongSum(), LongSum()
 
     def add(self, clusters: Sequence[int], a: Sequence[float], b: Sequence[float]) -> None:
         """Add pairs, each with the number of its cluster. Raises ValueError for other lengths."""
@@ -34,11 +28,6 @@ class ClusterTotals:
         if max(map(abs, d), default=0.0) > 2 * LARGEST:
             # Such pairs have no statistics, and their sums overflow.
             return
-        if UNKNOWN in clusters:
-            alone = [gap for cluster, gap in zip(clusters, d, strict=True) if cluster == UNKNOWN]
-            self._alone += len(alone)
-            self._sum.add(alone)
-            self._squares.add(map(mul, alone, alone))
         self._sizes.update(clusters)
         sums = self._sums
         for cluster, gap in zip(clusters, d, strict=True):
@@ -49,12 +38,8 @@ class ClusterTotals:
         if not paired.n or paired.is_extreme:
             return None
         difference = 0.0 if paired.is_equal else paired.moments.means[2]
-        groups = ((size, self._sums[cluster]) for cluster, size in self._sizes.items() if cluster)
-        squares = self._squares.total - difference * (
-            2 * self._sum.total - self._alone * difference
-        )
-        alone = self._alone, max(0.0, squares)
-        return clustered_difference(groups, paired.n, difference, level, paired.rounding, alone)
+        groups = ((size, self._sums[cluster]) for cluster, size in self._sizes.items())
+        return clustered_difference(groups, paired.n, difference, level, paired.rounding)
 
 
 def clustered_difference(
@@ -63,7 +48,6 @@ def clustered_difference(
     difference: float,
     level: float,
     rounding: float = 0.0,
-    alone: tuple[int, float] = (0, 0.0),
 ) -> Clustered:
     """Return the statistics of a mean difference over `n` samples in clusters.
 
@@ -71,11 +55,10 @@ def clustered_difference(
     The variance is the sum over clusters of their squared summed deviations, over n squared, times
     G / (G - 1) for G clusters (CR1); the interval and the test are those of t with G - 1 degrees of
     freedom. With one cluster there are none. `rounding` is the size of differences that come from
-    rounding. `alone` is the number of further clusters of one sample, and the sum of their squared
-    deviations. Sources: Cameron and Miller, A practitioner's guide to cluster-robust inference
+    rounding. Sources: Cameron and Miller, A practitioner's guide to cluster-robust inference
     (2015); Miller, Adding error bars to evals (2024).
     """
-    count, squares = alone
+    count, squares = 0, 0.0
     for size, total in groups:
         count += 1
         deviation = total - size * difference
