@@ -17,6 +17,7 @@ class CompareVerdict(StrEnum):
     """The verdict of one comparison, as reports write it."""
 
     SIGNIFICANT = "significant"
+    DEPENDS = "depends on missing samples"
     WITHIN_NOISE = "within noise"
     UNINFORMATIVE = "uninformative"
     NOT_COMPARABLE = "not comparable"
@@ -157,9 +158,10 @@ class Estimate(DataClass, frozen=True):
     verdict, `adjusted_p` is Holm's. `others` are further intervals and `tests` further tests.
     `detectable` is the smallest difference found with a power of 80 %, `needed_for_point` the
     number of samples that would detect a difference of 0.01. `noise_floor` is the standard error
-    of the difference that repeats alone explain. `bounds` are those of the difference with all
-    unmatched samples counted against the baseline, then against the other run; `bounds_reason` says
-    why there are none. `histogram` holds differences, with their counts, in increasing order, at
+    of the difference that repeats alone explain. `failed` counts samples with an error in the rows
+    of one or both runs. `bounds` are those of the difference with all unmatched and failed samples
+    counted against the baseline, then against the other run; `bounds_reason` says why there are
+    none. `histogram` holds differences, with their counts, in increasing order, at
     most 201 bins; `is_binary` says that all scores are 0 or 1.
     """
 
@@ -181,6 +183,7 @@ class Estimate(DataClass, frozen=True):
     detectable: float | None = None
     needed_for_point: int | None = None
     noise_floor: float | None = None
+    failed: int = 0
     bounds: tuple[float, float] | None = None
     bounds_reason: str | None = None
     histogram: Sequence[tuple[float, int]] = ()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from commands import command, environment
 from paths import EXAMPLES
+from rows import sound_rows
 
 import evalstream
 from evalstream.model.comparison import CompareVerdict
@@ -190,6 +191,39 @@ def test_samples_are_clustered() -> None:
     assert one.estimate is not None
     assert one.estimate.clustered is not None
     assert (one.estimate.clustered.clusters, one.estimate.test) == (1, None)
+
+
+def scored(folder: Path, rights: list[bool | None], *, fails: bool) -> Path:
+    """Write a run; None is a sample that it lacks, or whose row has an error and the score 0."""
+    rows = sound_rows(count=len(rights))
+    for row, is_right in zip(rows, rights, strict=True):
+        row["evaluation"] |= {"score": float(is_right or 0), "is_correct": bool(is_right)}
+        if is_right is None:
+            row["error"] = "timed out"
+    kept = [
+        row for row, is_right in zip(rows, rights, strict=True) if fails or is_right is not None
+    ]
+    return sealed(folder, [json.dumps(row).encode() + b"\n" for row in kept])
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["dropped", "failed"])
+def test_no_verdict_rests_on_samples_that_are_missing(tmp_path: Path, *, fails: bool) -> None:
+    # Where B has all samples, both are equally good.
+    a: list[bool | None] = [*[True] * 325, *[False] * 275]
+    others = [False] * 25 if fails else [True] * 25
+    b: list[bool | None] = [*[True] * 300, *[None] * 25, *others, *[False] * 250]
+    runs = [scored(tmp_path / "a", a, fails=fails), scored(tmp_path / "b", b, fails=fails)]
+    report = evalstream.compare(runs, verify=False, fail_on="regression")
+    (one,) = report.comparisons
+    assert one.estimate is not None
+    assert one.estimate.test is not None
+    assert one.estimate.test.p < 1e-5
+    assert (one.verdict, one.better) == (CompareVerdict.DEPENDS, None)
+    better, worse = "AB" if fails else "BA"
+    assert one.sentence.startswith(
+        f"of the samples that both score, {better} is better than {worse} by "
+    )
+    assert report.exit_code == 0
 
 
 def test_a_cluster_that_no_row_names_is_wrong_usage() -> None:

@@ -37,6 +37,7 @@ _GROUP, _SCORE, _SAMPLE_FLAGS, _SAMPLE_ROWS = 3, 6, 7, 13
 _RIGHT, _WRONG, _FAILED = map(int, (SampleFlag.RIGHT, SampleFlag.WRONG, SampleFlag.FAILED))
 _JUDGED: Final = _RIGHT | _WRONG | _FAILED
 _CHANGES: Final = _JUDGED | _JUDGED << B_SHIFT
+_FAILED_ONCE: Final = _FAILED | _FAILED << B_SHIFT
 _LOSS: Final = _RIGHT | _WRONG << B_SHIFT
 _GAIN: Final = _WRONG | _RIGHT << B_SHIFT
 
@@ -135,6 +136,8 @@ class PairTally:
         words, numbers = memoryview(scored).cast("Q"), memoryview(scored).cast("d")
         a, b = numbers[_SCORE_A::PAIR_WORDS].tolist(), numbers[_SCORE_B::PAIR_WORDS].tolist()
         tally.paired.add(a, b)
+        if any(flag & _FAILED_ONCE for flag in counted):
+            _add_failed(tally.paired, words[_FLAGS::PAIR_WORDS].tolist(), a, b)
         for word, spread in ((_ROWS_A, _SPREAD_A), (_ROWS_B, _SPREAD_B)):
             rows = words[word::PAIR_WORDS].tolist()
             repeated = len(rows) - rows.count(1)
@@ -185,6 +188,18 @@ class PairTally:
         else:
             tally.only_b += len(scores)
             tally.paired.only_b.add(scores)
+
+
+def _add_failed(
+    paired: PairedScores, flags: Sequence[int], a: Sequence[float], b: Sequence[float]
+) -> None:
+    """Add the scores of pairs that come from rows with an error."""
+    for failed, scores, wanted in (
+        (paired.failed_a, a, _FAILED),
+        (paired.failed_b, b, _FAILED << B_SHIFT),
+    ):
+        failed.add(score for flag, score in zip(flags, scores, strict=True) if flag & wanted)
+    paired.failed += sum(bool(flag & _FAILED_ONCE) for flag in flags)
 
 
 def _scored(tally: MetricTally, pairs: bytes) -> bytes:

@@ -46,6 +46,7 @@ MOST_COLUMNS: Final = 12
 
 _SIGNS: Final = {
     CompareVerdict.SIGNIFICANT: "**significant**",
+    CompareVerdict.DEPENDS: "**depends on missing samples**",
     CompareVerdict.WITHIN_NOISE: "within noise",
     CompareVerdict.UNINFORMATIVE: "uninformative",
     CompareVerdict.NOT_COMPARABLE: "**not comparable**",

@@ -27,6 +27,7 @@ MOST_COLUMNS: Final = 26
 
 _ROLES: Final = {
     CompareVerdict.SIGNIFICANT: "warning",
+    CompareVerdict.DEPENDS: "warning",
     CompareVerdict.WITHIN_NOISE: "passed",
     CompareVerdict.UNINFORMATIVE: "dim",
     CompareVerdict.NOT_COMPARABLE: "error",
@@ -122,11 +123,12 @@ class TextComparison:
 
     def _table(self, comparisons: Sequence[Comparison]) -> None:
         self._lines.blank()
+        width = max(15, *(len(one.verdict) + 1 for one in comparisons))
         for one in comparisons:
             found = one.estimate
             figures = "" if found is None else f"  {difference_text(found)}, n = {found.n:,}"
             self._lines.write(
-                Span(f"{one.verdict:<15}", _ROLES[one.verdict]),
+                Span(f"{one.verdict:<{width}}", _ROLES[one.verdict]),
                 Span(f"{one.a} and {one.b}, {one.metric.label}{figures}"),
                 indent=2,
             )

@@ -60,7 +60,7 @@ def _limits(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
             f"{one.right_to_wrong:,} right to wrong, {one.wrong_to_right:,} wrong to right{errors}",
         )
     alignment = one.alignment
-    if alignment.only_a or alignment.only_b or alignment.unscored:
+    if alignment.only_a or alignment.only_b or alignment.unscored or found.failed:
         yield from _bounds(one, found)
     if found.detectable is not None:
         point = found.needed_for_point
@@ -71,12 +71,13 @@ def _limits(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
 
 
 def _bounds(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
-    """Iterate over what the difference would be with the samples that one run has alone."""
+    """Iterate over what the difference would be with the samples that are missing."""
     if found.bounds is not None:
         first, second = (number(bound, found.standard_error) for bound in found.bounds)
+        missing = "unmatched and failed" if found.failed else "unmatched"
         yield (
             "bounds",
-            f"{first} with all unmatched samples counted against {one.a}, {second} against {one.b}",
+            f"{first} with all {missing} samples counted against {one.a}, {second} against {one.b}",
         )
     elif found.bounds_reason is not None:
         yield "bounds", found.bounds_reason

@@ -1,4 +1,4 @@
-"""Bounds of a difference for all that the unmatched samples may be."""
+"""Bounds of a difference for all that the unmatched and failed samples may be."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evalstream.stats.inference.paired import PairedScores
 
 
 class Bounds(NamedTuple):
-    """The difference with unmatched samples against the baseline, then against the other run.
+    """The difference with missing samples against the baseline, then against the other run.
 
     `reason` says why there are none.
     """
@@ -23,10 +23,10 @@ def difference_bounds(paired: PairedScores, metric: MetricName, difference: floa
     """Return the difference of all samples of either run, for the scores that are missing.
 
     A sample that only one run has counts against the baseline if the baseline has the worst score
-    of the metric where it has none, and the other run the best one. Without unmatched samples both
-    bounds are the difference.
+    of the metric where it has none, and the other run the best one. So does a sample in whose rows
+    is an error. Without such samples both bounds are the difference.
     """
-    if not paired.only_a.count and not paired.only_b.count:
+    if not (paired.only_a.count or paired.only_b.count or paired.failed):
         return Bounds((difference, difference))
     limits = score_limits(metric)
     if limits is None and is_binary(paired):
@@ -57,6 +57,7 @@ def is_binary(paired: PairedScores) -> bool:
 def _with_unmatched(paired: PairedScores, difference: float, of_a: float, of_b: float) -> float:
     """Return the mean difference of all samples if missing scores have these values."""
     only_a, only_b = paired.only_a, paired.only_b
+    failed_a, failed_b = paired.failed_a, paired.failed_b
     total = math.fsum(
         (
             difference * paired.n,
@@ -65,6 +66,8 @@ def _with_unmatched(paired: PairedScores, difference: float, of_a: float, of_b: 
             only_b.scored * of_a,
             -only_b.total,
             (only_a.unscored + only_b.unscored) * (of_a - of_b),
+            failed_a.scored * of_a - failed_a.total,
+            failed_b.total - failed_b.scored * of_b,
         )
     )
     return total / (paired.n + only_a.count + only_b.count)

@@ -91,6 +91,7 @@ def estimate(
         detectable=detectable,
         needed_for_point=samples_needed(paired.n, detectable, POINT) if detectable else None,
         noise_floor=paired.noise_floor,
+        failed=paired.failed,
         bounds=bounds,
         bounds_reason=bounds_reason,
         histogram=tuple((cell.value, cell.times) for cell in paired.differences.bins()),

@@ -28,11 +28,14 @@ class PairedScores:
     Sums have twice the digits of a double, and moments are those around the mean of a block, so
     that large means cost no precision. The same pairs in the same order give the same figures,
     however they are cut into calls; they are read after the last call. `only_a` and `only_b` take
-    the scores of samples that only a or only b has.
+    the scores of samples that only a or only b has, and `failed_a` and `failed_b` those scores of
+    the pairs that come from rows with an error.
     """
 
     def __init__(self) -> None:
         self.only_a, self.only_b = Unmatched(), Unmatched()
+        self.failed_a, self.failed_b = Unmatched(), Unmatched()
+        self.failed = 0
         self.n = 0
         self._moments, self._differences = Moments(), Differences()
         self._a: list[float] = []

@@ -36,15 +36,17 @@ def judged(
     """Return the verdict of a comparison of two runs, the first label being the baseline's.
 
     It is `not comparable` below the overlap that the settings ask for or without statistics, and
-    `significant` where the p value (adjusted, if there are several tests) is at most 1 - level.
-    Otherwise it is `within noise` where all scores are equal, or where differences of the size that
-    the settings ask for would have been found; else `uninformative`.
+    `significant` where the p value (adjusted, if there are several tests) is at most 1 - level; but
+    it `depends on missing samples` where their scores could turn the difference. Otherwise it is
+    `within noise` where all scores are equal, or where differences of the size that the settings
+    ask for would have been found; else `uninformative`.
     """
     if estimate is None or alignment.overlap < settings.overlap:
         sentence = _why_not(alignment, settings, labels)
         return Judgement(CompareVerdict.NOT_COMPARABLE, sentence)
     if _p(estimate) <= 1 - settings.level:
-        return _significant(estimate, settings, metric, labels)
+        judgement = _significant(estimate, settings, metric, labels)
+        return _dependent(estimate, judgement.sentence) or judgement
     wanted = relevant_difference(settings, metric)
     if is_equal(estimate):
         return Judgement(CompareVerdict.WITHIN_NOISE, _all_equal(estimate, settings, labels))
@@ -105,6 +107,17 @@ def _significant(
         f" {_figures(estimate, settings, labels)}"
     )
     return Judgement(CompareVerdict.SIGNIFICANT, sentence, better)
+
+
+def _dependent(estimate: Estimate, sentence: str) -> Judgement | None:
+    """Return the verdict where the missing samples could turn a difference, else None."""
+    if estimate.bounds is None or min(estimate.bounds) > 0 or max(estimate.bounds) < 0:
+        return None
+    low, high = sorted(estimate.bounds)
+    missing = f"with any scores of the missing samples it is {low:.4g} to {high:.4g}"
+    return Judgement(
+        CompareVerdict.DEPENDS, f"of the samples that both score, {sentence}; {missing}"
+    )
 
 
 def _all_equal(estimate: Estimate, settings: CompareSettings, labels: tuple[str, str]) -> str:

@@ -63,3 +63,13 @@ def test_scores_outside_the_range_are_noticed() -> None:
     metric = MetricName("r", minimum=0, maximum=1)
     found = difference_bounds(paired([1.5], []), metric, 1 / 3)
     assert found == (None, "scores lie outside the range of the metric")
+
+
+def test_scores_of_rows_with_an_error_count_as_missing() -> None:
+    some = paired([], [])
+    some.failed_b.add([0.0])
+    some.failed = 1
+    # B may be right where it failed, and then the runs are equal.
+    assert difference_bounds(some, PLAIN, 1 / 3).values == pytest.approx((0, 1 / 3))
+    some.failed_a.add([1.0])
+    assert difference_bounds(some, PLAIN, 1 / 3).values == pytest.approx((-1 / 3, 1 / 3))

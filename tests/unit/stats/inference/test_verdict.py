@@ -60,6 +60,19 @@ def test_a_significant_difference_names_the_better_run() -> None:
     assert swapped.sentence.startswith("B is better than A by 0.05: A - B = -0.05, ")
 
 
+def test_a_difference_that_missing_samples_could_turn_is_not_significant() -> None:
+    found = estimated(*square(500, 80, 30, 390))
+    assert found is not None
+    for low, high in ((-0.01, 0.1), (0.0, 0.05)):
+        judgement = judge(replace(found, bounds=(low, high)))
+        assert (judgement.verdict, judgement.better) == (CompareVerdict.DEPENDS, None)
+        assert judgement.sentence.startswith("of the samples that both score, A is better than B")
+        end = f"; with any scores of the missing samples it is {low:.4g} to {high:.4g}"
+        assert judgement.sentence.endswith(end)
+    for bounds in ((0.01, 0.1), (-0.1, -0.01), None):
+        assert judge(replace(found, bounds=bounds)).verdict is CompareVerdict.SIGNIFICANT
+
+
 def test_lower_scores_may_be_better() -> None:
     metric = MetricName("r", "errors", lower_is_better=True)
     found = judge(estimated(*square(500, 80, 30, 390)), metric)
