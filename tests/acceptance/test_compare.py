@@ -73,7 +73,7 @@ def test_a_run_does_not_differ_from_itself() -> None:
     (one,) = report.comparisons
     assert one.estimate is not None
     assert (one.estimate.difference, one.estimate.n, one.alignment.overlap) == (0, 8, 1)
-    assert (str(one.verdict), report.exit_code) == ("within noise", 0)
+    assert (str(one.verdict), report.exit_code) == ("uninformative", 0)
     assert report.first_line == "A and B pass their checks"
     assert not report.flips
     assert not report.drifts_in_all
@@ -92,7 +92,7 @@ def test_a_run_does_not_differ_from_a_shuffled_copy(
     (one,) = report.comparisons
     assert one.estimate is not None
     assert (one.estimate.difference, one.alignment.matched) == (0, 8)
-    assert str(one.verdict) == "within noise"
+    assert str(one.verdict) == "uninformative"
 
 
 def test_a_changed_copy_is_refused_with_the_reason(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_rows_that_cannot_be_paired_give_no_verdict(lines: list[bytes], tmp_path
     assert report.exit_code == 3
     report = evalstream.compare([ROWS, copy], by="sample_hash", verify=False, overlap=0.7)
     (one,) = report.comparisons
-    assert str(one.verdict) == "within noise"
+    assert str(one.verdict) == "uninformative"
 
 
 def test_samples_that_meet_by_their_ids_with_other_inputs_are_listed() -> None:

@@ -14,6 +14,9 @@ from evalstream.model.comparison import (
 from evalstream.stats.inference.bounds import score_limits
 from evalstream.stats.inference.power import samples_needed
 
+FEW_SAMPLES: Final = 30
+"""Below this number equal scores say little: the rule of three leaves 10 % for a difference."""
+
 _TINY: Final = 1e-300
 """Smaller p values are no longer exact."""
 
@@ -38,8 +41,8 @@ def judged(
     It is `not comparable` below the overlap that the settings ask for or without statistics, and
     `significant` where the p value (adjusted, if there are several tests) is at most 1 - level; but
     it `depends on missing samples` where their scores could turn the difference. Otherwise it is
-    `within noise` where all scores are equal, or where differences of the size that the settings
-    ask for would have been found; else `uninformative`.
+    `within noise` where FEW_SAMPLES or more all have equal scores, or where differences of the size
+    that the settings ask for would have been found; else `uninformative`.
     """
     if estimate is None or alignment.overlap < settings.overlap:
         sentence = _why_not(alignment, settings, labels)
@@ -49,7 +52,11 @@ def judged(
         return _dependent(estimate, judgement.sentence) or judgement
     wanted = relevant_difference(settings, metric)
     if is_equal(estimate):
-        return Judgement(CompareVerdict.WITHIN_NOISE, _all_equal(estimate, settings, labels))
+        sentence = _all_equal(estimate, settings, labels)
+        if estimate.n < FEW_SAMPLES:
+            sentence += ", which are too few to show a difference"
+            return Judgement(CompareVerdict.UNINFORMATIVE, sentence)
+        return Judgement(CompareVerdict.WITHIN_NOISE, sentence)
     if estimate.detectable is not None and estimate.detectable <= wanted:
         sentence = f"{_not_significant(estimate, settings, labels)}{_ruled_out(estimate, settings)}"
         return Judgement(CompareVerdict.WITHIN_NOISE, sentence)

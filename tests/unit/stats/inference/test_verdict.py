@@ -89,10 +89,18 @@ def test_equal_runs_are_within_noise() -> None:
         "A and B have equal scores in all 1,000 matched samples; differences above 0.003827 are"
         " ruled out at 95 %"
     )
-    graded = judge(estimated([0.5, 0.25], [0.5, 0.25]))
+    graded = judge(estimated([0.5, 0.25] * 15, [0.5, 0.25] * 15))
     assert graded.verdict is CompareVerdict.WITHIN_NOISE
-    assert graded.sentence == "A and B have equal scores in all 2 matched samples"
-    assert judge(estimated([0.5], [0.5])).sentence.endswith("in the one matched sample")
+    assert graded.sentence == "A and B have equal scores in all 30 matched samples"
+
+
+@pytest.mark.parametrize(("n", "words"), [(1, "the one matched sample"), (29, "all 29 matched")])
+def test_few_equal_samples_are_uninformative(n: int, words: str) -> None:
+    for score in (0.5, 1.0):
+        found = judge(estimated([score] * n, [score] * n))
+        assert (found.verdict, found.better) == (CompareVerdict.UNINFORMATIVE, None)
+        assert found.sentence.startswith(f"A and B have equal scores in {words}")
+        assert found.sentence.endswith(", which are too few to show a difference")
 
 
 def test_what_is_ruled_out_is_outside_of_the_interval() -> None:
