@@ -53,10 +53,9 @@ def judged(
     wanted = relevant_difference(settings, metric)
     if is_equal(estimate):
         sentence = _all_equal(estimate, settings, labels)
-        if estimate.n < FEW_SAMPLES:
-            sentence += ", which are too few to show a difference"
-            return Judgement(CompareVerdict.UNINFORMATIVE, sentence)
-        return Judgement(CompareVerdict.WITHIN_NOISE, sentence)
+        is_few = estimate.n < FEW_SAMPLES
+        verdict = CompareVerdict.UNINFORMATIVE if is_few else CompareVerdict.WITHIN_NOISE
+        return Judgement(verdict, sentence)
     if estimate.detectable is not None and estimate.detectable <= wanted:
         sentence = f"{_not_significant(estimate, settings, labels)}{_ruled_out(estimate, settings)}"
         return Judgement(CompareVerdict.WITHIN_NOISE, sentence)
@@ -128,7 +127,8 @@ def _dependent(estimate: Estimate, sentence: str) -> Judgement | None:
 
 
 def _all_equal(estimate: Estimate, settings: CompareSettings, labels: tuple[str, str]) -> str:
-    known = f"{labels[0]} and {labels[1]} have equal scores in {_all(estimate.n)}"
+    few = ", too few to show a difference" if estimate.n < FEW_SAMPLES else ""
+    known = f"{labels[0]} and {labels[1]} have equal scores in {_all(estimate.n)}{few}"
     return known + _ruled_out(estimate, settings)
 
 

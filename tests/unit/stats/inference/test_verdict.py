@@ -100,7 +100,7 @@ def test_few_equal_samples_are_uninformative(n: int, words: str) -> None:
         found = judge(estimated([score] * n, [score] * n))
         assert (found.verdict, found.better) == (CompareVerdict.UNINFORMATIVE, None)
         assert found.sentence.startswith(f"A and B have equal scores in {words}")
-        assert found.sentence.endswith(", which are too few to show a difference")
+        assert ", too few to show a difference" in found.sentence
 
 
 def test_what_is_ruled_out_is_outside_of_the_interval() -> None:
