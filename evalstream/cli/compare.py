@@ -91,6 +91,14 @@ def compare(
         bool,
         OptionText("Compare runs that do not pass their check, too; the report says so.", _OWN),
     ] = False,
+    allow_different: Annotated[
+        tuple[str, ...],
+        OptionText(
+            "Compare scores although these settings of their metric differ; the report says so.",
+            _OWN,
+            metavar="SETTINGS",
+        ),
+    ] = (),
     matrix: Annotated[
         bool, OptionText("Compare the samples of all runs in the inputs, not their scores.", _OWN)
     ] = False,
@@ -146,6 +154,7 @@ def compare(
             fail_on=codes_of(fail_on),
             flips=flips,
             verify=not no_verify,
+            allow_different=codes_of(allow_different),
             matrix=matrix,
             outputs=[] if output is None else [output],
             options=options,

@@ -62,7 +62,8 @@ class RunDescription(NamedTuple):
 
     `metrics` and `generation` are those of its groups of samples, by their numbers: what is
     measured, and the settings under which the model answered, as texts by name. `settings` are
-    those of the whole run.
+    those of the whole run. `scoring` are those of its groups that decide what a score means, such
+    as the judge; scores made under different ones are not compared.
     """
 
     model: str | None
@@ -70,6 +71,7 @@ class RunDescription(NamedTuple):
     metrics: Sequence[MetricName]
     generation: Sequence[Mapping[str, str]]
     settings: Mapping[str, str]
+    scoring: Sequence[Mapping[str, str]] = ()
 
 
 class ComparedRun(DataClass):
@@ -300,6 +302,7 @@ class CompareSettings(NamedTuple):
     overlap: float = 0.95
     fail_on: Sequence[str] = ()
     verified: bool = True
+    allow_different: Sequence[str] = ()
 
 
 class ComparisonReport(DataClass):
@@ -308,7 +311,8 @@ class ComparisonReport(DataClass):
     `first_line` says what was compared and whether all runs passed their check. `refused` says why
     nothing is compared, None if it is. `drifts` are the first ones of `drifts_in_all`;
     `unmatched_results` are results that only some runs have, as texts. `failed_on` are the
-    conditions of --fail-on that hold. `drift_counts` count drifted and relabelled samples of each
+    conditions of --fail-on that hold. `allowed` are the settings of scoring that differ, and that
+    --allow-different names. `drift_counts` count drifted and relabelled samples of each
     two of many runs.
     """
 
@@ -327,6 +331,7 @@ class ComparisonReport(DataClass):
     drift_counts: Sequence[Matrix] = ()
     rankings: Sequence[Ranking] = ()
     failed_on: Sequence[str] = ()
+    allowed: Sequence[str] = ()
     warnings: Sequence[str] = ()
     exit_code: int = 0
     flips: Sequence[Flip] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Final
 
 from evalstream.parsing import json
@@ -18,9 +19,15 @@ def settings_in(name: str, value: Any) -> dict[str, str]:
 
 
 def setting_text(value: Any) -> str:
-    """Return a setting as a text of bounded length: a string as it is, other values as JSON."""
+    """Return a setting as a text of bounded length: a string as it is, other values as JSON.
+
+    A longer text is cut, and followed by a digest of the whole, so that different ones differ.
+    """
     text = value if isinstance(value, str) else json.canonical(value).decode(errors="replace")
-    return text if len(text) <= MOST_SETTING else f"{text[:MOST_SETTING]}…"
+    if len(text) <= MOST_SETTING:
+        return text
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return f"{text[:MOST_SETTING]}… (sha256 {digest[:8]}…)"
 
 
 def _flatten(name: str, value: Any, found: dict[str, str]) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.comparison import MetricName, RunDescription
 
 NOT_COMPARED: Final = -1
+
+JUDGE: Final = "metric_config/llm_scoring"
+"""The settings of a judge; without a judge, scores are made in another way."""
+
+MOST_SHOWN: Final = 60
+"""Number of characters of a setting in a sentence."""
 
 
 class MetricMatch(NamedTuple):
@@ -15,7 +21,8 @@ class MetricMatch(NamedTuple):
 
     `groups_a` and `groups_b` give for each group of a run the number of its metric in `metrics`,
     NOT_COMPARED for groups that the other run lacks. `conflicts` says by number why two metrics of
-    one name are not comparable. `only_a` and `only_b` are the names that one run has alone.
+    one name are not comparable, and `allowed` names settings of scoring that may differ and do.
+    `only_a` and `only_b` are the names that one run has alone.
     """
 
     metrics: Sequence[MetricName]
@@ -24,12 +31,19 @@ class MetricMatch(NamedTuple):
     conflicts: dict[int, str]
     only_a: Sequence[str]
     only_b: Sequence[str]
+    allowed: Sequence[str] = ()
 
 
-def match_metrics(a: RunDescription, b: RunDescription, wanted: str | None = None) -> MetricMatch:
+def match_metrics(
+    a: RunDescription,
+    b: RunDescription,
+    wanted: str | None = None,
+    allow_different: Sequence[str] = (),
+) -> MetricMatch:
     """Match the metrics of two runs by result and name, and those that `wanted` names.
 
     A result with one metric in both runs matches where only one of them names the metric.
+    `allow_different` are settings of scoring, each with all below it, that may differ.
     """
     keys_a, keys_b = _by_key(a.metrics), _by_key(b.metrics)
     pairs: dict[tuple[str, str | None], tuple[MetricName, MetricName]] = {}
@@ -42,14 +56,66 @@ def match_metrics(a: RunDescription, b: RunDescription, wanted: str | None = Non
     numbers = {key: number for number, key in enumerate(pairs)}
     numbers_b = {_key(other): numbers[key] for key, (_, other) in pairs.items()}
     joined = [_joined(one, other) for one, other in pairs.values()]
+    conflicts = {number: conflict for number, (_, conflict) in enumerate(joined) if conflict}
+    allowed: dict[str, None] = {}
+    for number, (one, other) in enumerate(pairs.values()):
+        different = _different_scoring(_scoring(a, one), _scoring(b, other))
+        tolerated = [name for name in different if _is_below(name, allow_different)]
+        allowed |= dict.fromkeys(tolerated)
+        refused = [text for name, text in different.items() if name not in tolerated]
+        if refused:
+            conflicts.setdefault(number, _scored_differently(refused))
     return MetricMatch(
         [metric for metric, _ in joined],
         [numbers.get(_key(one), NOT_COMPARED) for one in a.metrics],
         [numbers_b.get(_key(one), NOT_COMPARED) for one in b.metrics],
-        {number: conflict for number, (_, conflict) in enumerate(joined) if conflict},
+        conflicts,
         _names_without(a.metrics, numbers, wanted),
         _names_without(b.metrics, numbers_b, wanted),
+        [*allowed],
     )
+
+
+def _scoring(run: RunDescription, metric: MetricName) -> Mapping[str, set[str]]:
+    """Return how a run made the scores of a metric: by setting, the values in its groups."""
+    found: dict[str, set[str]] = {}
+    for one, settings in zip(run.metrics, run.scoring, strict=False):
+        if _key(one) == _key(metric):
+            for name, text in settings.items():
+                found.setdefault(name, set()).add(text)
+    return found
+
+
+def _different_scoring(
+    one: Mapping[str, set[str]], other: Mapping[str, set[str]]
+) -> dict[str, str]:
+    """Return the settings of scoring that differ, each with its values.
+
+    A setting that only one run states is no difference, but a judge in one run alone is one.
+    """
+    found = {}
+    for name in sorted({*one, *other}):
+        values = one.get(name), other.get(name)
+        if values[0] == values[1] or (None in values and JUDGE not in name):
+            continue
+        first, second = ("; ".join(sorted(value)) if value else "not given" for value in values)
+        found[name] = f"{name} ({_cut(first)} in one run, {_cut(second)} in the other)"
+    return found
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
+def _scored_differently(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - 1} more" if len(texts) > 1 else ""
+    return (
+        f"the scores were made in different ways: {texts[0]}{more}; --allow-different compares them"
+    )
+
+
+def _is_below(name: str, settings: Sequence[str]) -> bool:
+    return any(name == one or name.startswith(f"{one}/") for one in settings)
 
 
 def _key(metric: MetricName) -> tuple[str, str | None]:
@@ -101,6 +167,9 @@ def _joined(one: MetricName, other: MetricName) -> tuple[MetricName, str | None]
     )
     if one.lower_is_better != other.lower_is_better:
         return metric, "one run says that lower scores are better, the other that higher ones are"
+    bounds = one.minimum, one.maximum, other.minimum, other.maximum
+    if None not in (one.unit, other.unit) and one.unit != other.unit and None in bounds:
+        return metric, f"the unit is {one.unit} in one run and {other.unit} in the other"
     for bound in ("minimum", "maximum"):
         own, others = getattr(one, bound), getattr(other, bound)
         if None not in (own, others) and own != others:

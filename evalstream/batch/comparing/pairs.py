@@ -44,7 +44,9 @@ def joined_pair(
 
     Drifts, warnings and results without a counterpart are added to the report.
     """
-    match = match_metrics(a.description, b.description, request.metric)
+    allow_different = request.settings.allow_different
+    match = match_metrics(a.description, b.description, request.metric, allow_different)
+    report.allowed = [*dict.fromkeys([*report.allowed, *match.allowed])]
     labels = a.shown.label, b.shown.label
     only = ((labels[0], match.only_a), (labels[1], match.only_b))
     named = [f"{name} (only in {label})" for label, names in only for name in names]

@@ -23,6 +23,8 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
     if report.refused is None and not report.comparisons:
         report.refused = "the runs share no result and metric"
     report.first_line = _first_line(report, runs)
+    if report.allowed:
+        report.first_line += f"; different {', '.join(report.allowed)} (--allow-different)"
     report.warnings = [*report.warnings, *_unpaired(report, runs), *_same_bytes(runs)]
     report.failed_on = [name for name in report.settings.fail_on if _holds(name, report)]
     verdicts = {one.verdict for one in report.comparisons}

@@ -15,6 +15,7 @@ from evalstream.model.options import Options
 from evalstream.model.sample_record import GroupLabel
 from evalstream.parsing import json
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.setting_texts import setting_text, settings_in
 from evalstream.stats.sample_digests import digest_of, sample_text
 
@@ -35,6 +36,7 @@ def describe(
         _distinct(metrics, labels, by_place),
         generation,
         _settings(aggregate, version),
+        [{name: text for name, text in one.items() if _SCORING.match(name)} for one in generation],
     )
 
 
@@ -119,19 +121,28 @@ def _settings(aggregate: Aggregate | None, version: str | None) -> dict[str, str
 
 
 def _generation_configs(aggregate: Aggregate | None) -> dict[int, dict[str, str]]:
-    """Return the settings of each result by its index: of generation, and of the dataset."""
+    """Return the settings of each result by its index: of generation, dataset and metric."""
     if aggregate is None:
         return {}
     configs = {}
     for index, result in aggregate.indexed_results():
         found: dict[str, str] = {}
-        for holder in ("generation_config", "source_data"):
+        for holder in ("generation_config", "source_data", "metric_config"):
             found |= settings_in(holder, result.get(holder))
         configs[index] = {
             name: text for name, text in found.items() if not name.endswith(_NOT_SETTINGS)
         }
     return configs
 
+
+_SCORING: Final = LazyPattern(
+    r"metric_config/(metric_id|metric_kind|metric_parameters|level_names|has_unknown_level|llm_scoring"
+    r"|additional_details/[^/]*(scorer|judge|grader|filter|extract)[^/]*)(/|$)"
+)
+"""The members of a metric's configuration that decide what a score means.
+
+Bounds and direction are compared by themselves; `score_type` and the description change no score.
+"""
 
 _NOT_SETTINGS: Final = ("/sample_ids", "/samples_number")
 """What a dataset says that is known better from the rows."""

@@ -151,7 +151,11 @@ def head_dict(report: ComparisonReport) -> dict[str, Any]:
         "first_line": report.first_line,
         "refused": report.refused,
         "baseline": report.baseline,
-        "settings": {**settings, "fail_on": list(report.settings.fail_on)},
+        "settings": {
+            **settings,
+            "fail_on": list(report.settings.fail_on),
+            "allow_different": list(report.settings.allow_different),
+        },
         "runs": [run_dict(run) for run in report.runs],
         "confounders": [
             {"name": one.name, "values": dict(one.values)} for one in report.confounders

@@ -25,5 +25,12 @@ def test_settings_are_named_by_the_pointers_to_them(value: Any, expected: dict[s
 
 def test_long_settings_are_cut() -> None:
     assert setting_text("x" * MOST_SETTING) == "x" * MOST_SETTING
-    assert setting_text("x" * (MOST_SETTING + 1)) == "x" * MOST_SETTING + "…"
-    assert len(setting_text(["x" * 1000])) == MOST_SETTING + 1
+    cut = setting_text("x" * (MOST_SETTING + 1))
+    assert cut.startswith("x" * MOST_SETTING + "… (sha256 ")
+    assert len(setting_text(["x" * 1000])) == len(cut) < MOST_SETTING + 30
+
+
+def test_long_settings_that_differ_after_the_cut_differ() -> None:
+    long = "x" * MOST_SETTING
+    assert setting_text(f"{long}a") != setting_text(f"{long}b")
+    assert setting_text(f"{long}\ud800") != setting_text(f"{long}\ud801")

@@ -1,0 +1,89 @@
+"""Scores that were made in different ways have no verdict."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evalstream
+from evalstream.model.comparison import CompareVerdict
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "compare" / "data" / "tiny_sums" / "acme"
+
+JUDGE = {
+    "name": "judge",
+    "id": "acme/judge",
+    "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
+}
+JUDGED = {
+    "llm_scoring": {"judges": [{"model_info": JUDGE}], "input_prompt": "Is the answer right?"}
+}
+STRICT = {"metric_parameters": {"filter": "strict"}}
+FLEXIBLE = {"metric_parameters": {"filter": "flexible"}}
+
+
+def with_metric(folder: Path, name: str, members: dict[str, Any]) -> Path:
+    """Copy a run of the example, with more members in the metric of its first result."""
+    copied = folder / name
+    shutil.copytree(EXAMPLE / name, copied)
+    (aggregate,) = copied.glob("*.json")
+    document = json.loads(aggregate.read_text())
+    document["evaluation_results"][0]["metric_config"] |= members
+    aggregate.write_text(json.dumps(document))
+    return copied
+
+
+@pytest.mark.parametrize(
+    ("members_a", "members_b"),
+    [({}, JUDGED), (JUDGED, {}), (STRICT, FLEXIBLE), ({}, {"metric_kind": "model_graded"})],
+)
+def test_no_verdict_on_scores_of_different_scorers(
+    tmp_path: Path, members_a: dict[str, Any], members_b: dict[str, Any]
+) -> None:
+    runs = [
+        with_metric(tmp_path, "acorn-7b", members_a),
+        with_metric(tmp_path, "acorn-3b", members_b),
+    ]
+    refused = evalstream.compare(runs)
+    first, second = refused.comparisons
+    assert first.verdict is CompareVerdict.NOT_COMPARABLE
+    assert "metric_config/" in first.sentence
+    assert first.estimate is None
+    assert refused.exit_code == 3
+    assert second.verdict is not CompareVerdict.NOT_COMPARABLE
+
+    setting = f"metric_config/{next(iter(members_b or members_a))}"
+    allowed = evalstream.compare(runs, allow_different=setting)
+    assert allowed.comparisons[0].verdict is CompareVerdict.SIGNIFICANT
+    assert "(--allow-different)" in allowed.first_line
+    assert setting in allowed.first_line
+    assert any(one.name.startswith(setting) for one in allowed.confounders)
+
+
+@pytest.mark.parametrize(
+    ("members_a", "members_b"),
+    [
+        ({}, {}),
+        (STRICT, STRICT),
+        (JUDGED, JUDGED),
+        ({}, STRICT),
+        ({}, {"evaluation_description": "Share of right answers, in other words"}),
+    ],
+)
+def test_a_verdict_on_scores_of_one_scorer(
+    tmp_path: Path, members_a: dict[str, Any], members_b: dict[str, Any]
+) -> None:
+    runs = [
+        with_metric(tmp_path, "acorn-7b", members_a),
+        with_metric(tmp_path, "acorn-3b", members_b),
+    ]
+    report = evalstream.compare(runs)
+    assert report.comparisons[0].verdict is CompareVerdict.SIGNIFICANT
+    assert "--allow-different" not in report.first_line
+
+
+def test_only_settings_of_a_metric_can_be_allowed() -> None:
+    with pytest.raises(evalstream.UsageError, match="metric_config/"):
+        evalstream.compare([EXAMPLE / "acorn-7b", EXAMPLE / "acorn-3b"], allow_different="harness")
