@@ -36,9 +36,6 @@ IDENTITIES: Final = ("input", "sample_hash", "sample_id")
 FLIPS: Final = 20
 """Number of flips that are shown unless another one is asked for."""
 
-SCORING: Final = "metric_config/"
-"""What the names of settings begin with that decide what a score means."""
-
 FEWEST_RESAMPLES: Final = 100
 """Fewer resamples give no percentiles."""
 
@@ -74,10 +71,10 @@ def compare(
     the share of samples that both runs must have. `fail_on` are conditions: `regression`, `drift`,
     `overlap`. `flips` is how many samples are shown that two runs judge differently, 0 for all.
     Without `verify`, runs that fail their check are compared, too. `allow_different` are settings
-    of scoring (`metric_config/metric_parameters`, each with all below it) that may differ.
-    `outputs` are files that the caller writes meanwhile; no input may be one of them. `options`
-    sets workers and limits. The report goes to `reporter`, flip by flip; without one the flips are
-    in the report.
+    of scoring (`metric_config/metric_parameters`, `scorer`, `filter`) that may differ, each with
+    all below it. `outputs` are files that the caller writes meanwhile; no input may be one of them.
+    `options` sets workers and limits. The report goes to `reporter`, flip by flip; without one the
+    flips are in the report.
 
     Raises UsageError for a call that makes no sense, CannotCheck for an input without a run, and
     OSError where temporary files cannot be written.
@@ -152,19 +149,9 @@ def _check(settings: CompareSettings, flips: int) -> None:
         raise UsageError("--overlap must be between 0 and 1")
     if flips < 0:
         raise UsageError("--flips must not be negative; 0 shows all")
-    _check_names(settings)
-
-
-def _check_names(settings: CompareSettings) -> None:
-    """Raise UsageError for a condition or a setting that there is not."""
     for name in settings.fail_on:
         if name not in CONDITIONS:
             raise UsageError(unknown("condition", name, CONDITIONS))
-    for name in settings.allow_different:
-        if not name.startswith(SCORING):
-            raise UsageError(
-                f"--allow-different takes settings of scoring, such as {SCORING}llm_scoring"
-            )
 
 
 def _check_inputs(names: Sequence[str], *, matrix: bool) -> None:

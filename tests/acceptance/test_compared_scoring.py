@@ -82,8 +82,3 @@ def test_a_verdict_on_scores_of_one_scorer(
     report = evalstream.compare(runs)
     assert report.comparisons[0].verdict is CompareVerdict.SIGNIFICANT
     assert "--allow-different" not in report.first_line
-
-
-def test_only_settings_of_a_metric_can_be_allowed() -> None:
-    with pytest.raises(evalstream.UsageError, match="metric_config/"):
-        evalstream.compare([EXAMPLE / "acorn-7b", EXAMPLE / "acorn-3b"], allow_different="harness")

@@ -30,10 +30,11 @@ def _settings(run: CheckedRun, results: set[str]) -> Mapping[str, str]:
     """Return the settings of a run by name; one that differs between results has all values."""
     described = run.description
     found: dict[str, dict[str, None]] = {}
-    for metric, settings in zip(described.metrics, described.generation, strict=True):
-        if metric.result in results:
-            for name, text in settings.items():
-                found.setdefault(name, {})[text] = None
+    for held in (described.generation, described.scoring):
+        for metric, settings in zip(described.metrics, held, strict=False):
+            if metric.result in results:
+                for name, text in settings.items():
+                    found.setdefault(name, {})[text] = None
     joined = {name: _joined([*texts]) for name, texts in found.items()}
     return {**described.settings, **joined}
 

@@ -9,9 +9,6 @@ from evalstream.model.comparison import MetricName, RunDescription
 
 NOT_COMPARED: Final = -1
 
-JUDGE: Final = "metric_config/llm_scoring"
-"""The settings of a judge; without a judge, scores are made in another way."""
-
 MOST_SHOWN: Final = 60
 """Number of characters of a setting in a sentence."""
 
@@ -91,14 +88,14 @@ def _different_scoring(
 ) -> dict[str, str]:
     """Return the settings of scoring that differ, each with its values.
 
-    A setting that only one run states is no difference, but a judge in one run alone is one.
+    A setting that only one run states is no difference.
     """
     found = {}
     for name in sorted({*one, *other}):
         values = one.get(name), other.get(name)
-        if values[0] == values[1] or (None in values and JUDGE not in name):
+        if None in values or values[0] == values[1]:
             continue
-        first, second = ("; ".join(sorted(value)) if value else "not given" for value in values)
+        first, second = ("; ".join(sorted(value or ())) for value in values)
         found[name] = f"{name} ({_cut(first)} in one run, {_cut(second)} in the other)"
     return found
 

@@ -29,14 +29,18 @@ def describe(
     figures = {one.place: one for one in aggregate.figures} if aggregate is not None else {}
     metrics = [_metric(label, by_place, figures) for label in labels]
     configs = _generation_configs(aggregate)
-    generation = [configs.get(-1 if label.place is None else label.place, {}) for label in labels]
+    settings = [configs.get(-1 if label.place is None else label.place, {}) for label in labels]
+    scoring = [{name: one[name] for name in one if _SCORING.match(name)} for one in settings]
+    generation = [
+        {name: text for name, text in one.items() if not _SCORING.match(name)} for one in settings
+    ]
     return RunDescription(
         None if aggregate is None else aggregate.model_id,
         None if aggregate is None else aggregate.evaluation_id,
         _distinct(metrics, labels, by_place),
         generation,
         _settings(aggregate, version),
-        [{name: text for name, text in one.items() if _SCORING.match(name)} for one in generation],
+        scoring,
     )
 
 
@@ -129,11 +133,17 @@ def _generation_configs(aggregate: Aggregate | None) -> dict[int, dict[str, str]
         found: dict[str, str] = {}
         for holder in ("generation_config", "source_data", "metric_config"):
             found |= settings_in(holder, result.get(holder))
+        found = {name: found[name] for name in found if not name.startswith(_JUDGE)}
         configs[index] = {
             name: text for name, text in found.items() if not name.endswith(_NOT_SETTINGS)
         }
+        judged = member(result.get("metric_config"), "llm_scoring")
+        configs[index][_JUDGE] = "none" if judged is None else setting_text(judged)
     return configs
 
+
+_JUDGE: Final = "metric_config/llm_scoring"
+"""The settings of a judge, which are one value: a run without a judge says so by lacking them."""
 
 _SCORING: Final = LazyPattern(
     r"metric_config/(metric_id|metric_kind|metric_parameters|level_names|has_unknown_level|llm_scoring"

@@ -36,6 +36,10 @@ from evalstream.stats.sample_batch import SampleBatch
 from evalstream.stats.sample_digests import InputDigests, cluster_digest, digest_of, sample_text
 
 BATCH_SAMPLES: Final = 1000
+
+_GRADED: Final = "model_graded"
+"""What the names of scorers begin with that ask a model."""
+
 _RIGHT: Final = {"C": SampleFlag.RIGHT, "I": SampleFlag.WRONG}
 
 
@@ -90,7 +94,28 @@ class LogSamples:
             [MetricName(label.name or "", label.result) for label in labels],
             [generation for _ in labels],
             {name: setting_text(value) for name, value in settings.items() if value is not None},
+            [_scoring(label.result or "", log) for label in labels],
         )
+
+
+def _scoring(name: str, log: LogView) -> dict[str, str]:
+    """Return what decides what the scores under a name mean: the scorer's options, and the grader.
+
+    inspect_ai.scorer.model_graded_qa asks `model`, else the model in the role that `model_role`
+    names (`grader`), else the model that is evaluated.
+    """
+    declared = log.declared_scorers
+    scorer = declared.get(name) or declared.get(name.partition("/")[0])
+    if scorer is None:
+        return {}
+    options = object_or_empty(scorer.get("options"))
+    found = {"scorer/options": setting_text(options)}
+    if _GRADED in name:
+        role = text_or_none(options.get("model_role")) or "grader"
+        in_role = member(member(log.eval.get("model_roles"), role), "model")
+        grader = options.get("model") or in_role or log.eval.get("model")
+        found["scorer/grader"] = setting_text(grader)
+    return found
 
 
 def _input(sample: SampleView) -> InputDigests | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from evalstream.engine.row_lookup import find_rows
 from evalstream.formats.lm_eval.row import doc_text, metrics_of, prompt_of
+from evalstream.formats.lm_eval.row_scores import filter_steps
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import Results
 from evalstream.model.comparison import Answered, MetricName, RunDescription
@@ -16,6 +17,7 @@ from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest, SampleRow
 from evalstream.parsing import json
 from evalstream.parsing.json import resolve_pointer
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.setting_texts import setting_text, settings_in
 from evalstream.stats.record_samples import record_sample
 from evalstream.stats.run_samples import RunSamples
@@ -29,6 +31,9 @@ from evalstream.stats.sample_digests import (
 
 _SETTINGS = ("model_args", "gen_kwargs", "batch_size", "limit", "fewshot_seed")
 """Members of the call's configuration that may explain a difference."""
+
+_ADDRESS = LazyPattern(r" at 0x[0-9a-fA-F]+")
+"""The address of a function, which differs from call to call."""
 
 _TASK_SETTINGS = ("num_fewshot", "generation_kwargs", "doc_to_text", "description")
 """Members of a task's configuration that may explain a difference."""
@@ -81,7 +86,31 @@ def described(samples: RunSamples, facts: TaskFacts) -> None:
         metrics,
         [generation for _ in metrics],
         _harness(results),
+        [_scoring(label, task, results) for label in samples.labels],
     )
+
+
+def _scoring(label: GroupLabel, task: str, results: Results | None) -> dict[str, str]:
+    """Return what decides what the scores of a metric mean: its filter, its options, its output."""
+    if results is None or not results.config(task):
+        return {}
+    config = results.config(task)
+    listed = [
+        dict(one.options) for one in results.metric_list(task) or () if one.name == label.result
+    ]
+    steps = dict(filter_steps(config)).get(label.name or "")
+    found = {
+        "output_type": config.get("output_type"),
+        "process_results": config.get("process_results"),
+        "filter": steps,
+        "metric": listed or None,
+    }
+    texts = {name: _text(value) for name, value in found.items() if value is not None}
+    return {name: setting_text(_ADDRESS.sub("", text)) for name, text in texts.items()}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.canonical(value).decode(errors="replace")
 
 
 def _metric(label: GroupLabel, task: str, results: Results | None) -> MetricName:

@@ -88,7 +88,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
     return ScoringPlan(
         output_type,
         () if is_own else tuple(_metrics(results, task, output_type)),
-        tuple(_filters(config)) if listed is not None else (),
+        tuple(filter_steps(config)) if listed is not None else (),
         str(config.get("target_delimiter", " ")),
         is_chat,
         ordered_metrics(results, task),
@@ -106,7 +106,7 @@ def _metrics(results: Results, task: str, output_type: str) -> Iterator[tuple[st
             yield one.name, json.dumps(dict(one.options), sort_keys=True)
 
 
-def _filters(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def filter_steps(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the filters with their steps; of several with one name the harness keeps the last."""
     listed = config.get("filter_list")
     if listed is None:

@@ -46,3 +46,34 @@ def test_dict_scores_are_compared_key_by_key(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps(log))
     found = collected(tmp_path / "run.json", by="sample_id")
     assert {label for _, label in found.samples} == {"arithmetic / match/a", "arithmetic / match/b"}
+
+
+@pytest.mark.parametrize(
+    ("options", "roles", "grader"),
+    [
+        ({}, None, "mockllm/model"),
+        ({}, {"grader": {"model": "acme/judge"}}, "acme/judge"),
+        ({"model_role": "critic"}, {"critic": {"model": "acme/critic"}}, "acme/critic"),
+        ({"model": "acme/own"}, {"grader": {"model": "acme/judge"}}, "acme/own"),
+    ],
+)
+def test_the_grader_of_a_model_graded_scorer_is_a_setting_of_its_scores(
+    options: dict[str, str], roles: dict[str, dict[str, str]] | None, grader: str, tmp_path: Path
+) -> None:
+    log = sound_log()
+    log["eval"]["scorers"] = [{"name": "inspect_ai/model_graded_qa", "options": options}]
+    log["eval"]["model_roles"] = roles
+    for sample in log["samples"]:
+        sample["scores"] = {"model_graded_qa": sample["scores"]["match"]}
+    (tmp_path / "run.json").write_text(json.dumps(log))
+    (scoring,) = collected(tmp_path / "run.json").checked.description.scoring
+    assert scoring["scorer/grader"] == grader
+    assert json.loads(scoring["scorer/options"]) == options
+
+
+def test_a_scorer_that_computes_has_no_grader(tmp_path: Path) -> None:
+    log = sound_log()
+    log["eval"]["scorers"] = [{"name": "match", "options": {"location": "end"}}]
+    (tmp_path / "run.json").write_text(json.dumps(log))
+    (scoring,) = collected(tmp_path / "run.json").checked.description.scoring
+    assert scoring == {"scorer/options": '{"location":"end"}'}
