@@ -18,7 +18,7 @@ from evalstream.discovery.overlap import without_overlap
 from evalstream.io.names import printable
 from evalstream.io.overwriting import Outputs
 from evalstream.io.progress import Progress
-from evalstream.model.comparison import CompareSettings, ComparisonReport, Flip
+from evalstream.model.comparison import ALL_PAIRS, BASELINE, CompareSettings, ComparisonReport, Flip
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
@@ -32,6 +32,8 @@ Input = str | os.PathLike[str]
 
 IDENTITIES: Final = ("input", "sample_hash", "sample_id")
 """What can identify a sample across runs."""
+
+PAIRS: Final = (BASELINE, ALL_PAIRS)
 
 FLIPS: Final = 20
 """Number of flips that are shown unless another one is asked for."""
@@ -55,6 +57,7 @@ def compare(
     flips: int = FLIPS,
     verify: bool = True,
     allow_different: str | Sequence[str] = (),
+    pairs: str = BASELINE,
     matrix: bool = False,
     outputs: Iterable[Input] = (),
     options: Options | None = None,
@@ -72,16 +75,17 @@ def compare(
     `overlap`. `flips` is how many samples are shown that two runs judge differently, 0 for all.
     Without `verify`, runs that fail their check are compared, too. `allow_different` are settings
     of scoring (`metric_config/metric_parameters`, `scorer`, `filter`) that may differ, each with
-    all below it. `outputs` are files that the caller writes meanwhile; no input may be one of them.
-    `options` sets workers and limits. The report goes to `reporter`, flip by flip; without one the
-    flips are in the report.
+    all below it; `unit` lets shares meet percent. `pairs` is `baseline`, to compare each run with
+    the baseline, or `all`. `outputs` are files that the caller writes meanwhile; no input may be
+    one of them. `options` sets workers and limits. The report goes to `reporter`, flip by flip;
+    without one the flips are in the report.
 
     Raises UsageError for a call that makes no sense, CannotCheck for an input without a run, and
     OSError where temporary files cannot be written.
     """
     settings = CompareSettings(
         by, cluster, level, resamples, min_delta, overlap, codes_of(fail_on), verify,
-        codes_of(allow_different),
+        codes_of(allow_different), pairs,
     )  # fmt: skip
     _check(settings, flips)
     given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
@@ -135,8 +139,9 @@ def _pass_on(
 
 def _check(settings: CompareSettings, flips: int) -> None:
     """Raise UsageError for values that make no sense."""
-    if settings.by not in IDENTITIES:
-        raise UsageError(unknown("identity", settings.by, IDENTITIES))
+    _check_choices("identity", [settings.by], IDENTITIES)
+    _check_choices("choice of pairs", [settings.pairs], PAIRS)
+    _check_choices("condition", settings.fail_on, CONDITIONS)
     if settings.cluster is not None and not settings.cluster.startswith("/"):
         raise UsageError("--cluster is a JSON Pointer, such as /metadata/subject")
     if not 0 < settings.level < 1:
@@ -149,9 +154,13 @@ def _check(settings: CompareSettings, flips: int) -> None:
         raise UsageError("--overlap must be between 0 and 1")
     if flips < 0:
         raise UsageError("--flips must not be negative; 0 shows all")
-    for name in settings.fail_on:
-        if name not in CONDITIONS:
-            raise UsageError(unknown("condition", name, CONDITIONS))
+
+
+def _check_choices(noun: str, given: Sequence[str], known: Sequence[str]) -> None:
+    """Raise UsageError for a name that is not known."""
+    for name in given:
+        if name not in known:
+            raise UsageError(unknown(noun, name, known))
 
 
 def _check_inputs(names: Sequence[str], *, matrix: bool) -> None:
@@ -174,6 +183,7 @@ def _check_matrix(settings: CompareSettings, baseline: str | None, flips: int) -
         "--resamples": settings.resamples != usual.resamples,
         "--min-delta": settings.min_delta != usual.min_delta,
         "--allow-different": bool(settings.allow_different),
+        "--pairs": settings.pairs != usual.pairs,
         "--flips": flips != FLIPS,
         f"--fail-on {REGRESSION}": REGRESSION in settings.fail_on,
     }

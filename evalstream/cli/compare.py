@@ -15,6 +15,7 @@ from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, OutputKind, refuse_overwriting
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
 from evalstream.model.text import codes_of, on_one_line
+from evalstream.reporters.comparison import COMPARISON_REPORTERS
 
 SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
 """The options of a check that the command takes, too."""
@@ -22,7 +23,7 @@ SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_valu
 _OWN: Final = Group.COMPARISON
 _TAKEN: Final = [OPTIONS[name].text for name in SHARED]
 
-FORMATS: Final = ("text", "json", "jsonl", "html", "markdown")
+FORMATS: Final = (*COMPARISON_REPORTERS,)
 
 
 @command(
@@ -99,6 +100,12 @@ def compare(
             metavar="SETTINGS",
         ),
     ] = (),
+    pairs: Annotated[
+        str,
+        OptionText(
+            "Compare each run with the baseline, or each two.", _OWN, choices=("baseline", "all")
+        ),
+    ] = "baseline",
     matrix: Annotated[
         bool, OptionText("Compare the samples of all runs in the inputs, not their scores.", _OWN)
     ] = False,
@@ -155,6 +162,7 @@ def compare(
             flips=flips,
             verify=not no_verify,
             allow_different=codes_of(allow_different),
+            pairs=pairs,
             matrix=matrix,
             outputs=[] if output is None else [output],
             options=options,

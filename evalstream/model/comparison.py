@@ -142,22 +142,36 @@ class Square(NamedTuple):
 
 
 class Clustered(NamedTuple):
-    """The statistics with clusters of samples; `is_few` warns of too few clusters."""
+    """The statistics with clusters of samples; `is_few` warns of too few clusters.
+
+    `error_a` and `error_b` are the standard errors of the means of both runs.
+    """
 
     clusters: int
     standard_error: float | None
     interval: Interval | None
     test: PValue | None
     is_few: bool
+    error_a: float | None = None
+    error_b: float | None = None
+
+
+class OwnError(NamedTuple):
+    """The standard error of the mean of one run, and its interval by t."""
+
+    standard_error: float
+    interval: Interval | None
 
 
 class Estimate(DataClass, frozen=True):
     """The statistics of one comparison over `n` matched and scored samples.
 
-    `difference` is `mean_a` - `mean_b`. `standard_error` is that of the paired difference, None
-    below two samples; `unpaired_error` is what it would be without pairing, and `correlation` is
-    that of the scores (None where one side does not vary). `interval` and `test` are those of the
-    verdict, `adjusted_p` is Holm's. `others` are further intervals and `tests` further tests.
+    `difference` is `mean_a` - `mean_b`; `own_a` and `own_b` are the standard errors and intervals
+    of the means. `standard_error` is that of the paired difference, None below two samples;
+    `unpaired_error` is what it would be without pairing, and `correlation` is that of the scores
+    (None where one side does not vary). `interval` and `test` are those of the verdict,
+    `adjusted_p` is Holm's. `others` are further intervals and `tests` further tests. With clusters
+    all errors, intervals and tests are those of `clustered`.
     `detectable` is the smallest difference found with a power of 80 %, `needed_for_point` the
     number of samples that would detect a difference of 0.01. `noise_floor` is the standard error
     of the difference that repeats alone explain. `failed` counts samples with an error in the rows
@@ -171,6 +185,8 @@ class Estimate(DataClass, frozen=True):
     mean_a: float
     mean_b: float
     difference: float
+    own_a: OwnError | None = None
+    own_b: OwnError | None = None
     standard_error: float | None = None
     unpaired_error: float | None = None
     correlation: float | None = None
@@ -196,7 +212,8 @@ class Comparison(DataClass):
 
     `estimate` is None where no matched sample has scores on both sides. `sentence` says the
     verdict in words. `better` is the label of the better run where the verdict is significant.
-    `right_to_wrong` counts samples that the baseline has right and the other run wrong.
+    `right_to_wrong` counts samples that the baseline has right and the other run wrong: by their
+    scores where both are 0 or 1, else by is_correct.
     """
 
     a: str
@@ -291,6 +308,11 @@ class Ranking(NamedTuple):
     ranks: Sequence[Rank]
 
 
+BASELINE: Final = "baseline"
+ALL_PAIRS: Final = "all"
+"""Which runs are compared: each with the baseline, or each two."""
+
+
 class CompareSettings(NamedTuple):
     """The options that a comparison was made with."""
 
@@ -303,6 +325,7 @@ class CompareSettings(NamedTuple):
     fail_on: Sequence[str] = ()
     verified: bool = True
     allow_different: Sequence[str] = ()
+    pairs: str = BASELINE
 
 
 class ComparisonReport(DataClass):

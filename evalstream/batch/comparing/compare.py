@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import combinations
 
 from evalstream.batch.comparing.confounders import confounders_of
 from evalstream.batch.comparing.matrices import add_matrices
+from evalstream.batch.comparing.metrics import UNIT
 from evalstream.batch.comparing.pairs import JoinedPair, Request, joined_pair
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.batch.comparing.shared_ranks import rankings_of
 from evalstream.batch.comparing.summary import finished_report
 from evalstream.model.comparison import (
+    ALL_PAIRS,
     CompareSettings,
     CompareVerdict,
     Comparison,
@@ -82,9 +85,8 @@ def _compare(
     report, settings = result.report, request.settings
     with ExitStack() as stack:
         stack.callback(result.close)
-        for run in runs:
-            if run is not baseline:
-                result.pairs.append(joined_pair(baseline, run, request, options, report))
+        for a, b in _couples(runs, baseline, settings):
+            result.pairs.append(joined_pair(a, b, request, options, report))
         pairs = result.pairs
         report.comparisons = _comparisons(pairs, settings, _seed(runs))
         results = {one.metric.result for one in report.comparisons}
@@ -95,6 +97,16 @@ def _compare(
             report.rankings = rankings_of(runs, request.metric, settings, seed)
         finished_report(report, runs)
         stack.pop_all()
+
+
+def _couples(
+    runs: Sequence[CheckedRun], baseline: CheckedRun, settings: CompareSettings
+) -> Iterator[tuple[CheckedRun, CheckedRun]]:
+    """Iterate over the runs that are compared, those with the baseline first."""
+    others = [run for run in runs if run is not baseline]
+    yield from ((baseline, run) for run in others)
+    if settings.pairs == ALL_PAIRS:
+        yield from combinations(others, 2)
 
 
 def _refusal(runs: Sequence[CheckedRun], settings: CompareSettings) -> str | None:
@@ -179,9 +191,11 @@ def _conflict(pair: JoinedPair, number: int, settings: CompareSettings) -> str |
     """Return why the scores of a metric are not compared, None if they are."""
     conflict = pair.match.conflicts.get(number) or _lacking(pair, settings)
     lacking = pair.tally.metrics[number].unclustered
-    if conflict is not None or not lacking:
+    if conflict is None and lacking:
+        conflict = f"no value at {settings.cluster} in {counted(lacking, 'matched sample')}"
+    if conflict is not None or UNIT in settings.allow_different:
         return conflict
-    return f"no value at {settings.cluster} in {counted(lacking, 'matched sample')}"
+    return pair.scale_conflicts.get(number)
 
 
 def lacks_clusters(compared: Compared) -> bool:

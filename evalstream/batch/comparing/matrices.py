@@ -53,7 +53,7 @@ def _light_pair(
         return known.match, known.tally
     match = match_metrics(a.description, b.description, request.metric)
     groups = match.groups_a, match.groups_b
-    tally = PairTally(len(match.metrics), None, is_clustered=False)
+    tally = PairTally(match.metrics, None, is_clustered=False)
     for joined in join(samples_of(a), samples_of(b), *groups):
         tally.add(joined, *groups)
     return match, tally

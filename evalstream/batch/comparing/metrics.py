@@ -9,6 +9,15 @@ from evalstream.model.comparison import MetricName, RunDescription
 
 NOT_COMPARED: Final = -1
 
+UNIT: Final = "unit"
+"""The setting of `allow_different` that lets scores differ in their scale."""
+
+PERCENT: Final = 20.0
+"""A score that is no share.
+
+Ratings and counts hardly reach it where all scores of another run lie in 0 to 1.
+"""
+
 MOST_SHOWN: Final = 60
 """Number of characters of a setting in a sentence."""
 
@@ -19,6 +28,7 @@ class MetricMatch(NamedTuple):
     `groups_a` and `groups_b` give for each group of a run the number of its metric in `metrics`,
     NOT_COMPARED for groups that the other run lacks. `conflicts` says by number why two metrics of
     one name are not comparable, and `allowed` names settings of scoring that may differ and do.
+    `unbounded` are the numbers of metrics whose lowest and highest score a run does not say.
     `only_a` and `only_b` are the names that one run has alone.
     """
 
@@ -29,6 +39,7 @@ class MetricMatch(NamedTuple):
     only_a: Sequence[str]
     only_b: Sequence[str]
     allowed: Sequence[str] = ()
+    unbounded: frozenset[int] = frozenset()
 
 
 def match_metrics(
@@ -70,7 +81,33 @@ def match_metrics(
         _names_without(a.metrics, numbers, wanted),
         _names_without(b.metrics, numbers_b, wanted),
         [*allowed],
+        frozenset(
+            number
+            for number, both in enumerate(pairs.values())
+            if any(None in (one.minimum, one.maximum) for one in both)
+        ),
     )
+
+
+def scale_conflict(
+    ranges: tuple[tuple[float, float], tuple[float, float]], labels: tuple[str, str]
+) -> str | None:
+    """Return why the scores of two runs look like shares and percent, None if they do not.
+
+    `ranges` are the lowest and the highest score of each run. Scores of one run lie in 0 to 1, not
+    all 0, and the other's in 0 to 100, with one of PERCENT or more.
+    """
+    for (low, high), (other_low, other_high), names in (
+        (*ranges, labels),
+        (*ranges[::-1], labels[::-1]),
+    ):
+        if min(low, other_low) >= 0 and 0 < high <= 1 and PERCENT <= other_high <= 100:
+            return (
+                f"the scores of {names[0]} lie in 0 to 1 and those of {names[1]} reach"
+                f" {other_high:g}, as shares and percent do, and a run does not say the lowest and"
+                " the highest score; --allow-different unit compares them"
+            )
+    return None
 
 
 def _scoring(run: RunDescription, metric: MetricName) -> Mapping[str, set[str]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
 from evalstream.batch.comparing.drifts import list_drifts
 from evalstream.batch.comparing.flips import FlipStore
-from evalstream.batch.comparing.metrics import MetricMatch, match_metrics
+from evalstream.batch.comparing.metrics import UNIT, MetricMatch, match_metrics, scale_conflict
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.batch.comparing.tallies import PairTally
 from evalstream.model.comparison import Alignment, CompareSettings, ComparisonReport
@@ -27,7 +27,10 @@ class Request(NamedTuple):
 
 
 class JoinedPair(NamedTuple):
-    """Two runs that were joined; `a` is the baseline."""
+    """Two runs that were joined; `a` is the baseline.
+
+    `scale_conflicts` say by the number of the metric why the scores look like shares and percent.
+    """
 
     a: CheckedRun
     b: CheckedRun
@@ -35,6 +38,7 @@ class JoinedPair(NamedTuple):
     tally: PairTally
     alignments: Sequence[Alignment]
     flips: FlipStore
+    scale_conflicts: Mapping[int, str]
 
 
 def joined_pair(
@@ -46,14 +50,13 @@ def joined_pair(
     """
     allow_different = request.settings.allow_different
     match = match_metrics(a.description, b.description, request.metric, allow_different)
-    report.allowed = [*dict.fromkeys([*report.allowed, *match.allowed])]
     labels = a.shown.label, b.shown.label
     only = ((labels[0], match.only_a), (labels[1], match.only_b))
     named = [f"{name} (only in {label})" for label, names in only for name in names]
     report.unmatched_results = [*dict.fromkeys([*report.unmatched_results, *named])]
     flips = FlipStore(request.flips)
     is_clustered = request.settings.cluster is not None
-    tally = PairTally(len(match.metrics), flips, is_clustered=is_clustered)
+    tally = PairTally(match.metrics, flips, is_clustered=is_clustered)
     groups = match.groups_a, match.groups_b
     with closing(DriftFinder(*groups)) as finder:
         for joined in join(samples_of(a), samples_of(b), *groups):
@@ -71,12 +74,28 @@ def joined_pair(
             for number, one in enumerate(tally.metrics)
         ]
         list_drifts(finder, tally, a, b, options, report)
+    scales = _scale_conflicts(match, tally, labels)
+    is_allowed = scales and UNIT in allow_different
+    allowed = [*report.allowed, *match.allowed, *([UNIT] if is_allowed else [])]
+    report.allowed = [*dict.fromkeys(allowed)]
     report.warnings = [
         *report.warnings,
         *_failed(match, tally, labels),
         *flips.read_answers(a, b, options),
     ]
-    return JoinedPair(a, b, match, tally, alignments, flips)
+    return JoinedPair(a, b, match, tally, alignments, flips, scales)
+
+
+def _scale_conflicts(
+    match: MetricMatch, tally: PairTally, labels: tuple[str, str]
+) -> dict[int, str]:
+    """Return by metric why its scores look like shares and percent."""
+    found = {
+        number: scale_conflict(tally.metrics[number].paired.ranges, labels)
+        for number in sorted(match.unbounded)
+        if tally.metrics[number].paired.n
+    }
+    return {number: conflict for number, conflict in found.items() if conflict is not None}
 
 
 def _failed(match: MetricMatch, tally: PairTally, labels: tuple[str, str]) -> Iterator[str]:

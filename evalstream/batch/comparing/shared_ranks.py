@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import add
 from typing import Final
 
 from evalstream.batch.comparing.metrics import match_metrics
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.model.comparison import CompareSettings, MetricName, Ranking
-from evalstream.model.sample_record import SamplePair, sample_pairs
+from evalstream.model.sample_record import UNKNOWN, SamplePair, sample_pairs
 from evalstream.stats.inference.ranks import RankedScores
 from evalstream.stats.samples.joining import join
 
@@ -20,28 +22,56 @@ COLUMNS: Final = 8192
 def rankings_of(
     runs: Sequence[CheckedRun], metric: str | None, settings: CompareSettings, seed: int
 ) -> list[Ranking]:
-    """Return the ranks of all runs under each metric that all of them have."""
+    """Return the ranks of all runs under each metric that all of them have.
+
+    With clusters whole clusters are resampled; there are no ranks where a sample is in none.
+    """
     first, *others = runs
     found = []
     for name in first.description.metrics:
         if any(_number(first, other, name, metric) is None for other in others):
             continue
         scores = RankedScores(len(runs))
-        rows: list[tuple[float, ...]] = []
-        for row in _shared(first, others, name):
-            rows.append(row)
-            if len(rows) == COLUMNS:
-                scores.add([*zip(*rows, strict=True)])
-                rows.clear()
-        if rows:
-            scores.add([*zip(*rows, strict=True)])
+        samples = 0
+        shared = _shared(first, others, name)
+        rows = (row for _, row in shared)
+        if settings.cluster is not None:
+            totals, samples = _cluster_totals(shared)
+            if UNKNOWN in totals:
+                continue
+            rows = (tuple(held) for held in totals.values())
+        while some := [*islice(rows, COLUMNS)]:
+            scores.add([*zip(*some, strict=True)])
         labels = [run.shown.label for run in runs]
         ranking = scores.ranking(
             name.label, labels, settings.resamples, seed, lower_is_better=name.lower_is_better
         )
         if ranking is not None:
-            found.append(ranking)
+            found.append(ranking if settings.cluster is None else _of_samples(ranking, samples))
     return found
+
+
+def _cluster_totals(
+    shared: Iterator[tuple[int, tuple[float, ...]]],
+) -> tuple[dict[int, list[float]], int]:
+    """Return the sums of the scores of each cluster, by run, and the number of samples."""
+    totals: dict[int, list[float]] = {}
+    samples = 0
+    for cluster, row in shared:
+        samples += 1
+        held = totals.get(cluster)
+        totals[cluster] = [*row] if held is None else [*map(add, held, row)]
+    return totals, samples
+
+
+def _of_samples(ranking: Ranking, samples: int) -> Ranking:
+    """Return a ranking of sums of clusters as one of means of samples.
+
+    All runs have the same samples, so that their sums have the order of their means.
+    """
+    share = ranking.n / samples
+    ranks = [one._replace(mean=one.mean * share) for one in ranking.ranks]
+    return ranking._replace(n=samples, ranks=ranks)
 
 
 def _number(a: CheckedRun, b: CheckedRun, name: MetricName, wanted: str | None) -> int | None:
@@ -54,8 +84,11 @@ def _number(a: CheckedRun, b: CheckedRun, name: MetricName, wanted: str | None) 
 
 def _shared(
     first: CheckedRun, others: Sequence[CheckedRun], name: MetricName
-) -> Iterator[tuple[float, ...]]:
-    """Iterate over the scores of the samples that all runs have, in the order of the first."""
+) -> Iterator[tuple[int, tuple[float, ...]]]:
+    """Iterate over the samples that all runs have, in the order of the first.
+
+    Each is its cluster with its scores in all runs.
+    """
     streams = [_pairs(first, other, name) for other in others]
     heads = [next(stream, None) for stream in streams]
     while all(heads):
@@ -64,7 +97,7 @@ def _shared(
         if all(pair.ordinal == latest for pair in pairs):
             row = pairs[0].score_a, *(pair.score_b for pair in pairs)
             if not any(map(math.isnan, row)):
-                yield row
+                yield pairs[0].cluster, row
             heads = [next(stream, None) for stream in streams]
         else:
             heads = [

@@ -10,7 +10,7 @@ from heapq import nsmallest
 from typing import Final
 
 from evalstream.batch.comparing.flips import FlipStore
-from evalstream.model.comparison import Alignment
+from evalstream.model.comparison import Alignment, MetricName
 from evalstream.model.sample_record import (
     B_SHIFT,
     PAIR_BYTES,
@@ -41,6 +41,12 @@ _FAILED_ONCE: Final = _FAILED | _FAILED << B_SHIFT
 _LOSS: Final = _RIGHT | _WRONG << B_SHIFT
 _GAIN: Final = _WRONG | _RIGHT << B_SHIFT
 
+_BITS: Final = {0.0: False, 1.0: True}
+"""The scores that say themselves whether an answer is right."""
+
+_Judged = tuple[int, bool | None, bool | None]
+"""The flags of a pair, and both scores where they are 0 or 1."""
+
 
 MOST_DRIFTS: Final = 20
 """Number of drifted and relabelled samples that a report lists."""
@@ -49,7 +55,8 @@ MOST_DRIFTS: Final = 20
 class MetricTally:
     """The pairs of one metric, and the samples that only one run has."""
 
-    def __init__(self, *, is_clustered: bool) -> None:
+    def __init__(self, *, is_clustered: bool, lower_is_better: bool = False) -> None:
+        self.lower_is_better = lower_is_better
         self.paired = PairedScores()
         self.clusters = ClusterTotals() if is_clustered else None
         self.matched = self.unscored = self.only_a = self.only_b = self.ambiguous = 0
@@ -86,8 +93,13 @@ class PairTally:
     by line.
     """
 
-    def __init__(self, metrics: int, flips: FlipStore | None, *, is_clustered: bool) -> None:
-        self.metrics = [MetricTally(is_clustered=is_clustered) for _ in range(metrics)]
+    def __init__(
+        self, metrics: Sequence[MetricName], flips: FlipStore | None, *, is_clustered: bool
+    ) -> None:
+        self.metrics = [
+            MetricTally(is_clustered=is_clustered, lower_is_better=one.lower_is_better)
+            for one in metrics
+        ]
         self.drifted, self.drifts = 0, list[DriftedPair]()
         self._last_drifted = -1
         self._flips = flips
@@ -148,27 +160,31 @@ class PairTally:
             clusters = words[_CLUSTER::PAIR_WORDS].tolist()
             tally.unclustered += clusters.count(UNKNOWN)
             tally.clusters.add(clusters, a, b)
-        self._add_flips(tally, pairs, flags, counted)
+        self._add_flips(tally, scored, a, b)
 
     def _add_flips(
-        self, tally: MetricTally, pairs: bytes, flags: Sequence[int], counted: Mapping[int, int]
+        self, tally: MetricTally, pairs: bytes, a: Sequence[float], b: Sequence[float]
     ) -> None:
-        """Count the samples that both runs judge differently, and keep them."""
-        losses = {flag for flag in counted if flag & _CHANGES == _LOSS}
-        gains = {flag for flag in counted if flag & _CHANGES == _GAIN}
-        tally.losses += sum(counted[flag] for flag in losses)
-        tally.gains += sum(counted[flag] for flag in gains)
-        tally.failed_changes += sum(
-            times for flag, times in counted.items() if _is_failed_change(flag)
-        )
+        """Count the scored samples that both runs judge differently, and keep them."""
         words = memoryview(pairs).cast("Q")
+        flags = words[_FLAGS::PAIR_WORDS].tolist()
+        judged = list(zip(flags, map(_BITS.get, a), map(_BITS.get, b), strict=True))
+        counted = Counter(judged)
+        changes = {one: _judged_changes(one, tally.lower_is_better) for one in counted}
+        losses = {one for one, change in changes.items() if change == _LOSS}
+        gains = {one for one, change in changes.items() if change == _GAIN}
+        tally.losses += sum(counted[one] for one in losses)
+        tally.gains += sum(counted[one] for one in gains)
+        tally.failed_changes += sum(
+            times for one, times in counted.items() if _is_failed_change(changes[one])
+        )
         for chosen, is_loss in ((losses, True), (gains, False)):
             if chosen and self._flips is not None:
                 lines, latest = words[_LINE_A::PAIR_WORDS].tolist(), self._flips.latest
                 found = b"".join(
                     pairs[place * PAIR_BYTES : (place + 1) * PAIR_BYTES]
-                    for place, (flag, line) in enumerate(zip(flags, lines, strict=True))
-                    if line <= latest and flag in chosen
+                    for place, (one, line) in enumerate(zip(judged, lines, strict=True))
+                    if line <= latest and one in chosen
                 )
                 if found:
                     self._flips.add(sample_pairs(found), is_loss=is_loss)
@@ -233,10 +249,23 @@ def _fails_once(flag: int) -> bool:
     return bool(flag & _FAILED) != bool(flag & _FAILED << B_SHIFT)
 
 
-def _is_failed_change(flag: int) -> bool:
+def _judged_changes(judged: _Judged, lower_is_better: bool) -> int:
+    """Return the flags that decide whether a pair is a flip.
+
+    Scores of 0 and 1 say themselves what is right; of others is_correct says it.
+    """
+    flag, a, b = judged
+    if a is None or b is None:
+        return flag & _CHANGES
+    right_a, right_b = a != lower_is_better, b != lower_is_better
+    shown = (_RIGHT if right_a else _WRONG) | (_RIGHT if right_b else _WRONG) << B_SHIFT
+    return flag & _FAILED_ONCE | shown
+
+
+def _is_failed_change(changes: int) -> bool:
     """Tell whether a pair would be a flip, but for an error in one of its rows."""
-    failed = flag & (_FAILED | _FAILED << B_SHIFT)
-    return bool(failed) and flag & _CHANGES & ~failed in (_LOSS, _GAIN)
+    failed = changes & _FAILED_ONCE
+    return bool(failed) and changes & ~failed in (_LOSS, _GAIN)
 
 
 def _count(flags: Mapping[int, int], wanted: int) -> int:

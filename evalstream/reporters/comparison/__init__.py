@@ -14,6 +14,8 @@ COMPARISON_REPORTERS: Final = {
     "jsonl": "JsonLinesComparison",
     "html": "HtmlComparison",
     "markdown": "MarkdownComparison",
+    "csv": "CsvComparison",
+    "latex": "LatexComparison",
 }
 """The names of the report formats, each of which is a module, and their classes."""
 

@@ -14,6 +14,7 @@ from evalstream.model.comparison import (
     Flip,
     Interval,
     Matrix,
+    OwnError,
     PValue,
 )
 
@@ -101,6 +102,8 @@ def estimate_dict(one: Estimate) -> dict[str, Any]:
         "mean_a": one.mean_a,
         "mean_b": one.mean_b,
         "difference": one.difference,
+        "own_a": _own(one.own_a),
+        "own_b": _own(one.own_b),
         "standard_error": one.standard_error,
         "unpaired_error": one.unpaired_error,
         "correlation": one.correlation,
@@ -173,6 +176,12 @@ def head_dict(report: ComparisonReport) -> dict[str, Any]:
         "failed_on": list(report.failed_on),
         "exit_code": report.exit_code,
     }
+
+
+def _own(one: OwnError | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
+    return {"standard_error": one.standard_error, "interval": _interval(one.interval)}
 
 
 def _interval(one: Interval | None) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstream.model.comparison import Alignment, Comparison, Estimate, Interval, PValue
+from evalstream.model.comparison import Alignment, Comparison, Estimate, Interval, OwnError, PValue
 from evalstream.model.text import counted
 from evalstream.parsing import json
 from evalstream.reporters.comparison.figures import listed, number, p_value, percent
@@ -22,13 +22,14 @@ def figures_of(one: Comparison) -> Iterator[tuple[str, str]]:
         return
     error = found.standard_error
     yield "difference", f"{one.a} - {one.b} = {difference_text(found)}"
-    means = f"{one.a} {number(found.mean_a, error)}, {one.b} {number(found.mean_b, error)}"
-    yield "means", f"{means}, over {counted(found.n, 'sample')}"
+    own = (one.a, found.mean_a, found.own_a), (one.b, found.mean_b, found.own_b)
+    yield "means", f"{', '.join(_own(*each) for each in own)}, over {counted(found.n, 'sample')}"
     for interval in found.others:
         yield "interval", interval_text(interval, found)
     if error is not None:
         gain = _pairing(found)
-        yield "error", f"{number(error, error)} paired{gain}"
+        kind = "paired" if found.clustered is None else "paired and clustered"
+        yield "error", f"{number(error, error)} {kind}{gain}"
     tests = [_test(test) for test in (found.test, *found.tests) if test is not None]
     if tests:
         adjusted = found.adjusted_p
@@ -113,6 +114,14 @@ def interval_text(interval: Interval, found: Estimate) -> str:
     """Write an interval with its method."""
     error = found.standard_error
     return f"{number(interval.low, error)} to {number(interval.high, error)}, {interval.method}"
+
+
+def _own(label: str, mean: float, own: OwnError | None) -> str:
+    """Write the mean of a run with its standard error."""
+    if own is None:
+        return f"{label} {number(mean)}"
+    error = own.standard_error
+    return f"{label} {number(mean, error)} ({number(error, error)})"
 
 
 def _pairing(found: Estimate) -> str:

@@ -12,6 +12,7 @@ from evalstream.model.comparison import (
     Estimate,
     Interval,
     MetricName,
+    OwnError,
     PValue,
     Square,
 )
@@ -44,12 +45,6 @@ class _Answers(NamedTuple):
     intervals: Sequence[Interval | None]
     tests: Sequence[PValue | None]
 
-    def after(self, clustered: Clustered | None) -> _Answers:
-        """Return these after those with clusters."""
-        if clustered is None:
-            return self
-        return _Answers((clustered.interval, *self.intervals), (clustered.test, *self.tests))
-
 
 def estimate(
     paired: PairedScores,
@@ -60,7 +55,7 @@ def estimate(
 ) -> Estimate | None:
     """Return the statistics of a comparison, None without pairs or with extreme scores.
 
-    With clusters the interval, the test and the detectable difference are those of `clustered`.
+    With clusters all errors, intervals and tests are those of `clustered`.
     Random numbers follow from the seed alone. See `PairedScores.is_extreme`.
     """
     if not paired.n or paired.is_extreme:
@@ -68,18 +63,29 @@ def estimate(
     mean_a, mean_b, difference = paired.moments.means
     if paired.is_equal:
         difference = 0.0
-    error = standard_error(paired)
-    answers = _answers(paired, difference, error, settings, seed).after(clustered)
-    used = clustered.standard_error if clustered else error
-    detectable = detectable_difference(used, settings.level) if used else None
+    if clustered is None:
+        error = standard_error(paired)
+        answers = _answers(paired, difference, error, settings, seed)
+        errors, df = _own_errors(paired), paired.n - 1
+    else:
+        error = clustered.standard_error
+        answers = _Answers((clustered.interval,), (clustered.test,))
+        errors, df = (clustered.error_a, clustered.error_b), clustered.clusters - 1
+    own_a, own_b = (
+        None if own is None else OwnError(own, t_interval(mean, own, df, settings.level, "t"))
+        for mean, own in zip((mean_a, mean_b), errors, strict=True)
+    )
+    detectable = detectable_difference(error, settings.level) if error else None
     bounds, bounds_reason = difference_bounds(paired, metric, difference)
     return Estimate(
         n=paired.n,
         mean_a=mean_a,
         mean_b=mean_b,
         difference=difference,
+        own_a=own_a,
+        own_b=own_b,
         standard_error=error,
-        unpaired_error=_unpaired_error(paired),
+        unpaired_error=math.hypot(own_a[0], own_b[0]) if own_a and own_b else None,
         correlation=_correlation(paired),
         interval=answers.intervals[0],
         test=answers.tests[0],
@@ -169,11 +175,12 @@ def _graded(
     return _Answers(intervals, tests)
 
 
-def _unpaired_error(paired: PairedScores) -> float | None:
-    """Return the standard error of the difference of two independent means."""
+def _own_errors(paired: PairedScores) -> tuple[float | None, float | None]:
+    """Return the standard errors of both means, None below two pairs."""
     if paired.n < 2:
-        return None
-    return math.sqrt(math.fsum(paired.moments.variances[:2]) / paired.n)
+        return None, None
+    variance_a, variance_b, _ = paired.moments.variances
+    return math.sqrt(variance_a / paired.n), math.sqrt(variance_b / paired.n)
 
 
 def _correlation(paired: PairedScores) -> float | None:

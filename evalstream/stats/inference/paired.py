@@ -41,7 +41,7 @@ class PairedScores:
         self._a: list[float] = []
         self._b: list[float] = []
         self._square: Counter[tuple[float, float]] | None = Counter()
-        self._lowest, self._highest = math.inf, -math.inf
+        self._lows, self._highs = [math.inf, math.inf], [-math.inf, -math.inf]
         self._largest_difference = 0.0
         self._noise, self._has_repeats = LongSum(), False
 
@@ -90,14 +90,20 @@ class PairedScores:
         return Square(*(self._square[pair] for pair in order))
 
     @property
+    def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The lowest and the highest score of each run, with those of unmatched samples."""
+        self._finish()
+        (low_a, low_b), (high_a, high_b) = self._lows, self._highs
+        return (
+            (min(low_a, self.only_a.lowest), max(high_a, self.only_a.highest)),
+            (min(low_b, self.only_b.lowest), max(high_b, self.only_b.highest)),
+        )
+
+    @property
     def scores_range(self) -> tuple[float, float]:
         """The lowest and the highest score, with those of unmatched samples."""
-        self._finish()
-        unmatched = self.only_a, self.only_b
-        return (
-            min(self._lowest, *(one.lowest for one in unmatched)),
-            max(self._highest, *(one.highest for one in unmatched)),
-        )
+        (low_a, high_a), (low_b, high_b) = self.ranges
+        return min(low_a, low_b), max(high_a, high_b)
 
     @property
     def is_extreme(self) -> bool:
@@ -127,7 +133,7 @@ class PairedScores:
 
     @property
     def _largest(self) -> float:
-        return max(-self._lowest, self._highest, 0.0)
+        return max(-min(self._lows), *self._highs, 0.0)
 
     def _finish(self) -> None:
         if self._a:
@@ -138,8 +144,8 @@ class PairedScores:
         """Add the pairs of a block."""
         values_a, values_b = set(a), set(b)
         values = values_a | values_b
-        lowest, highest = min(values), max(values)
-        self._lowest, self._highest = min(self._lowest, lowest), max(self._highest, highest)
+        self._lows = [*map(min, self._lows, map(min, (values_a, values_b)))]
+        self._highs = [*map(max, self._highs, map(max, (values_a, values_b)))]
         if self._largest > LARGEST:
             return
         if not values <= _BINARY:

@@ -77,6 +77,9 @@ def is_equal(estimate: Estimate) -> bool:
     """Tell whether no sample differs, but for rounding."""
     if estimate.square is not None:
         return not estimate.square.only_a and not estimate.square.only_b
+    if estimate.clustered is not None and any(value for value, _ in estimate.histogram):
+        # Differences within a cluster may cancel out.
+        return False
     return not estimate.difference and not estimate.standard_error and estimate.n > 0
 
 

@@ -1,4 +1,6 @@
-from evalstream.batch.comparing.metrics import NOT_COMPARED, match_metrics
+import pytest
+
+from evalstream.batch.comparing.metrics import NOT_COMPARED, match_metrics, scale_conflict
 from evalstream.model.comparison import MetricName, RunDescription
 
 UNNAMED = MetricName("one")
@@ -74,3 +76,32 @@ def test_other_units_without_bounds_are_in_conflict() -> None:
     assert "unit" in match_metrics(described(share), described(percent)).conflicts[0]
     bounded = [one._replace(minimum=0.0, maximum=1.0) for one in (share, percent)]
     assert match_metrics(*map(described, bounded)).conflicts == {}
+
+
+@pytest.mark.parametrize(
+    ("ranges", "is_conflict"),
+    [
+        (((0.0, 1.0), (0.0, 100.0)), True),
+        (((0.0, 87.5), (0.25, 0.875)), True),
+        (((0.0, 1.0), (0.0, 1.0)), False),
+        (((0.0, 100.0), (0.0, 87.5)), False),
+        (((0.0, 0.0), (0.0, 100.0)), False),
+        (((0.0, 1.0), (0.0, 10.0)), False),
+        (((0.0, 1.0), (-3.0, 40.0)), False),
+        (((0.0, 1.0), (0.0, 4000.0)), False),
+    ],
+)
+def test_shares_do_not_meet_percent(
+    ranges: tuple[tuple[float, float], tuple[float, float]], is_conflict: bool
+) -> None:
+    for both, labels in ((ranges, ("A", "B")), (ranges[::-1], ("B", "A"))):
+        said = scale_conflict((both[0], both[1]), (labels[0], labels[1]))
+        assert (said is not None) == is_conflict
+
+
+def test_metrics_without_both_bounds_are_known() -> None:
+    stated = MetricName("r", None, minimum=0.0, maximum=1.0)
+    bare = MetricName("r", None)
+    for a, b, unbounded in ((stated, stated, set()), (stated, bare, {0}), (bare, bare, {0})):
+        match = match_metrics(*(RunDescription(None, None, [one], [{}], {}) for one in (a, b)))
+        assert match.unbounded == unbounded

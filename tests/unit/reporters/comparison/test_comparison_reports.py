@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Callable
@@ -71,7 +73,7 @@ def validated(value: Any, definition: str | None = None) -> None:
 
 
 @every_report
-@pytest.mark.parametrize("form", ["text", "markdown", "jsonl"])
+@pytest.mark.parametrize("form", ["text", "markdown", "jsonl", "csv", "latex"])
 def test_reports_are_as_expected(
     name: str, form: str, compare: Callable[[Path, str], None]
 ) -> None:
@@ -183,7 +185,37 @@ def rendered(text: str) -> list[str]:
     return Elements(page).names
 
 
+def csv_rows(text: str) -> list[list[str]]:
+    """Return the cells that a spreadsheet reads."""
+    return [*csv.reader(io.StringIO(text, newline=""))]
+
+
+def latex_structure(text: str) -> list[str]:
+    """Return what LaTeX does not take as text: environments, cells, ends of lines, dollars."""
+    for command in ("textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater",
+                    "textbar", "textquotedbl"):  # fmt: skip
+        text = text.replace(f"\\{command}{{}}", "")
+    text = re.sub(r"\\[&%$#_{}]", "", text)
+    text = re.sub(r"\{[\[\]*`']\}", "", text)
+    return re.findall(r"\\\\|\\[a-z]+|[&$%#_{}~^\n]", text)
+
+
 CALM: Final = "calm"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "=cmd|' /C calc'!A0"])
+def test_no_text_is_a_formula(text: str) -> None:
+    for row in csv_rows(written("csv", hostile(text)[0]))[1:]:
+        assert not any(cell.startswith(("=", "+", "@")) for cell in row)
+        assert f"'{text}" in row
+
+
+def test_a_table_has_a_line_for_each_comparison() -> None:
+    shown = many_runs()
+    head, *lines = csv_rows(written("csv", shown))
+    assert [line[:2] for line in lines] == [[one.a, one.b] for one in shown.comparisons]
+    assert {line[head.index("checks")] for line in lines} == {shown.first_line}
+    assert written("latex", shown).count(r"\\") == 1 + len(shown.comparisons)
 
 
 @given(texts)
@@ -196,6 +228,8 @@ def test_no_text_breaks_out(text: str) -> None:
     )
     validated(json.loads(said["json"]))
     assert said["jsonl"].count("\n") == calm["jsonl"].count("\n")
+    assert [*map(len, csv_rows(said["csv"]))] == [*map(len, csv_rows(calm["csv"]))]
+    assert latex_structure(said["latex"]) == latex_structure(calm["latex"])
     assert Elements(said["html"]).names == Elements(calm["html"]).names
     assert said["markdown"].count("\n") == calm["markdown"].count("\n")
     for shown in (said["markdown"], said["text"]):

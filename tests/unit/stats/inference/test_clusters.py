@@ -42,7 +42,7 @@ def test_equal_samples_in_a_cluster_raise_the_error() -> None:
 
 def test_one_cluster_has_no_standard_error() -> None:
     found = clustered_difference([(5, 2.0)], 5, 0.4, 0.95, 0.0)
-    assert found == (1, None, None, None, True)
+    assert found == (1, None, None, None, True, None, None)
     assert clustered_difference([], 0, 0.0, 0.95, 0.0).clusters == 0
 
 

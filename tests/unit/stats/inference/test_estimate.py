@@ -92,7 +92,7 @@ def test_the_difference_is_that_of_the_means() -> None:
     assert sum(times for _, times in found.histogram) == 500
 
 
-def test_clusters_take_the_place_of_the_first_interval_and_test() -> None:
+def test_with_clusters_nothing_else_is_told() -> None:
     a, b = graded(400)
     d = [x - y for x, y in zip(a, b, strict=True)]
     groups = [(10, math.fsum(d[i : i + 10])) for i in range(0, 400, 10)]
@@ -102,8 +102,8 @@ def test_clusters_take_the_place_of_the_first_interval_and_test() -> None:
     assert found is not None
     assert found.clustered == clustered
     assert (found.interval, found.test) == (clustered.interval, clustered.test)
-    assert found.others == (plain.interval, *plain.others)
-    assert found.tests == (plain.test, *plain.tests)
+    assert (found.others, found.tests) == ((), ())
+    assert found.standard_error == clustered.standard_error != plain.standard_error
     assert found.detectable == pytest.approx(2.8015852 * (clustered.standard_error or 0))
 
 
@@ -113,7 +113,8 @@ def test_one_cluster_leaves_no_test() -> None:
     found = estimate(paired(a, b), MetricName("r"), SETTINGS, 1, clustered)
     assert found is not None
     assert (found.interval, found.test, found.detectable) == (None, None, None)
-    assert len(found.others) == len(found.tests) == 2
+    assert (found.standard_error, found.own_a, found.unpaired_error) == (None, None, None)
+    assert (found.others, found.tests) == ((), ())
 
 
 @pytest.mark.parametrize("scores", [[1.0, 0.0, 1.0], [0.25, 0.5, 0.75]])

@@ -1,0 +1,103 @@
+"""Comparisons as a table of comma-separated values, a line for each."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from typing import Final
+
+from evalstream.model.comparison import Comparison, ComparisonReport, Flip
+from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.describe import visible
+
+COLUMNS: Final = (
+    "a", "b", "model_a", "model_b", "result", "metric", "verdict", "better", "n", "mean_a",
+    "error_a", "mean_b", "error_b", "difference", "standard_error", "low", "high", "interval", "p",
+    "adjusted_p", "test", "clusters", "overlap", "only_a", "only_b", "checks",
+)  # fmt: skip
+
+_FORMULA: Final = ("=", "+", "-", "@")
+"""The first letters of a text that a spreadsheet would compute."""
+
+
+class CsvComparison:
+    """Writes the figures of each comparison; flips have no place in it.
+
+    `checks` repeats the first line of the report, so that no line is read without it. If nothing is
+    compared, the only line says why.
+    """
+
+    def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
+        self._output = output
+
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        return head.startswith(",".join(COLUMNS).encode())
+
+    def begin(self, report: ComparisonReport) -> None:
+        """Write the table."""
+        self._write(COLUMNS)
+        models = {run.label: run.model for run in report.runs}
+        for one in report.comparisons:
+            figures = _figures(one, models.get(one.a), models.get(one.b))
+            self._write([*map(_cell, figures), _cell(report.first_line)])
+        if not report.comparisons:
+            verdict = COLUMNS.index("verdict")
+            cells = [""] * verdict + ["not compared"] + [""] * (len(COLUMNS) - verdict - 2)
+            self._write([*cells, _cell(report.first_line)])
+
+    def flip(self, flip: Flip) -> None:
+        """Leave out a flip."""
+
+    def end(self) -> None:
+        """Do nothing: the table is complete."""
+
+    def _write(self, cells: Iterable[str]) -> None:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow(cells)
+        self._output.write(text.getvalue())
+
+
+def _figures(
+    one: Comparison, model_a: str | None, model_b: str | None
+) -> Iterable[str | float | int | None]:
+    """Return the cells of a comparison, but for the last."""
+    named = one.a, one.b, model_a, model_b, one.metric.result, one.metric.metric
+    aligned = one.alignment.overlap, one.alignment.only_a, one.alignment.only_b
+    found = one.estimate
+    if found is None:
+        return (*named, str(one.verdict), None, *[None] * 14, *aligned)
+    low, high, method = found.interval or (None, None, None)
+    p, test = found.test or (None, None)
+    return (
+        *named,
+        str(one.verdict),
+        one.better,
+        found.n,
+        found.mean_a,
+        found.own_a and found.own_a.standard_error,
+        found.mean_b,
+        found.own_b and found.own_b.standard_error,
+        found.difference,
+        found.standard_error,
+        low,
+        high,
+        method,
+        p,
+        found.adjusted_p,
+        test,
+        found.clustered and found.clustered.clusters,
+        *aligned,
+    )
+
+
+def _cell(value: str | float | None) -> str:
+    """Write a cell; a text that looks like a formula gets an apostrophe before it."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return repr(value)
+    text = visible(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text

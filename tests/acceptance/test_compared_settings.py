@@ -1,0 +1,139 @@
+"""What a comparison does with its options, where figures could say two things."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evalstream
+from evalstream.model.comparison import CompareVerdict
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "compare" / "data" / "tiny_sums" / "acme"
+
+
+def edited(
+    folder: Path,
+    name: str,
+    edit_row: Callable[[dict[str, Any]], None],
+    edit_metric: Callable[[dict[str, Any]], None] = lambda _: None,
+) -> Path:
+    """Copy a run of the example with other rows and metrics; its seal and claims do not hold."""
+    copied = folder / name
+    shutil.copytree(EXAMPLE / name, copied)
+    (rows,) = copied.glob("*.jsonl")
+    parsed = [json.loads(line) for line in rows.read_text().splitlines()]
+    for row in parsed:
+        edit_row(row)
+    rows.write_text("".join(json.dumps(row) + "\n" for row in parsed))
+    (aggregate,) = copied.glob("*.json")
+    document = json.loads(aggregate.read_text())
+    for result in document["evaluation_results"]:
+        edit_metric(result["metric_config"])
+    aggregate.write_text(json.dumps(document))
+    return copied
+
+
+def in_percent(row: dict[str, Any]) -> None:
+    row["evaluation"]["score"] *= 100
+
+
+def without_bounds(metric: dict[str, Any]) -> None:
+    for name in ("min_score", "max_score", "score_type"):
+        metric.pop(name, None)
+
+
+def unchanged(_: Any) -> None:
+    """Leave as it is."""
+
+
+def test_shares_and_percent_have_no_verdict(tmp_path: Path) -> None:
+    runs = [
+        edited(tmp_path, "acorn-7b", unchanged, without_bounds),
+        edited(tmp_path, "acorn-3b", in_percent, without_bounds),
+    ]
+    report = evalstream.compare(runs, verify=False)
+    assert {one.verdict for one in report.comparisons} == {CompareVerdict.NOT_COMPARABLE}
+    assert "as shares and percent do" in report.comparisons[0].sentence
+    assert report.exit_code == 3
+
+    allowed = evalstream.compare(runs, verify=False, allow_different="unit")
+    assert allowed.comparisons[0].estimate is not None
+    assert "different unit (--allow-different)" in allowed.first_line
+
+
+@pytest.mark.parametrize("edit_row", [unchanged, in_percent])
+def test_scores_on_one_scale_have_a_verdict(
+    tmp_path: Path, edit_row: Callable[[dict[str, Any]], None]
+) -> None:
+    runs = [edited(tmp_path, name, edit_row, without_bounds) for name in ("acorn-7b", "acorn-3b")]
+    report = evalstream.compare(runs, verify=False)
+    assert CompareVerdict.NOT_COMPARABLE not in {one.verdict for one in report.comparisons}
+    assert "--allow-different" not in report.first_line
+
+
+def test_flips_are_those_of_the_scores(tmp_path: Path) -> None:
+    def all_right(row: dict[str, Any]) -> None:
+        row["evaluation"]["is_correct"] = True
+
+    runs = [edited(tmp_path, name, all_right) for name in ("acorn-7b", "acorn-3b")]
+    exact = evalstream.compare(runs, verify=False, metric="exact", flips=0)
+    (one,) = exact.comparisons
+    assert one.estimate is not None
+    assert one.estimate.square is not None
+    assert one.right_to_wrong == one.estimate.square.only_a == 15
+    assert one.wrong_to_right == one.estimate.square.only_b == 4
+    assert len(exact.flips) == 19
+
+
+def tenfold(row: dict[str, Any]) -> None:
+    row.setdefault("metadata", {})["text"] = row["sample_id"][-1]
+
+
+def test_with_clusters_no_report_has_other_errors(tmp_path: Path) -> None:
+    runs = [edited(tmp_path, name, tenfold) for name in ("acorn-7b", "acorn-3b")]
+    plain = evalstream.compare(runs, verify=False, metric="exact").comparisons[0].estimate
+    found = evalstream.compare(
+        runs, verify=False, metric="exact", cluster="/metadata/text"
+    ).comparisons[0]
+    assert plain is not None
+    estimate = found.estimate
+    assert estimate is not None
+    assert estimate.clustered is not None
+    assert estimate.clustered.clusters == 10
+    assert estimate.standard_error == estimate.clustered.standard_error != plain.standard_error
+    assert estimate.own_a is not None
+    assert plain.own_a is not None
+    assert estimate.own_a.standard_error == estimate.clustered.error_a != plain.own_a.standard_error
+    assert (estimate.others, estimate.tests) == ((), ())
+    assert estimate.interval is not None
+    assert estimate.interval.method == "clustered t"
+
+
+def test_ranks_with_clusters_have_the_same_means(tmp_path: Path) -> None:
+    runs = [edited(tmp_path / str(n), name, tenfold)
+            for n, name in enumerate(("acorn-7b", "acorn-3b", "acorn-7b"))]  # fmt: skip
+    plain, clustered = (
+        evalstream.compare(runs, verify=False, metric="exact", cluster=cluster).rankings[0]
+        for cluster in (None, "/metadata/text")
+    )
+    assert clustered.n == plain.n
+    for one, other in zip(plain.ranks, clustered.ranks, strict=True):
+        assert (one.label, one.rank) == (other.label, other.rank)
+        assert one.mean == pytest.approx(other.mean)
+
+
+def test_all_pairs_are_compared_and_corrected_together() -> None:
+    runs = [EXAMPLE / name for name in ("acorn-7b", "acorn-3b", "acorn-7b")]
+    report = evalstream.compare(runs, metric="exact", pairs="all", baseline="B")
+    assert [(one.a, one.b) for one in report.comparisons] == [("B", "A"), ("B", "C"), ("A", "C")]
+    first = report.comparisons[0].estimate
+    assert first is not None
+    assert first.test is not None
+    assert first.adjusted_p == pytest.approx(3 * first.test.p)
+    with pytest.raises(evalstream.UsageError, match="choice of pairs"):
+        evalstream.compare(runs, pairs="some")
+    with pytest.raises(evalstream.UsageError, match="--pairs"):
+        evalstream.compare(EXAMPLE, pairs="all", matrix=True)
