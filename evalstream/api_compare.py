@@ -75,10 +75,10 @@ def compare(
     `overlap`. `flips` is how many samples are shown that two runs judge differently, 0 for all.
     Without `verify`, runs that fail their check are compared, too. `allow_different` are settings
     of scoring (`metric_config/metric_parameters`, `scorer`, `filter`) that may differ, each with
-    all below it; `unit` lets shares meet percent. `pairs` is `baseline`, to compare each run with
-    the baseline, or `all`. `outputs` are files that the caller writes meanwhile; no input may be
-    one of them. `options` sets workers and limits. The report goes to `reporter`, flip by flip;
-    without one the flips are in the report.
+    all below it; `unit` lets shares meet percent, `score` one answer have two scores. `pairs` is
+    `baseline`, to compare each run with the baseline, or `all`. `outputs` are files that the
+    caller writes meanwhile; no input may be one of them. `options` sets workers and limits. The
+    report goes to `reporter`, flip by flip; without one the flips are in the report.
 
     Raises UsageError for a call that makes no sense, CannotCheck for an input without a run, and
     OSError where temporary files cannot be written.

@@ -230,11 +230,15 @@ class Comparison(DataClass):
 
 
 class Answered(NamedTuple):
-    """The sample_id and the answer of a row that is read again, and the digest of its sample."""
+    """The sample_id and the answer of a row that is read again, and the digest of its sample.
+
+    `is_whole` says that a scorer saw no more of the model than the answer, such as no tool calls.
+    """
 
     sample_id: Any
     answer: Any
     sample: int
+    is_whole: bool = True
 
 
 class Flip(NamedTuple):

@@ -198,6 +198,7 @@ def scored(folder: Path, rights: list[bool | None], *, fails: bool) -> Path:
     rows = sound_rows(count=len(rights))
     for row, is_right in zip(rows, rights, strict=True):
         row["evaluation"] |= {"score": float(is_right or 0), "is_correct": bool(is_right)}
+        row["output"] = {"raw": "yes" if is_right else "no"}
         if is_right is None:
             row["error"] = "timed out"
     kept = [

@@ -137,3 +137,68 @@ def test_all_pairs_are_compared_and_corrected_together() -> None:
         evalstream.compare(runs, pairs="some")
     with pytest.raises(evalstream.UsageError, match="--pairs"):
         evalstream.compare(EXAMPLE, pairs="all", matrix=True)
+
+
+def flipped(run: str, samples: set[str], answer: Any) -> Callable[[dict[str, Any]], None]:
+    """Turn the scores of some samples of a run, and give them an answer."""
+
+    def edit(row: dict[str, Any]) -> None:
+        if row["sample_id"] in samples and row["evaluation_result_id"] == "exact":
+            row["output"] = answer
+            row["evaluation"] = {**row["evaluation"], "score": float(run == "acorn-7b"),
+                                 "is_correct": run == "acorn-7b"}  # fmt: skip
+
+    return edit
+
+
+def compared_flips(
+    folder: Path, answer: Any, metric: dict[str, Any], allow_different: tuple[str, ...] = ()
+) -> evalstream.ComparisonReport:
+    names = ("acorn-7b", "acorn-3b")
+    runs = [
+        edited(folder, name, flipped(name, {"010", "011"}, answer), lambda one: one.update(metric))
+        for name in names
+    ]
+    return evalstream.compare(runs, verify=False, metric="exact", allow_different=allow_different)
+
+
+SAID = {"raw": ["seven"]}
+JUDGED = {
+    "llm_scoring": {
+        "judges": [{"model_info": {"name": "judge", "id": "acme/judge"}}],
+        "input_prompt": "Is the answer right?",
+    }
+}
+
+
+def test_one_answer_with_two_scores_leaves_no_verdict(tmp_path: Path) -> None:
+    report = compared_flips(tmp_path, SAID, {})
+    (one,) = report.comparisons
+    assert one.verdict is CompareVerdict.NOT_COMPARABLE
+    assert "have the same answer in both runs" in one.sentence
+    assert "2 of " in one.sentence
+    assert report.exit_code == 3
+
+
+def test_one_answer_with_two_scores_can_be_allowed(tmp_path: Path) -> None:
+    report = compared_flips(tmp_path, SAID, {}, ("score",))
+    assert report.comparisons[0].verdict is not CompareVerdict.NOT_COMPARABLE
+    assert "different score (--allow-different)" in report.first_line
+
+
+def test_judges_may_score_one_answer_in_two_ways(tmp_path: Path) -> None:
+    report = compared_flips(tmp_path, SAID, JUDGED)
+    assert report.comparisons[0].verdict is not CompareVerdict.NOT_COMPARABLE
+    assert any("2 of " in text and text.endswith("a judge scored them") for text in report.warnings)
+
+
+@pytest.mark.parametrize("answer", [{"raw": [""]}, {"raw": []}, None])
+def test_answers_that_say_nothing_are_not_compared(tmp_path: Path, answer: Any) -> None:
+    report = compared_flips(tmp_path, answer, {})
+    assert report.comparisons[0].verdict is not CompareVerdict.NOT_COMPARABLE
+
+
+def test_the_flips_that_are_compared_are_not_all_shown() -> None:
+    report = evalstream.compare([EXAMPLE / "acorn-7b", EXAMPLE / "acorn-3b"], flips=2)
+    assert len(report.flips) == 2
+    assert CompareVerdict.NOT_COMPARABLE not in {one.verdict for one in report.comparisons}

@@ -17,6 +17,8 @@ from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.sample_record import SampleRequest
 
+_SETTINGS = CompareSettings(overlap=0.0, verified=False, resamples=100, allow_different=("score",))
+
 Files = tuple[Path, Path | None]
 """The rows of a run, and its aggregate."""
 
@@ -44,7 +46,7 @@ def report_of(files: Sequence[Files]) -> ComparisonReport:
         (run,) = find_all([str(rows)], named, None, options)
         assert isinstance(run, Run)
         runs.append(checked_run(run, label, options, Progress(shown=False)))
-    request = Request(CompareSettings(overlap=0.0, verified=False, resamples=100))
+    request = Request(_SETTINGS)
     compared = compare_checked(runs, runs[0], request, options)
     for one in (*runs, compared):
         one.close()

@@ -9,7 +9,6 @@ from itertools import combinations
 
 from evalstream.batch.comparing.confounders import confounders_of
 from evalstream.batch.comparing.matrices import add_matrices
-from evalstream.batch.comparing.metrics import UNIT
 from evalstream.batch.comparing.pairs import JoinedPair, Request, joined_pair
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.batch.comparing.shared_ranks import rankings_of
@@ -193,9 +192,7 @@ def _conflict(pair: JoinedPair, number: int, settings: CompareSettings) -> str |
     lacking = pair.tally.metrics[number].unclustered
     if conflict is None and lacking:
         conflict = f"no value at {settings.cluster} in {counted(lacking, 'matched sample')}"
-    if conflict is not None or UNIT in settings.allow_different:
-        return conflict
-    return pair.scale_conflicts.get(number)
+    return conflict or pair.conflicts.get(number)
 
 
 def lacks_clusters(compared: Compared) -> bool:

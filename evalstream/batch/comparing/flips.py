@@ -5,14 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.formats.registry import FORMATS
 from evalstream.model.comparison import Flip
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
-from evalstream.model.sample_record import SamplePair
+from evalstream.model.sample_record import PairFlag, SamplePair
 from evalstream.model.text import counted
 from evalstream.parsing import json
 
@@ -22,22 +22,32 @@ WRONG_TO_RIGHT: Final = "wrong to right"
 _TABLES: Final = """
 CREATE TABLE flips (number INTEGER PRIMARY KEY, metric INTEGER, is_loss INTEGER,
     line_a INTEGER, offset_a INTEGER, line_b INTEGER, offset_b INTEGER,
-    sample_a TEXT, sample_b TEXT, score_a REAL, score_b REAL);
-CREATE TABLE answers (side TEXT, line INTEGER, offset INTEGER, answer TEXT,
+    sample_a TEXT, sample_b TEXT, score_a REAL, score_b REAL, is_alike INTEGER);
+CREATE TABLE answers (side TEXT, line INTEGER, offset INTEGER, answer TEXT, whole TEXT,
     PRIMARY KEY (side, line, offset)) WITHOUT ROWID;
 """
 
-_ADD: Final = "INSERT INTO flips VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD: Final = "INSERT INTO flips VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
-_ADD_ANSWER: Final = "INSERT INTO answers VALUES (?, ?, ?, ?)"
+_ADD_ANSWER: Final = "INSERT INTO answers VALUES (?, ?, ?, ?, ?)"
 
-_IN_ORDER: Final = """
-SELECT f.*, a.answer, b.answer FROM flips AS f
+_WITH_ANSWERS: Final = """
+FROM flips AS f
     LEFT JOIN answers AS a ON a.side = 'a'
         AND a.line = f.line_a AND a.offset = f.offset_a
     LEFT JOIN answers AS b ON b.side = 'b'
         AND b.line = f.line_b AND b.offset = f.offset_b
-    ORDER BY f.line_a, f.offset_a, f.metric, f.line_b
+"""
+
+_IN_ORDER: Final = f"""
+SELECT f.*, a.answer, b.answer {_WITH_ANSWERS}
+    ORDER BY f.line_a, f.offset_a, f.metric, f.line_b LIMIT ?
+"""
+
+_SAME: Final = f"""
+SELECT f.metric, COUNT(*), SUM(a.whole = b.whole),
+    MIN(CASE WHEN a.whole = b.whole THEN f.line_a END) {_WITH_ANSWERS}
+    WHERE f.is_alike AND a.whole IS NOT NULL AND b.whole IS NOT NULL GROUP BY f.metric
 """
 
 _PLACES: Final = """
@@ -55,18 +65,34 @@ _LAST: Final = "SELECT COUNT(*), MAX(line_a) FROM flips"
 _TRIM_AT: Final = 2_000
 """Number of flips after which those that will not be shown are dropped."""
 
+COMPARED: Final = 200
+"""Number of flips whose answers are compared, even if fewer are shown."""
+
 NO_LIMIT: Final = 1 << 63
 """A line that is not before any other one."""
+
+
+class SameAnswers(NamedTuple):
+    """How many of the flips whose answers were compared have one answer in both runs.
+
+    `line` is that of the first one in the baseline.
+    """
+
+    same: int
+    compared: int
+    line: int
 
 
 class FlipStore:
     """The flips between two runs: the first `most` ones by line, 0 for all; on disk.
 
-    Flips after the line `latest` of the baseline need not be added: they will not be shown.
+    The first COMPARED ones are kept in any case, to hold their answers against each other. Flips
+    after the line `latest` of the baseline need not be added.
     """
 
     def __init__(self, most: int) -> None:
-        self._most, self._rows = most, 0
+        self._shown = most or -1
+        self._most, self._rows = most and max(most, COMPARED), 0
         self.latest = NO_LIMIT
         # An empty name is a database on disk that goes when it is closed.
         self._base = sqlite3.connect("")
@@ -77,7 +103,7 @@ class FlipStore:
         added = [
             (
                 pair.metric, is_loss, pair.line_a, pair.offset_a, pair.line_b, pair.offset_b,
-                str(pair.sample_a), str(pair.sample_b), pair.score_a, pair.score_b,
+                str(pair.sample_a), str(pair.sample_b), pair.score_a, pair.score_b, _is_alike(pair),
             )
             for pair in pairs
         ]  # fmt: skip
@@ -102,8 +128,20 @@ class FlipStore:
 
         `a` and `b` are labels, and `metrics` are names by number.
         """
-        for row in self._base.execute(_IN_ORDER):
+        for row in self._base.execute(_IN_ORDER, (self._shown,)):
             yield _flip(row, a, b, metrics, show_values=show_values)
+
+    def same_answers(self) -> dict[int, SameAnswers]:
+        """Return by the number of the metric how many flips have one answer, where any has.
+
+        An answer counts that was read, says something, and is all that the scorer saw.
+        """
+        found = self._base.execute(_SAME)
+        return {
+            metric: SameAnswers(same, compared, line)
+            for metric, compared, same, line in found
+            if same
+        }
 
     def close(self) -> None:
         """Delete the flips."""
@@ -133,9 +171,9 @@ class FlipStore:
                     lost += 1
                     continue
                 text = json.canonical([one.sample_id, one.answer]).decode(errors="replace")
-                self._base.execute(
-                    "INSERT INTO answers VALUES (?, ?, ?, ?)", (side, line, offset, text)
-                )
+                is_said = one.is_whole and _says_something(one.answer)
+                whole = json.canonical(one.answer).decode(errors="replace") if is_said else None
+                self._base.execute(_ADD_ANSWER, (side, line, offset, text, whole))
         except (OSError, CannotCheck) as error:
             return f"the rows cannot be read again ({error})"
         if run.has_changed:
@@ -144,8 +182,25 @@ class FlipStore:
         return f"{counted(lost, 'row')} cannot be read again" if lost else None
 
 
+def _is_alike(pair: SamplePair) -> bool:
+    """Tell whether both runs scored one answer to one input."""
+    is_other = pair.flags & (PairFlag.OTHER_INPUT | PairFlag.OTHER_REFERENCE)
+    return pair.rows_a == pair.rows_b == 1 and not is_other
+
+
+def _says_something(answer: Any) -> bool:
+    """Tell whether an answer has a text that is not blank, or a number."""
+    if isinstance(answer, str):
+        return bool(answer.strip())
+    if isinstance(answer, dict):
+        return any(map(_says_something, answer.values()))
+    if isinstance(answer, list):
+        return any(map(_says_something, answer))
+    return isinstance(answer, (int, float)) and not isinstance(answer, bool)
+
+
 def _flip(row: Sequence[Any], a: str, b: str, metrics: Sequence[str], *, show_values: bool) -> Flip:
-    _, metric, is_loss, line_a, _, line_b, _, _, _, score_a, score_b, first, second = row
+    _, metric, is_loss, line_a, _, line_b, _, _, _, score_a, score_b, _, first, second = row
     sample_id, answer_a = _NOTHING if first is None else json.fast(first.encode())
     other_id, answer_b = _NOTHING if second is None else json.fast(second.encode())
     return Flip(

@@ -10,7 +10,13 @@ from evalstream.model.comparison import MetricName, RunDescription
 NOT_COMPARED: Final = -1
 
 UNIT: Final = "unit"
-"""The setting of `allow_different` that lets scores differ in their scale."""
+"""The name in `allow_different` that lets scores differ in their scale."""
+
+SCORE: Final = "score"
+"""The name in `allow_different` that lets one answer have two scores."""
+
+_JUDGES: Final = ("metric_config/llm_scoring", "scorer/grader")
+"""The settings of scoring that name a model as judge, unless they are `none`."""
 
 PERCENT: Final = 20.0
 """A score that is no share.
@@ -28,7 +34,8 @@ class MetricMatch(NamedTuple):
     `groups_a` and `groups_b` give for each group of a run the number of its metric in `metrics`,
     NOT_COMPARED for groups that the other run lacks. `conflicts` says by number why two metrics of
     one name are not comparable, and `allowed` names settings of scoring that may differ and do.
-    `unbounded` are the numbers of metrics whose lowest and highest score a run does not say.
+    `unbounded` are the numbers of metrics whose lowest and highest score a run does not say, and
+    `judged` of those that a model scored.
     `only_a` and `only_b` are the names that one run has alone.
     """
 
@@ -40,6 +47,7 @@ class MetricMatch(NamedTuple):
     only_b: Sequence[str]
     allowed: Sequence[str] = ()
     unbounded: frozenset[int] = frozenset()
+    judged: frozenset[int] = frozenset()
 
 
 def match_metrics(
@@ -86,6 +94,11 @@ def match_metrics(
             for number, both in enumerate(pairs.values())
             if any(None in (one.minimum, one.maximum) for one in both)
         ),
+        frozenset(
+            number
+            for number, (one, other) in enumerate(pairs.values())
+            if _is_judged(_scoring(a, one)) or _is_judged(_scoring(b, other))
+        ),
     )
 
 
@@ -118,6 +131,10 @@ def _scoring(run: RunDescription, metric: MetricName) -> Mapping[str, set[str]]:
             for name, text in settings.items():
                 found.setdefault(name, set()).add(text)
     return found
+
+
+def _is_judged(scoring: Mapping[str, set[str]]) -> bool:
+    return any(scoring.get(name, set()) - {"none"} for name in _JUDGES)
 
 
 def _different_scoring(

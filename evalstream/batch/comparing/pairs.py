@@ -8,7 +8,13 @@ from typing import NamedTuple
 
 from evalstream.batch.comparing.drifts import list_drifts
 from evalstream.batch.comparing.flips import FlipStore
-from evalstream.batch.comparing.metrics import UNIT, MetricMatch, match_metrics, scale_conflict
+from evalstream.batch.comparing.metrics import (
+    SCORE,
+    UNIT,
+    MetricMatch,
+    match_metrics,
+    scale_conflict,
+)
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.batch.comparing.tallies import PairTally
 from evalstream.model.comparison import Alignment, CompareSettings, ComparisonReport
@@ -29,7 +35,8 @@ class Request(NamedTuple):
 class JoinedPair(NamedTuple):
     """Two runs that were joined; `a` is the baseline.
 
-    `scale_conflicts` say by the number of the metric why the scores look like shares and percent.
+    `conflicts` say by the number of the metric why its scores do not mean one thing, as far as the
+    samples show it and --allow-different does not let it pass.
     """
 
     a: CheckedRun
@@ -38,7 +45,7 @@ class JoinedPair(NamedTuple):
     tally: PairTally
     alignments: Sequence[Alignment]
     flips: FlipStore
-    scale_conflicts: Mapping[int, str]
+    conflicts: Mapping[int, str]
 
 
 def joined_pair(
@@ -74,16 +81,43 @@ def joined_pair(
             for number, one in enumerate(tally.metrics)
         ]
         list_drifts(finder, tally, a, b, options, report)
-    scales = _scale_conflicts(match, tally, labels)
-    is_allowed = scales and UNIT in allow_different
-    allowed = [*report.allowed, *match.allowed, *([UNIT] if is_allowed else [])]
-    report.allowed = [*dict.fromkeys(allowed)]
-    report.warnings = [
-        *report.warnings,
-        *_failed(match, tally, labels),
-        *flips.read_answers(a, b, options),
-    ]
-    return JoinedPair(a, b, match, tally, alignments, flips, scales)
+    unread = flips.read_answers(a, b, options)
+    judged, same = _same_answers(match, flips, labels)
+    found = {UNIT: _scale_conflicts(match, tally, labels), SCORE: same}
+    allowed = [name for name, texts in found.items() if texts and name in allow_different]
+    report.allowed = [*dict.fromkeys([*report.allowed, *match.allowed, *allowed])]
+    report.warnings = [*report.warnings, *_failed(match, tally, labels), *judged, *unread]
+    conflicts = {
+        number: text
+        for name in (SCORE, UNIT)
+        if name not in allowed
+        for number, text in found[name].items()
+    }
+    return JoinedPair(a, b, match, tally, alignments, flips, conflicts)
+
+
+def _same_answers(
+    match: MetricMatch, flips: FlipStore, labels: tuple[str, str]
+) -> tuple[list[str], dict[int, str]]:
+    """Return what is said of equal answers with other scores: warnings, and conflicts by metric.
+
+    A judge may score one answer in two ways; of other scorers no verdict is given.
+    """
+    warnings, conflicts = [], {}
+    for number, found in flips.same_answers().items():
+        text = (
+            f"{found.same:,} of {counted(found.compared, 'flip')} whose answers were compared have"
+            f" the same answer in both runs (the first in line {found.line:,} of {labels[0]})"
+        )
+        if number in match.judged:
+            name = match.metrics[number].label
+            warnings.append(f"{' and '.join(labels)}, {name}: {text}; a judge scored them")
+        else:
+            conflicts[number] = (
+                f"{text}, so that the scores were not made in one way; --allow-different"
+                f" {SCORE} compares them"
+            )
+    return warnings, conflicts
 
 
 def _scale_conflicts(

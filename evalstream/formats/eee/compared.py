@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evalstream.engine.row_lookup import find_rows
 from evalstream.formats.eee.aggregate import Aggregate, Figures, Result
-from evalstream.formats.eee.row_view import record_view
+from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, record_view
 from evalstream.formats.eee.versions import nearest_version
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options
@@ -56,7 +56,9 @@ def answers(
         declared = text_or_none(row.get("schema_version"))
         view = record_view(row, nearest_version(declared or "", instance=True))
         sample = sample_text(row.get("sample_id"))
-        yield Answered(row.get("sample_id"), view.output, digest_of(sample) if sample else 0)
+        digest = digest_of(sample) if sample else 0
+        is_whole = row.get("output") is None or not any(map(row.get, TRANSCRIPT_KEYS))
+        yield Answered(row.get("sample_id"), view.output, digest, is_whole)
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

@@ -219,4 +219,11 @@ def _answered(text: bytes) -> Answered | None:
         return None
     output = member(sample.get("output"), "completion")
     named = sample_text(sample.get("id"))
-    return Answered(sample.get("id"), output, digest_of(named) if named else 0)
+    digest = digest_of(named) if named else 0
+    return Answered(sample.get("id"), output, digest, _is_one_answer(sample.get("messages")))
+
+
+def _is_one_answer(messages: Any) -> bool:
+    """Tell whether the model spoke once and called no tool."""
+    spoken = [one for one in list_or_empty(messages) if member(one, "role") == "assistant"]
+    return len(spoken) == 1 and not member(spoken[0], "tool_calls")
