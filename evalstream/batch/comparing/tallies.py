@@ -41,6 +41,8 @@ _FAILED_ONCE: Final = _FAILED | _FAILED << B_SHIFT
 _LOSS: Final = _RIGHT | _WRONG << B_SHIFT
 _GAIN: Final = _WRONG | _RIGHT << B_SHIFT
 
+_JUDGEMENTS: Final = (_RIGHT | _WRONG) | (_RIGHT | _WRONG) << B_SHIFT
+
 _BITS: Final = {0.0: False, 1.0: True}
 """The scores that say themselves whether an answer is right."""
 
@@ -252,10 +254,11 @@ def _fails_once(flag: int) -> bool:
 def _judged_changes(judged: _Judged, lower_is_better: bool) -> int:
     """Return the flags that decide whether a pair is a flip.
 
-    Scores of 0 and 1 say themselves what is right; of others is_correct says it.
+    Scores of 0 and 1 say themselves what is right; of others is_correct says it. Where no run says
+    what is right, such as that an item was answered at all, there is none.
     """
     flag, a, b = judged
-    if a is None or b is None:
+    if a is None or b is None or not flag & _JUDGEMENTS:
         return flag & _CHANGES
     right_a, right_b = a != lower_is_better, b != lower_is_better
     shown = (_RIGHT if right_a else _WRONG) | (_RIGHT if right_b else _WRONG) << B_SHIFT
