@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from evalstream.formats.inspect.rules import archive, coverage, log, outputs, results, samples
+from evalstream.formats.inspect.rules import (
+    archive,
+    coverage,
+    log,
+    messages,
+    outputs,
+    results,
+    samples,
+)
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 
 _UNSORTED: Final = (
@@ -13,6 +21,7 @@ _UNSORTED: Final = (
     *coverage.RULES,
     *samples.RULES,
     *outputs.RULES,
+    *messages.RULES,
     *results.RULES,
 )
 

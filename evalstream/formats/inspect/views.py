@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from evalstream.parsing.json import member, pointer, text_or_none
 
 if TYPE_CHECKING:
+    from evalstream.formats.inspect.final_state import FinalState
     from evalstream.formats.inspect.store import SampleStore
 
 UNNAMED: Final = ""
@@ -20,7 +21,13 @@ MOST_COUNT: Final = 10**15
 
 _NEAR: Final = 1e-9
 
-_KNOWN_EVENTS: Final = frozenset({"model", "sample_init", "score", "state"})
+_KNOWN_EVENTS: Final = frozenset({"model", "sample_init", "score", "span_begin", "state"})
+
+_REFERENCES: Final = ("attachment://", "tc://")
+"""How references to attachments begin; the second is that of the first releases."""
+
+_MOST_SPANS: Final = 100
+"""Most spans around an event that are followed."""
 
 _PLAIN_SOLVERS: Final = frozenset(
     {"assistant_message", "chain_of_thought", "generate", "prompt_template", "system_message"}
@@ -124,6 +131,26 @@ class SampleView:
         """Whether the sample ended with an error."""
         return self.value.get("error") is not None
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether an error or a limit stopped the sample.
+
+        Its events may lack what its solver did last.
+        """
+        return self.failed or self.value.get("limit") is not None
+
+    @cached_property
+    def final_state(self) -> FinalState | None:
+        """The messages and the output that the events end with, None where they do not tell."""
+        from evalstream.formats.inspect.final_state import final_state
+
+        return final_state(self)
+
+    @cached_property
+    def has_plain_plan(self) -> bool:
+        """Whether all solvers of the log leave outputs as the model gave them."""
+        return self.log is not None and self.log.has_plain_plan
+
     @cached_property
     def scores(self) -> dict[str, dict[str, Any]]:
         """The scores by scorer."""
@@ -151,12 +178,36 @@ class SampleView:
         """Return the events of a kind, with their indices."""
         return self.events_by_kind.get(kind, ())
 
+    @cached_property
+    def _spans(self) -> dict[Any, tuple[Any, str]]:
+        """The spans by id, each with the id of the span around it, and its type."""
+        return {
+            text_or_none(one.get("id")): (text_or_none(one.get("parent_id")), str(one.get("type")))
+            for _, one in self.events("span_begin")
+        }
+
+    def spans_around(self, event: Mapping[str, Any]) -> list[str]:
+        """Return the types of the spans around an event, the innermost first."""
+        kinds: list[str] = []
+        span = text_or_none(event.get("span_id"))
+        while span is not None and span in self._spans and len(kinds) < _MOST_SPANS:
+            span, kind = self._spans[span]
+            kinds.append(kind)
+        return kinds
+
     def resolved(self, value: Any) -> Any:
         """Return a text in full if it is a reference to an attachment; other values as they are."""
-        prefix = "attachment://"
-        if isinstance(value, str) and value.startswith(prefix):
-            return self.attachments.get(value.removeprefix(prefix), value)
+        if isinstance(value, str) and value.startswith(_REFERENCES):
+            return self.attachments.get(value.partition("://")[2], value)
         return value
+
+    def resolved_within(self, value: Any) -> Any:
+        """Return a value with all references to attachments in it resolved."""
+        if isinstance(value, dict):
+            return {name: self.resolved_within(part) for name, part in value.items()}
+        if isinstance(value, list):
+            return [self.resolved_within(part) for part in value]
+        return self.resolved(value)
 
 
 class LogView:

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from evalstream.formats.inspect.rules.messages import (
+    ModelMessages,
+    differences,
+    recorded_texts,
+    text_of,
+)
 from evalstream.formats.inspect.views import (
     SampleView,
     list_or_empty,
@@ -18,11 +24,8 @@ from evalstream.rules.base import Rule
 
 
 def _outputs(sample: SampleView) -> Iterator[Violation]:
-    """Compare texts of the model with each other, and with those that the events recorded.
-
-    The events of a sample that was stopped may lack what its solver did last.
-    """
-    if sample.failed or sample.value.get("limit") is not None:
+    """Compare texts of the model with each other, and with those that the events recorded."""
+    if sample.is_stopped:
         return
     completion = sample.resolved(member(sample.value.get("output"), "completion"))
     recorded = _Recorded(sample)
@@ -34,12 +37,36 @@ def _outputs(sample: SampleView) -> Iterator[Violation]:
     elif isinstance(completion, str) and not recorded.has(completion):
         message = "no event recorded this completion"
         yield INS212.violation(message, pointer=place, found=completion)
-    for where, said in _messages(sample):
-        for text in _texts(sample, said):
+    elif sample.has_plain_plan:
+        yield from _other_completion(sample, completion)
+    if sample.final_state is None:
+        yield from _unrecorded(sample, recorded)
+    yield from _other_choices(sample)
+
+
+def _other_completion(sample: SampleView, completion: Any) -> Iterator[Violation]:
+    """Compare a completion with the text of the first choice; releases join its parts in two ways.
+
+    Summaries of the first releases leave the completion out.
+    """
+    first = next(objects(member(sample.value.get("output"), "choices")), None)
+    message = object_or_empty(first.value.get("message")) if first is not None else {}
+    text = text_of(sample, message)
+    if not isinstance(completion, str) or text is None:
+        return
+    if completion not in (text, "".join(recorded_texts(sample, message))):
+        words = "the completion is not the text of the first choice"
+        place = sample.at("output", "completion")
+        yield INS212.violation(words, pointer=place, expected=text, found=completion)
+
+
+def _unrecorded(sample: SampleView, recorded: _Recorded) -> Iterator[Violation]:
+    """Look for the texts of the model in events that do not tell how the sample ended."""
+    for path, message in _messages(sample):
+        for text in recorded_texts(sample, message):
             if not recorded.has(text):
                 words = "no event recorded this text of the model"
-                yield INS212.violation(words, pointer=sample.at(*where, "content"), found=text)
-    yield from _within(sample, completion)
+                yield INS212.violation(words, pointer=sample.at(*path, "content"), found=text)
 
 
 def _messages(sample: SampleView) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
@@ -52,15 +79,23 @@ def _messages(sample: SampleView) -> Iterator[tuple[tuple[str | int, ...], Mappi
             yield ("messages", index), one
 
 
-def _texts(sample: SampleView, message: Mapping[str, Any]) -> Iterator[str]:
-    """Iterate over the texts of a message."""
-    content = message.get("content")
-    if isinstance(content, str):
-        yield sample.resolved(content)
-    for part in content if isinstance(content, list) else ():
-        text = sample.resolved(member(part, "text") if isinstance(part, dict) else part)
-        if isinstance(text, str):
-            yield text
+def _other_choices(sample: SampleView) -> Iterator[Violation]:
+    """Compare choices with those that the events end with, and with those that a model gave."""
+    state = sample.final_state
+    ended = list_or_empty(state.output.get("choices")) if state is not None else []
+    made = ModelMessages(sample).made if sample.has_plain_plan else {}
+    for index, choice in objects(member(sample.value.get("output"), "choices")):
+        message = object_or_empty(choice.get("message"))
+        others = list(made.get(text_or_none(message.get("id")) or "", ()))
+        if index < len(ended):
+            others.insert(0, object_or_empty(member(ended[index], "message")))
+        path = ("output", "choices", index, "message")
+        for expected in others:
+            words = "the events have another message"
+            found = next(differences(sample, path, message, expected, words), None)
+            if found is not None:
+                yield found._replace(code=INS212.code)
+                break
 
 
 class _Recorded:
@@ -129,35 +164,6 @@ class _Recorded:
         elif isinstance(value, list):
             for part in value:
                 self._add(part)
-
-
-def _within(sample: SampleView, completion: Any) -> Iterator[Violation]:
-    """Compare the output of a plain plan with itself, and with all that has its message's id."""
-    if sample.log is None or not sample.log.has_plain_plan:
-        return
-    first = next(objects(member(sample.value.get("output"), "choices")), None)
-    message = object_or_empty(first.value.get("message")) if first is not None else {}
-    content, identity = sample.resolved(message.get("content")), message.get("id")
-    if not isinstance(content, str):
-        return
-    if isinstance(completion, str) and completion != content:
-        words = "the completion is not the text of the first choice"
-        place = sample.at("output", "completion")
-        yield INS212.violation(words, pointer=place, expected=content, found=completion)
-    for index, one in objects(sample.value.get("messages")) if identity else ():
-        other = sample.resolved(one.get("content"))
-        if one.get("id") == identity and isinstance(other, str) and other != content:
-            words = "the message is not the one of the output that has its id"
-            place = sample.at("messages", index, "content")
-            yield INS212.violation(words, pointer=place, expected=content, found=other)
-    for _, event in sample.events("model") if identity else ():
-        for _, choice in objects(member(event.get("output"), "choices")):
-            made = object_or_empty(choice.get("message"))
-            other = sample.resolved(made.get("content"))
-            if made.get("id") == identity and isinstance(other, str) and other != content:
-                words = "the event of the model has another text"
-                place = sample.at("output", "choices", 0, "message", "content")
-                yield INS212.violation(words, pointer=place, expected=other, found=content)
 
 
 def _includes(sample: SampleView) -> Iterator[Violation]:
