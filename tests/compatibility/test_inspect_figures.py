@@ -155,7 +155,7 @@ def _target(log: Log) -> None:
 CHANGES: dict[Callable[[Log], None], str] = {
     _complete: "INS212",
     _choose: "INS212",
-    _say: "INS212",
+    _say: "INS215",
     _answer: "INS208",
     _target: "INS213",
 }
@@ -173,6 +173,56 @@ def test_a_changed_copy_is_found(
     report = check(log, tmp_path)
     assert CHANGES[change] in report.counts
     assert report.exit_code == 1
+
+
+def _remove_message(log: Log) -> None:
+    del log["samples"][0]["messages"][1]
+
+
+def _call_otherwise(log: Log) -> None:
+    call = log["samples"][0]["messages"][1]["tool_calls"][0]
+    call["arguments"] = {"x": 7, "y": 7}
+
+
+def _return_otherwise(log: Log) -> None:
+    log["samples"][0]["messages"][2]["content"] = "77"
+
+
+def _replace_picture(log: Log) -> None:
+    log["samples"][0]["messages"][0]["content"][1]["image"] = "data:image/png;base64,AAAA"
+
+
+def _rename_model(log: Log) -> None:
+    log["eval"]["model"] = "acme/acorn-7b"
+    for holder in (log["stats"], *log["samples"]):
+        holder["model_usage"] = {"acme/acorn-7b": holder["model_usage"]["mockllm/model"]}
+
+
+def _hide_event(log: Log) -> None:
+    log["samples"][0]["events"] = [
+        one for one in log["samples"][0]["events"] if one["event"] != "score"
+    ]
+
+
+WITNESSED: list[tuple[str, Callable[[Log], None], str]] = [
+    ("calls", _remove_message, "INS215"),
+    ("calls", _call_otherwise, "INS215"),
+    ("calls", _return_otherwise, "INS215"),
+    ("pictures", _replace_picture, "INS215"),
+    ("react", _remove_message, "INS215"),
+    *((name, _rename_model, "INS217") for name in ("includes", "calls", "react", "basic-agent")),
+    *((name, _hide_event, "INS216") for name in ("includes", "calls", "pictures", "own")),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "code"), WITNESSED)
+def test_the_events_are_witnesses(
+    name: str, change: Callable[[Log], None], code: str, logs: Path, tmp_path: Path
+) -> None:
+    log = read(logs, name)
+    change(log)
+    errors = {one.code for one in check(log, tmp_path) if one.severity is Severity.ERROR}
+    assert errors == {code}
 
 
 @pytest.mark.parametrize("name", ["error-at-last", "errors-allowed"])

@@ -12,6 +12,7 @@ from evalstream.formats.inspect.rules import (
     outputs,
     results,
     samples,
+    usage,
 )
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 
@@ -22,6 +23,7 @@ _UNSORTED: Final = (
     *samples.RULES,
     *outputs.RULES,
     *messages.RULES,
+    *usage.RULES,
     *results.RULES,
 )
 

@@ -9,7 +9,15 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.inspect.documents import EXTRA, VERSIONS
 from evalstream.formats.inspect.library import Library, attachment_digest, library
 from evalstream.formats.inspect.reading import UNREADABLE, parsed
-from evalstream.formats.inspect.rules import coverage, log, messages, outputs, results, samples
+from evalstream.formats.inspect.rules import (
+    coverage,
+    log,
+    messages,
+    outputs,
+    results,
+    samples,
+    usage,
+)
 from evalstream.formats.inspect.rules.coverage import INS206, usage_violations
 from evalstream.formats.inspect.rules.log import INS107
 from evalstream.formats.inspect.rules.samples import INS207, malformed
@@ -160,7 +168,7 @@ class LogCheck:
             self.lose(f"sample {self.count:,} could not be read")
         else:
             self._keep(view, one)
-        for rule in (*samples.RULES, *outputs.RULES, *messages.RULES):
+        for rule in (*samples.RULES, *outputs.RULES, *messages.RULES, *usage.RULES):
             if rule.record is not None:
                 problems += rule.record(view)
         self._count_attachments(view, problems)

@@ -16,7 +16,14 @@ from inspect_ai import Epochs, Task, eval, eval_set, score  # noqa: A004 - the l
 from inspect_ai.agent import react
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import ProvenanceData, edit_score, read_eval_log, write_eval_log
-from inspect_ai.model import GenerateConfig, ModelOutput, get_model
+from inspect_ai.model import (
+    ChatMessageUser,
+    ContentImage,
+    ContentText,
+    GenerateConfig,
+    ModelOutput,
+    get_model,
+)
 from inspect_ai.scorer import (
     Score,
     ScoreEdit,
@@ -41,7 +48,16 @@ from inspect_ai.scorer import (
     stderr,
     var,
 )
-from inspect_ai.solver import basic_agent, chain, generate, multiple_choice, solver, system_message
+from inspect_ai.solver import (
+    basic_agent,
+    chain,
+    generate,
+    multiple_choice,
+    solver,
+    system_message,
+    use_tools,
+)
+from inspect_ai.tool import tool
 
 Words = inspect_driver.Words
 COUNT = 9
@@ -131,6 +147,51 @@ def submits(n: int) -> ModelOutput:
     """Submit an answer by a tool call."""
     return ModelOutput.for_tool_call(
         "mockllm/model", "submit", {"answer": str(2 * n + 2)}, content=f"I submit {n}."
+    )
+
+
+@tool
+def add() -> Any:
+    """Add numbers."""
+
+    async def execute(x: int, y: int) -> str:
+        """Add two numbers.
+
+        Args:
+            x: The first number.
+            y: The second number.
+        """
+        return f"{x + y} " + "is the sum " * 20
+
+    return execute
+
+
+def calls(n: int) -> ModelOutput:
+    """Call a tool, and answer when it has returned."""
+    if n % 2:
+        return ModelOutput.from_content("mockllm/model", f"It is {n + 1}")
+    return ModelOutput.for_tool_call("mockllm/model", "add", {"x": n, "y": 2}, content="I add.")
+
+
+def pictures() -> MemoryDataset:
+    """Return questions with pictures."""
+    return MemoryDataset(
+        [
+            Sample(
+                id=n,
+                input=[
+                    ChatMessageUser(
+                        content=[
+                            ContentText(text=f"How many are in picture {n}? " + "Look! " * 30),
+                            ContentImage(image="data:image/png;base64," + "iVBORw0K" * (50 + n)),
+                        ]
+                    )
+                ],
+                target=str(n),
+            )
+            for n in range(1, COUNT + 1)
+        ],
+        name="pictures",
     )
 
 
@@ -290,6 +351,11 @@ LOGS: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
         Task(dataset=sums(), solver=react(), scorer=includes()), {"outputs": submits}
     ),
     "shouts": lambda: (Task(dataset=sums(), solver=shouts(), scorer=includes()), {}),
+    "calls": lambda: (
+        Task(dataset=sums(), solver=[use_tools(add()), generate()], scorer=includes()),
+        {"outputs": calls},
+    ),
+    "pictures": lambda: (Task(dataset=pictures(), solver=generate(), scorer=includes()), {}),
     "twice": lambda: (
         Task(dataset=sums(), solver=chain(system_message("Be short."), generate(), generate()),
              scorer=includes()), {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.inspect.views import (
@@ -17,8 +17,11 @@ from evalstream.formats.inspect.views import (
     value_of,
 )
 from evalstream.model.finding import Severity, Violation, at_least
-from evalstream.parsing.json import type_name
+from evalstream.parsing.json import member, text_or_none, type_name
 from evalstream.rules.base import Rule
+
+_NAMED_SINCE: Final = (0, 3, 218)
+"""The release of inspect_ai from which on each event of a score names its scorer."""
 
 _KEY: Final = re.compile(r"[0-9a-f]{32}")
 
@@ -125,6 +128,53 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
                 expected=there,
                 found=here,
             )
+
+
+def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
+    """Look for an event of each score.
+
+    An edit that adds a score makes none; it is the only entry of the score's history. Earlier
+    releases named no scorer in events, and recorded no score that was added after the run.
+    """
+    events = [one for _, one in sample.events("score") if not one.get("intermediate")]
+    named = {text_or_none(one.get("scorer")) for one in events} - {None}
+    scores = {
+        name: list_or_empty(score.get("history")) or [score]
+        for name, score in sample.scores.items()
+        if len(list_or_empty(score.get("history"))) != 1
+    }
+    if named or _names_scorers(sample):
+        for name in (one for one in scores if one not in named):
+            message = f"no event tells of the score of {name}"
+            place, found = sample.at("scores", name, "value"), sample.scores[name].get("value")
+            yield INS216.violation(message, pointer=place, found=found)
+    elif len(events) >= len(scores):
+        told = [object_or_empty(one.get("score")) for one in events]
+        for name, (first, *later) in scores.items():
+            if not any(_is_score(sample, first, one, edited=bool(later)) for one in told):
+                path = ("history", 0) if later else ()
+                yield INS216.violation(
+                    f"no event tells of this score of {name}",
+                    pointer=sample.at("scores", name, *path, "value"),
+                    expected=value_of(told[0]) if len(told) == 1 else None,
+                    found=member(first, "value"),
+                )
+
+
+def _names_scorers(sample: SampleView) -> bool:
+    """Tell whether the events of a sample are of a release that records and names all scorers."""
+    packages = object_or_empty(sample.log.eval.get("packages")) if sample.log is not None else {}
+    numbers = re.findall(r"[0-9]{1,9}", text_or_none(packages.get("inspect_ai")) or "")
+    is_recent = tuple(map(int, numbers[:3])) >= _NAMED_SINCE
+    return is_recent and bool(sample.events("sample_init"))
+
+
+def _is_score(sample: SampleView, score: Any, told: Mapping[str, Any], *, edited: bool) -> bool:
+    """Tell whether a score is the one of an event. An edit may leave the answer out."""
+    if not same(value_of(score), value_of(told)):
+        return False
+    here, there = (sample.resolved(member(one, "answer")) for one in (score, told))
+    return here == there or (edited and here is None)
 
 
 def _edited(sample: SampleView) -> Iterator[Violation]:
@@ -261,5 +311,42 @@ INS209: Final = Rule(
 )
 
 
-RULES: Final = (INS205, INS207, INS208, INS209)
+INS216: Final = Rule(
+    "INS216",
+    "unrecorded-score",
+    Severity.ERROR,
+    "a score of a sample has no event",
+    """
+    What it finds: a score of which no event tells, though the events name the scorers of others,
+    or the log is of a release that records every score. In logs of earlier releases, whose events
+    name no scorer, a score whose value and answer are in no event. Scores that
+    `inspect_ai.log.edit_score` added have no event, and of an edited score the first value counts.
+
+    Why it matters: the score was added or changed after the run, and by no means of the harness.
+
+    How to fix: Score the log again with `inspect score`, which records what it does.
+
+    Bad:
+        log:
+          {
+            "samples": [{
+              "scores": {"match": {"value": "C", "history": []}},
+              "events": [{}, {"event": "score", "scorer": "match", "intermediate": true}]
+            }]
+          }
+
+    Good:
+        log:
+          {
+            "samples": [{
+              "scores": {"match": {"value": "C", "history": []}},
+              "events": [{}, {"event": "score", "scorer": "match", "intermediate": false}]
+            }]
+          }
+    """,
+    record=_unrecorded_scores,
+)
+
+
+RULES: Final = (INS205, INS207, INS208, INS209, INS216)
 """Rules that check one sample."""

@@ -1,0 +1,170 @@
+"""What the events of a sample recorded of its messages, and how messages are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from evalstream.formats.inspect.views import SampleView, list_or_empty, object_or_empty, objects
+from evalstream.parsing.json import member, text_or_none
+
+PARTS: Final = ("role", "content", "tool_calls")
+"""The members of a message that are compared."""
+
+
+def part_of(sample: SampleView, message: Mapping[str, Any], name: str) -> Any:
+    """Return a member of a message as it is compared: in full, and without what may differ."""
+    value = message.get(name)
+    if name == "content" and isinstance(value, list):
+        return [_content(sample, one) for one in value]
+    if name == "tool_calls":
+        return [
+            {key: sample.resolved_within(one.get(key)) for key in ("id", "function", "arguments")}
+            for _, one in objects(value)
+        ]
+    return sample.resolved(value)
+
+
+def _content(sample: SampleView, value: Any) -> Any:
+    """Return the content of a part of a message: its type, and the member of that name."""
+    if not isinstance(value, dict):
+        return sample.resolved(value)
+    kind = str(value.get("type"))
+    names = ("name", "arguments", "result") if kind == "tool_use" else (kind,)
+    return {"type": kind, **{name: sample.resolved_within(value.get(name)) for name in names}}
+
+
+def text_of(sample: SampleView, message: Mapping[str, Any]) -> str | None:
+    """Return the texts of a message, joined as the harness does; None where it has no content."""
+    content = part_of(sample, message, "content")
+    if isinstance(content, list):
+        texts = [text_or_none(member(one, "text")) for one in content]
+        return "\n".join(text for text in texts if text is not None)
+    return text_or_none(content)
+
+
+def texts_of(sample: SampleView, message: Mapping[str, Any]) -> Iterator[str]:
+    """Iterate over the texts of a message."""
+    content = part_of(sample, message, "content")
+    for one in content if isinstance(content, list) else [content]:
+        text = member(one, "text") if isinstance(one, dict) else one
+        if isinstance(text, str):
+            yield text
+
+
+class ModelMessages:
+    """The messages in the events of models, by their ids."""
+
+    def __init__(self, sample: SampleView) -> None:
+        self.made: dict[str, list[Mapping[str, Any]]] = {}
+        """The messages that models gave."""
+        self.sent: dict[str, list[Mapping[str, Any]]] = {}
+        """The messages that models got."""
+        for _, event in sample.events("model"):
+            for _, choice in objects(member(event.get("output"), "choices")):
+                _add(self.made, choice.get("message"))
+            for _, message in objects(event.get("input")):
+                _add(self.sent, message)
+        for _, message in objects(member(sample.value.get("events_data"), "messages")):
+            _add(self.sent, message)
+
+
+def _add(found: dict[str, list[Mapping[str, Any]]], message: Any) -> None:
+    identity = text_or_none(member(message, "id"))
+    if identity:
+        found.setdefault(identity, []).append(message)
+
+
+class Difference(NamedTuple):
+    """A member of a message that differs: its JSON Pointer, and what the other record has."""
+
+    at: str
+    expected: Any
+    found: Any
+
+
+def difference(
+    sample: SampleView, path: tuple[str | int, ...], message: Any, expected: Any
+) -> Difference | None:
+    """Compare a message with another record of it; return the first member that differs."""
+    here, there = object_or_empty(message), object_or_empty(expected)
+    for name in PARTS:
+        if here.get(name) == there.get(name):
+            continue
+        found, wanted = part_of(sample, here, name), part_of(sample, there, name)
+        if found != wanted:
+            place = sample.at(*path, name) if name in here else sample.at(*path)
+            return Difference(place, wanted, found)
+    return None
+
+
+class RecordedTexts:
+    """The texts that the events of a sample recorded: outputs of models, and changes of the state.
+
+    `last_completion` is the one that a solver left, None where no event tells it.
+    """
+
+    def __init__(self, sample: SampleView) -> None:
+        self._sample = sample
+        self._models, self._states = sample.events("model"), sample.events("state")
+        self._is_known = bool(self._states and self._models)
+        self._found: set[Any] = set()
+        self._has_all = False
+        self.last_completion: str | None = None
+        if self._is_known:
+            self._add_outputs()
+            self._find_completion()
+
+    def has(self, text: str) -> bool:
+        """Return whether the events recorded a text, or nothing at all."""
+        if not self._is_known or not text or text in self._found:
+            return True
+        if not self._has_all:
+            self._has_all = True
+            self._add_all()
+        return text in self._found
+
+    def lacking(self, message: Mapping[str, Any]) -> Iterator[str]:
+        """Iterate over the texts of a message that the events did not record."""
+        return (text for text in texts_of(self._sample, message) if not self.has(text))
+
+    def _add_outputs(self) -> None:
+        """Add the texts of models; nearly all texts of a sample are among them."""
+        for _, event in self._models:
+            for _, choice in objects(member(event.get("output"), "choices")):
+                content = member(choice.get("message"), "content")
+                if isinstance(content, str):
+                    self._found.add(self._sample.resolved(content))
+
+    def _find_completion(self) -> None:
+        for _, event in self._states:
+            for change in list_or_empty(event.get("changes")):
+                path = member(change, "path")
+                if path == "/output/completion":
+                    value = change.get("value")
+                elif path == "/output" and member(change.get("value"), "completion") is not None:
+                    value = change["value"]["completion"]
+                else:
+                    continue
+                self.last_completion = text_or_none(self._sample.resolved(value))
+        if self.last_completion is not None:
+            self._found.add(self.last_completion)
+
+    def _add_all(self) -> None:
+        for _, event in self._models:
+            self._add(event.get("output"))
+        for _, event in self._states:
+            for _, change in objects(event.get("changes")):
+                if str(change.get("path")).startswith(("/output", "/messages")):
+                    self._add(change.get("value"))
+
+    def _add(self, value: Any) -> None:
+        """Add all texts within a value."""
+        if isinstance(value, str):
+            self._found.add(self._sample.resolved(value))
+        elif isinstance(value, dict):
+            for part in value.values():
+                self._add(part)
+        elif isinstance(value, list):
+            for part in value:
+                self._add(part)

@@ -1,0 +1,111 @@
+"""INS2: the rule that compares the token usage of a sample with the calls of models it recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evalstream.formats.inspect.views import Numbered, SampleView, is_count, object_or_empty
+from evalstream.model.finding import Severity, Violation, at_least, one_of
+from evalstream.parsing.json import member, text_or_none
+from evalstream.rules.base import Rule
+
+
+def _usage(sample: SampleView) -> Iterator[Violation]:
+    """Compare models and token counts of calls with those that the sample counted.
+
+    The first releases did not count by sample, and attempts that failed are counted without their
+    calls being recorded.
+    """
+    told = object_or_empty(sample.value.get("model_usage"))
+    if not told or sample.value.get("error_retries") or sample.value.get("model_fallbacks"):
+        return
+    sums: dict[str, dict[str, int]] = {}
+    for index, event in _counted_calls(sample):
+        model = text_or_none(event.get("model"))
+        usage = {
+            name: number
+            for name, number in object_or_empty(member(event.get("output"), "usage")).items()
+            if is_count(number) and number
+        }
+        if model is None or not usage:
+            continue
+        if model not in told:
+            yield INS217.violation(
+                "the sample counts no usage of the model of this call",
+                pointer=sample.at("events", index, "model"),
+                expected=one_of(told),
+                found=model,
+            )
+            return
+        total = sums.setdefault(model, {})
+        for name, number in usage.items():
+            total[name] = total.get(name, 0) + number
+    for model, total in sums.items():
+        for name, expected in total.items():
+            found: Any = member(told[model], name)
+            if (found is None or is_count(found)) and (found or 0) < expected:
+                place = sample.at("model_usage", model, *([] if found is None else [name]))
+                message = f"the calls of the model used {expected:,} {name.replace('_', ' ')}"
+                yield INS217.violation(
+                    message, pointer=place, expected=at_least(expected), found=found
+                )
+                break
+
+
+def _counted_calls(sample: SampleView) -> Iterator[Numbered]:
+    """Iterate over the calls of models whose usage a sample counts.
+
+    Answers from the cache cost nothing, and a later `inspect score` does not count its calls.
+    """
+    for one in sample.events("model"):
+        event = one.value
+        if event.get("cache") == "read" or event.get("error") is not None:
+            continue
+        if "scorer" not in sample.spans_around(event):
+            yield one
+
+
+INS217: Final = Rule(
+    "INS217",
+    "uncounted-call",
+    Severity.ERROR,
+    "a sample counts other models or fewer tokens than its events",
+    """
+    What it finds: a call of a model, in the events of a sample, of which the token usage of the
+    sample has nothing, and a usage that is less than what the calls used together. Answers from the
+    cache, calls of scorers, and samples that were tried again or answered by a fallback are left
+    out.
+
+    Why it matters: the model was renamed, or its usage was changed, after the run.
+
+    How to fix: Trust the events. They name the model that was called.
+
+    Bad:
+        log:
+          {
+            "samples": [{
+              "model_usage": {"mockllm/model": {"output_tokens": 1}},
+              "events": [{}, {}, {
+                "event": "model", "model": "acme/acorn-7b", "output": {"usage": {"output_tokens": 1}}
+              }]
+            }]
+          }
+
+    Good:
+        log:
+          {
+            "samples": [{
+              "model_usage": {"mockllm/model": {"output_tokens": 1}},
+              "events": [{}, {}, {
+                "event": "model", "model": "mockllm/model", "output": {"usage": {"output_tokens": 1}}
+              }]
+            }]
+          }
+    """,
+    record=_usage,
+)
+
+
+RULES: Final = (INS217,)
+"""Rules that check one sample."""

@@ -1,0 +1,393 @@
+"""Tests that the events of a sample are witnesses of its messages, scores and models."""
+
+import copy
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inspect_archive import sound_log
+from rows import bounded
+
+import evalstream
+
+Log = dict[str, Any]
+
+AT = {"timestamp": "2026-03-02T10:00:00+00:00", "working_start": 0.1}
+IMAGE = "data:image/png;base64,iVBORw0KGgo="
+MODEL = "mockllm/model"
+
+
+def errors(log: Log, folder: Path) -> set[str]:
+    """Return the codes of the errors of a log."""
+    path = folder / "run.json"
+    path.write_text(json.dumps(log))
+    report = evalstream.check(path, max_findings=0)
+    return {one.code for one in report if one.severity.label == "error"}
+
+
+def _span(name: str, kind: str | None, around: str | None) -> dict[str, Any]:
+    return {
+        "event": "span_begin",
+        **AT,
+        "id": name,
+        "name": name,
+        "type": kind,
+        "parent_id": around,
+    }
+
+
+def _call(given: list[Any], choice: Any, tokens: int, **more: Any) -> dict[str, Any]:
+    """Return the event of a call of the model."""
+    usage = {"input_tokens": tokens, "output_tokens": 0, "total_tokens": tokens}
+    output = {"model": MODEL, "choices": [choice], "usage": usage}
+    return {
+        "event": "model",
+        **AT,
+        "model": MODEL,
+        "input": given,
+        "tools": [],
+        "tool_choice": "auto",
+        "config": {},
+        "output": output,
+        "span_id": "step",
+        **more,
+    }
+
+
+def _choice(message: Any) -> dict[str, Any]:
+    return {"message": message, "stop_reason": "stop"}
+
+
+def _state(changes: list[Any], span: str = "step") -> dict[str, Any]:
+    return {"event": "state", **AT, "changes": changes, "span_id": span}
+
+
+def _added(place: str, value: Any) -> dict[str, Any]:
+    return {"op": "add", "path": place, "value": value}
+
+
+def witnessed() -> Log:
+    """Return the sound log; its first sample has an image, a call of a tool, and all events."""
+    log = sound_log()
+    sample = log["samples"][0]
+    asked, answered = sample["messages"]
+    asked["content"] = [
+        {"type": "text", "text": "What is 2 + 2?"},
+        {"type": "image", "image": IMAGE},
+    ]
+    call = {"id": "c1", "function": "add", "arguments": {"x": 2, "y": 2}, "type": "function"}
+    called = {**answered, "id": "m1t", "content": "I add.", "tool_calls": [call]}
+    returned = {
+        "id": "m1r",
+        "role": "tool",
+        "content": "4",
+        "tool_call_id": "c1",
+        "function": "add",
+    }
+    sample["messages"] = [asked, called, returned, answered]
+    begun, scored = sample["events"]
+    begun["state"] = {
+        "messages": [asked],
+        "output": {"model": MODEL, "choices": [], "completion": ""},
+    }
+    changes = [
+        *(_added(f"/messages/{n}", one) for n, one in enumerate((called, returned, answered), 1)),
+        _added("/output/choices/0", sample["output"]["choices"][0]),
+        {"op": "replace", "path": "/output/completion", "value": "4"},
+    ]
+    sample["events"] = [
+        *(begun, _span("solvers", None, None), _span("step", "solver", "solvers")),
+        _call([asked], _choice(called), 2),
+        _call([asked, called, returned], _choice(answered), 3),
+        _state(changes),
+        *(_span("scorers", None, None), _span("match", "scorer", "scorers")),
+        {**scored, "span_id": "match"},
+    ]
+    whole: Log = json.loads(json.dumps(log))
+    return whole
+
+
+FIRST_CALL, SECOND_CALL, CHANGES, SCORE = 3, 4, 5, 8
+
+
+def _sample(log: Log) -> dict[str, Any]:
+    sample: dict[str, Any] = log["samples"][0]
+    return sample
+
+
+def _changed(log: Log, number: int) -> dict[str, Any]:
+    """Return the value of a change of the state."""
+    value: dict[str, Any] = _sample(log)["events"][CHANGES]["changes"][number]["value"]
+    return value
+
+
+def _replace_image(log: Log) -> None:
+    _sample(log)["messages"][0]["content"][1]["image"] = IMAGE + "AAAA"
+
+
+def _ask_otherwise(log: Log) -> None:
+    _sample(log)["messages"][0]["content"][0]["text"] = "What is 1 + 3?"
+
+
+def _return_otherwise(log: Log) -> None:
+    _sample(log)["messages"][2]["content"] = "5"
+
+
+def _call_otherwise(log: Log) -> None:
+    _sample(log)["messages"][1]["tool_calls"][0]["arguments"]["x"] = 3
+
+
+def _remove_result(log: Log) -> None:
+    del _sample(log)["messages"][2]
+
+
+def _remove_last(log: Log) -> None:
+    del _sample(log)["messages"][3]
+
+
+def _swap_messages(log: Log) -> None:
+    messages = _sample(log)["messages"]
+    messages[1], messages[2] = messages[2], messages[1]
+
+
+def _speak_for_the_user(log: Log) -> None:
+    _sample(log)["messages"][3]["role"] = "user"
+
+
+def _call_in_the_output(log: Log) -> None:
+    message = _sample(log)["output"]["choices"][0]["message"]
+    message["tool_calls"] = [{"id": "c9", "function": "add", "arguments": {}}]
+
+
+def _answer_in_all_but_calls(log: Log) -> None:
+    sample = _sample(log)
+    choices = (sample["output"]["choices"][0], _changed(log, 3))
+    messages = [sample["messages"][3], _changed(log, 2), *(one["message"] for one in choices)]
+    for message in messages:
+        message["content"] = "five"
+    sample["output"]["completion"] = "five"
+    sample["events"][CHANGES]["changes"][4]["value"] = "five"
+
+
+def _say_in_all_but_the_next_call(log: Log) -> None:
+    sample = _sample(log)
+    made = sample["events"][FIRST_CALL]["output"]["choices"][0]["message"]
+    for message in (sample["messages"][1], _changed(log, 0), made):
+        message["content"] = "I do not add."
+
+
+def _forget_a_state(log: Log) -> None:
+    del _sample(log)["events"][CHANGES]["changes"][1]
+
+
+def _rename_model(log: Log) -> None:
+    log["eval"]["model"] = "acme/acorn-7b"
+    for holder in (log["stats"], *log["samples"]):
+        holder["model_usage"] = {"acme/acorn-7b": holder["model_usage"][MODEL]}
+
+
+def _count_less(log: Log) -> None:
+    _sample(log)["model_usage"][MODEL]["input_tokens"] -= 3
+    log["stats"]["model_usage"][MODEL]["input_tokens"] -= 3
+
+
+def _hide_score_event(log: Log) -> None:
+    del _sample(log)["events"][SCORE]
+
+
+CHANGED: dict[Callable[[Log], None], set[str]] = {
+    _replace_image: {"INS215"},
+    _ask_otherwise: {"INS215"},
+    _return_otherwise: {"INS215"},
+    _call_otherwise: {"INS215"},
+    _remove_result: {"INS215"},
+    _remove_last: {"INS215"},
+    _swap_messages: {"INS215"},
+    _speak_for_the_user: {"INS215"},
+    _say_in_all_but_the_next_call: {"INS215"},
+    _forget_a_state: {"INS215"},
+    _call_in_the_output: {"INS212"},
+    _answer_in_all_but_calls: {"INS212", "INS215"},
+    _rename_model: {"INS217"},
+    _count_less: {"INS217"},
+    _hide_score_event: {"INS216"},
+}
+
+
+def test_a_log_with_all_its_events_is_sound(tmp_path: Path) -> None:
+    assert errors(witnessed(), tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "codes"), CHANGED.items(), ids=[one.__name__[1:] for one in CHANGED]
+)
+def test_what_the_events_contradict_is_found(
+    change: Callable[[Log], None], codes: set[str], tmp_path: Path
+) -> None:
+    log = witnessed()
+    change(log)
+    assert errors(log, tmp_path) == codes
+
+
+def test_a_finding_names_the_place_and_both_values(tmp_path: Path) -> None:
+    log = witnessed()
+    _return_otherwise(log)
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(log))
+    (finding,) = evalstream.check(path)
+    assert finding.pointer == "/samples/0/messages/2/content"
+    assert (finding.expected, finding.found) == ("4", "5")
+
+
+def _with_solver(log: Log, name: str) -> None:
+    log["plan"]["steps"][0]["solver"] = name
+
+
+def _solver_edits_messages(log: Log) -> None:
+    """A solver of one's own changes a message of the model, which the state tells."""
+    _with_solver(log, "own_solver")
+    for message in (_sample(log)["messages"][1], _changed(log, 0)):
+        message["content"] = "[agent] I add."
+
+
+def _agent_removes_calls(log: Log) -> None:
+    """The agent `react` removes the calls of its submit tool from messages."""
+    _with_solver(log, "react")
+    for message in (_sample(log)["messages"][1], _changed(log, 0)):
+        message["tool_calls"] = []
+
+
+def _solver_within_a_solver(log: Log) -> None:
+    """The changes of a solver within a step are told twice: by it, and by the step."""
+    events = _sample(log)["events"]
+    events.insert(FIRST_CALL, _span("inner", "solver", "step"))
+    events.insert(FIRST_CALL + 1, _state(copy.deepcopy(events[CHANGES + 1]["changes"]), "inner"))
+
+
+def _model_gets_no_reasoning(log: Log) -> None:
+    sample = _sample(log)
+    made = sample["events"][FIRST_CALL]["output"]["choices"][0]["message"]
+    for message in (sample["messages"][1], _changed(log, 0), made):
+        thought = {"type": "reasoning", "reasoning": "2 and 2"}
+        message["content"] = [thought, {"type": "text", "text": "I add."}]
+
+
+def _scorer_adds_messages(log: Log) -> None:
+    _sample(log)["messages"].append({"id": "g1", "role": "user", "content": "Grade this."})
+
+
+def _answer_from_the_cache(log: Log) -> None:
+    given = _sample(log)["events"][FIRST_CALL]
+    given["cache"] = "read"
+    given["output"]["usage"]["input_tokens"] = 1_000
+
+
+def _grader_of_a_later_scoring(log: Log) -> None:
+    message = {"id": "g2", "role": "assistant", "content": "GRADE: C"}
+    call = _call([], _choice(message), 70, span_id="match", model="acme/judge")
+    _sample(log)["events"].insert(SCORE, call)
+
+
+def _text_as_attachment(log: Log) -> None:
+    """Events refer to long texts, which messages have in full."""
+    log["samples"][1]["messages"][0]["content"] = log["samples"][1]["attachments"][
+        "cadf2023ef80bd10e65bebdca87434ab"
+    ]
+
+
+def _sample_is_stopped(log: Log) -> None:
+    _sample(log)["limit"] = {"type": "message", "limit": 4}
+    _return_otherwise(log)
+
+
+def _changes_that_cannot_be_followed(log: Log) -> None:
+    _sample(log)["events"][CHANGES]["changes"][0] = {"op": "move", "path": "/a", "from": "/b"}
+
+
+HONEST: list[Callable[[Log], None]] = [
+    _solver_edits_messages,
+    _agent_removes_calls,
+    _solver_within_a_solver,
+    _model_gets_no_reasoning,
+    _scorer_adds_messages,
+    _answer_from_the_cache,
+    _grader_of_a_later_scoring,
+    _text_as_attachment,
+    _sample_is_stopped,
+    _changes_that_cannot_be_followed,
+]
+
+
+@pytest.mark.parametrize("change", HONEST, ids=lambda one: one.__name__[1:])
+def test_what_the_harness_does_itself_is_no_error(
+    change: Callable[[Log], None], tmp_path: Path
+) -> None:
+    log = witnessed()
+    change(log)
+    assert errors(log, tmp_path) == set()
+
+
+def _of_an_early_release(log: Log) -> None:
+    log["eval"]["packages"]["inspect_ai"] = "0.3.90"
+    for sample in log["samples"]:
+        for event in sample["events"]:
+            event.pop("scorer", None)
+
+
+def test_early_releases_named_no_scorer_in_events(tmp_path: Path) -> None:
+    log = sound_log()
+    _of_an_early_release(log)
+    assert errors(log, tmp_path) == set()
+    _sample(log)["scores"]["match"]["answer"] = "5"
+    assert errors(log, tmp_path) == {"INS216"}
+
+
+def test_a_score_that_an_edit_added_needs_no_event(tmp_path: Path) -> None:
+    log = sound_log()
+    edit = {"value": "C", "answer": "4"}
+    _sample(log)["scores"]["added"] = {"value": "C", "answer": "4", "history": [edit]}
+    assert "INS216" not in errors(log, tmp_path)
+    _sample(log)["scores"]["added"]["history"] = []
+    assert "INS216" in errors(log, tmp_path)
+
+
+def test_a_completion_is_the_text_of_all_parts(tmp_path: Path) -> None:
+    log = sound_log()
+    sample = _sample(log)
+    parts = [{"type": "reasoning", "reasoning": "2 and 2"}, {"type": "text", "text": "4"}]
+    for message in (sample["messages"][1], sample["output"]["choices"][0]["message"]):
+        message["content"] = parts
+    assert errors(log, tmp_path) == set()
+    sample["output"]["completion"] = "5"
+    assert errors(log, tmp_path) == {"INS212"}
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Iterate over the paths of all values in a value."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    for name, part in parts:
+        yield (*path, name)
+        if isinstance(part, (dict, list)):
+            yield from _places(part, (*path, name))
+
+
+@bounded(max_examples=150)
+@given(
+    st.sampled_from(list(_places(_sample(witnessed())))),
+    st.sampled_from(
+        [None, True, -1, 10**30, 1e308, "", "x", "/", [], {}, [[]], [None], ["\ud800"]]
+    ),
+)
+def test_no_value_in_a_sample_crashes_the_check(path: tuple[Any, ...], value: Any) -> None:
+    log = witnessed()
+    place: Any = _sample(log)
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    with tempfile.TemporaryDirectory() as folder:
+        assert "ES010" not in errors(log, Path(folder))
