@@ -75,6 +75,7 @@ def check(
     write_baseline: str | None = DEFAULTS.write_baseline,
     input_format: str = DEFAULTS.input_format,
     exclude: str | Sequence[str] = DEFAULTS.exclude,
+    expect_ids: str | None = DEFAULTS.expect_ids,
     source: str | None = DEFAULTS.source,
     executor: str = DEFAULTS.executor,
     dask_address: str | None = DEFAULTS.dask_address,
@@ -312,6 +313,12 @@ def _check(
     options = _with_overwriting(checked_options(options), overwrite=overwrite)
     if options.routing != RowRouting() and (ledger is not None or shard is not None):
         raise UsageError("--ledger and --shard cannot be combined with options that route rows")
+    if options.expect_ids is not None and (ledger is not None or options.executor == "dask"):
+        raise UsageError("--expect-ids cannot be combined with --ledger and --executor dask")
+    if options.expect_ids is not None:
+        from evalstream.batch.expected_ids import read_expected_ids
+
+        read_expected_ids(options.expect_ids)
     if options.has_baseline and shard is not None:
         raise UsageError("--shard cannot be combined with --baseline and --write-baseline")
     if options.has_baseline and ledger is not None and not options.show_values:
@@ -443,8 +450,8 @@ def _runs(
             check_routing(options.routing, paths, beside)
     if options.dask_scheduler_file is not None:
         written.refuse(options.dask_scheduler_file)
-    if options.source is not None:
-        written.refuse(options.source)
+    for read in filter(None, (options.source, options.expect_ids)):
+        written.refuse(read)
     return without_overlap(find_all(paths, beside, inputs_file, options), written, options.routing)
 
 

@@ -20,13 +20,15 @@ from evalstream.formats.registry import (
 )
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, CannotWrite, ExecutorLost, MissingExtra, UsageError
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.run import STDIN, Run
+from evalstream.model.sample_record import SampleRequest
 from evalstream.model.signals import Stopped
-from evalstream.rules.inputs import ES001, ES005, ES010
+from evalstream.rules.inputs import ES001, ES005, ES010, ES011
 
 UNCHECKED: Final = "nothing was checked: {}"
 
@@ -137,15 +139,49 @@ def _check(
         run = shown
         refuse_idle(options, run.format)
     one = FORMATS[run.format]
+    ids = options.expect_ids
+    if ids is not None:
+        options = replace(options, samples=SampleRequest("sample_id"))
     summary = one.check(run, options, show, progress, kind_of)
     summary.noun = one.noun
     summary.selected, summary.ignored = options.select, options.ignore
+    if ids is not None:
+        _hold_against(ids, summary, options, show)
     if not is_checked(run.format, options):
         # The rows went where they were to go all the same.
         reason = NO_RULES.format(run.format)
         summary.leave_open(reason)
         summary.incomplete_reason = summary.incomplete_reason or reason
     return summary
+
+
+def _hold_against(
+    ids: str, summary: RunSummary, options: Options, show: Callable[[Finding], None]
+) -> None:
+    """Hold the samples of a run that was read in full against a file of ids, and drop them.
+
+    Documents that pass without scores of samples, such as a benchmark, are no run of it.
+    """
+    from evalstream.batch.expected_ids import find_other_samples
+
+    samples, summary.samples = summary.samples, None
+    selection = CATALOGUE.selection(options)
+    try:
+        is_no_run = samples is None and summary.otherwise == "passed"
+        if is_no_run or summary.incomplete_reason is not None or ES011.code not in selection:
+            return
+        for violation in find_other_samples(samples, ids):
+            name = summary.file or summary.aggregate or summary.inputs or ""
+            finding = finding_of(violation, name, selection)
+            if not options.show_values:
+                finding = finding._replace(expected=None, found=None)
+            summary.count(finding.code, finding.severity, finding.occurrences)
+            if selection.fails(finding.code, finding.severity, options.threshold):
+                summary.fail(finding.code, finding.occurrences)
+            show(finding)
+    finally:
+        if samples is not None:
+            samples.close()
 
 
 def is_checked(name: str, options: Options) -> bool:

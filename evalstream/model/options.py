@@ -315,6 +315,12 @@ class Options(DataClass, frozen=True):
         Group.RULES,
         "FILE",
     )
+    expect_ids: str | None = option(
+        None,
+        "Fail unless each run scores the samples whose ids are in this file.",
+        Group.RULES,
+        "FILE",
+    )
     source: str | None = option(
         None,
         "Compare the one run named with the harness log it was converted from (eee): a log of "

@@ -327,4 +327,29 @@ ES010: Final = Rule(
     """,
 )
 
-RULES: Final = (ES001, ES002, ES003, ES004, ES005, ES006, ES007, ES008, ES009, ES010)
+ES011: Final = Rule(
+    "ES011",
+    "unexpected-samples",
+    Severity.ERROR,
+    "the run scores other samples than --expect-ids lists",
+    """
+    What it finds: with `--expect-ids FILE`, samples of the file that no row scores, scored samples
+    that are not in the file, and samples with another number of rows than the file gives. The file
+    is a JSON array of ids, or has an id a line, and after a tab the number of its rows.
+
+    Why it matters: a run without its hard samples has a whole seal and a right mean. Only the
+    benchmark knows which samples there are.
+
+    How to fix: Score the samples that are missing, and leave out those of other benchmarks. If the
+    list is that of another version of the benchmark, name the right one.
+
+    Bad:
+        The list has arith-009, which no row scores.
+
+    Good:
+        The list has the ids of rows 1 to 8.
+    """,
+    needs="expect_ids",
+)
+
+RULES: Final = (ES001, ES002, ES003, ES004, ES005, ES006, ES007, ES008, ES009, ES010, ES011)

@@ -23,7 +23,9 @@ LEDGER: Final = OptionText(
     named_only=True,
 )
 
-OF_ONE_CALL: Final = frozenset({"output", "write_baseline", "source", "exit_zero", "exit_codes"})
+OF_ONE_CALL: Final = frozenset(
+    {"output", "write_baseline", "expect_ids", "source", "exit_zero", "exit_codes"}
+)
 """Options that no file sets: each call says what it writes and what its exit code means."""
 
 PATHS: Final = frozenset({"schema", "ledger", "baseline", "dask_scheduler_file"})

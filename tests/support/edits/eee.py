@@ -68,6 +68,7 @@ class _Edit:
         self._pack: Callable[[bytes], bytes] = lambda data: data
         self._options: dict[str, Any] = {}
         self._log: dict[str, Any] | None = None
+        self._ids: str | None = None
 
     def follow(self, directive: str) -> None:
         """Carry out one directive, or keep it until the pair is sealed."""
@@ -105,6 +106,9 @@ class _Edit:
             documents["log"] = log = folder / "log.json"
             log.write_text(json.dumps(self._log, indent=2, ensure_ascii=False) + "\n")
             self._options["source"] = str(log)
+        if self._ids is not None:
+            (folder / "ids.json").write_text(self._ids, encoding="utf-8")
+            self._options["expect_ids"] = str(folder / "ids.json")
         return Case(checked, beside, self._options, self._grows, self._has_bug, documents)
 
     def _counts(self, line: bytes) -> bool:
@@ -224,6 +228,9 @@ class _Edit:
         """Put a file beside the rows, and search their folder."""
         self._beside[name] = text
 
+    def _expect_ids(self, text: str) -> None:
+        self._ids = text
+
     def _seal(self, algorithm: str) -> None:
         self._algorithm = algorithm
 
@@ -271,6 +278,7 @@ class _Edit:
         (r"aggregate (/\S+) removed", _aggregate_removed),
         (r"aggregate alone", _aggregate_alone),
         (r"beside (\S+) = (.+)", _put_beside),
+        (r"expected ids (.+)", _expect_ids),
         (r"seal (md5|sha256)", _seal),
         (r"file gzip( cut)?", _file_gzip),
         (r"option --(\S+)", _option),
