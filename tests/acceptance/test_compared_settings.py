@@ -202,3 +202,33 @@ def test_the_flips_that_are_compared_are_not_all_shown() -> None:
     report = evalstream.compare([EXAMPLE / "acorn-7b", EXAMPLE / "acorn-3b"], flips=2)
     assert len(report.flips) == 2
     assert CompareVerdict.NOT_COMPARABLE not in {one.verdict for one in report.comparisons}
+
+
+def renamed(row: dict[str, Any]) -> None:
+    row["model_id"] = "acme/acorn-9b"
+
+
+def with_other_answers(row: dict[str, Any]) -> None:
+    renamed(row)
+    row["output"] = {"raw": [f"{row['output']['raw'][0]} it is"]}
+
+
+@pytest.mark.parametrize(
+    ("edit_row", "model", "is_named"),
+    [
+        (renamed, "acme/acorn-9b", True),
+        (with_other_answers, "acme/acorn-9b", False),
+        (unchanged, "acme/acorn-7b", False),
+    ],
+)
+def test_one_run_under_two_names_is_named(
+    tmp_path: Path, edit_row: Callable[[dict[str, Any]], None], model: str, is_named: bool
+) -> None:
+    copied = edited(tmp_path, "acorn-7b", edit_row)
+    (aggregate,) = copied.glob("*.json")
+    document = json.loads(aggregate.read_text())
+    document["model_info"]["id"] = model
+    aggregate.write_text(json.dumps(document))
+    report = evalstream.compare([EXAMPLE / "acorn-7b", copied], verify=False)
+    said = [text for text in report.warnings if text.endswith("one run under two names")]
+    assert len(said) == is_named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from evalstream.batch.comparing.drifts import list_drifts
 from evalstream.batch.comparing.flips import FlipStore
@@ -22,6 +22,9 @@ from evalstream.model.options import Options
 from evalstream.model.text import counted
 from evalstream.stats.samples.drift import DriftFinder, DriftKind
 from evalstream.stats.samples.joining import join
+
+FEW_ANSWERS: Final = 5
+"""Fewer equal answers do not show that two runs are one."""
 
 
 class Request(NamedTuple):
@@ -81,7 +84,7 @@ def joined_pair(
             for number, one in enumerate(tally.metrics)
         ]
         list_drifts(finder, tally, a, b, options, report)
-    unread = flips.read_answers(a, b, options)
+    unread = [*flips.read_answers(a, b, options), *_under_two_names(a, b, tally, options)]
     judged, same = _same_answers(match, flips, labels)
     found = {UNIT: _scale_conflicts(match, tally, labels), SCORE: same}
     allowed = [name for name, texts in found.items() if texts and name in allow_different]
@@ -120,6 +123,33 @@ def _same_answers(
     return warnings, conflicts
 
 
+def _under_two_names(
+    a: CheckedRun, b: CheckedRun, tally: PairTally, options: Options
+) -> Iterator[str]:
+    """Say that runs of two models have equal scores and equal answers, as copies of one run have.
+
+    The answers of the first samples by identity are compared.
+    """
+    models = a.shown.model, b.shown.model
+    scored = [one.paired for one in tally.metrics if one.paired.n]
+    if None in models or models[0] == models[1] or not scored:
+        return
+    if not all(one.is_equal for one in scored) or len(tally.first) < FEW_ANSWERS:
+        return
+    store = FlipStore(0)
+    with closing(store):
+        store.add(tally.first, is_loss=False)
+        store.read_answers(a, b, options)
+        found = [*store.same_answers().values()]
+    compared = max((one.compared for one in found), default=0)
+    if compared >= FEW_ANSWERS and all(one.same == one.compared for one in found):
+        yield (
+            f"{a.shown.label} and {b.shown.label} name two models, but all their scores are equal,"
+            f" and so are all {compared:,} answers that were compared: this may be one run under"
+            " two names"
+        )
+
+
 def _scale_conflicts(
     match: MetricMatch, tally: PairTally, labels: tuple[str, str]
 ) -> dict[int, str]:
@@ -139,7 +169,7 @@ def _failed(match: MetricMatch, tally: PairTally, labels: tuple[str, str]) -> It
             pairs = counted(one.failed, "matched sample")
             yield (
                 f"{' and '.join(labels)}, {metric.label}: {pairs} with an error in the rows of one "
-                "run alone; the scores count all the same"
+                "run alone, or ended by time; the scores count all the same"
             )
 
 

@@ -50,6 +50,9 @@ _Judged = tuple[int, bool | None, bool | None]
 """The flags of a pair, and both scores where they are 0 or 1."""
 
 
+MOST_FIRST: Final = 50
+"""Number of pairs that are kept to compare their answers, if all scores are equal."""
+
 MOST_DRIFTS: Final = 20
 """Number of drifted and relabelled samples that a report lists."""
 
@@ -92,7 +95,7 @@ class PairTally:
     """Adds up the joined samples of two runs, by the number of the metric.
 
     `drifted` counts samples that meet although their inputs differ, and `drifts` are the first ones
-    by line.
+    by line. `first` are the first pairs by identity.
     """
 
     def __init__(
@@ -103,6 +106,7 @@ class PairTally:
             for one in metrics
         ]
         self.drifted, self.drifts = 0, list[DriftedPair]()
+        self.first: list[SamplePair] = []
         self._last_drifted = -1
         self._flips = flips
 
@@ -110,6 +114,9 @@ class PairTally:
         """Add a chunk of a join."""
         if joined.pairs:
             self._add_drifts(joined.pairs)
+            room = MOST_FIRST - len(self.first)
+            if room > 0:
+                self.first += sample_pairs(joined.pairs[: room * PAIR_BYTES])
             for metric, pairs in _by_metric(joined.pairs, _METRIC, PAIR_WORDS, None):
                 self._add_pairs(self.metrics[metric], pairs)
         for data, groups, is_a in (

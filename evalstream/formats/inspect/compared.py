@@ -60,7 +60,8 @@ class LogSamples:
                 cluster=cluster_digest(resolve_pointer(value, self._request.cluster))
             )
         self._unidentified += not has_identity(row)
-        failed = SampleFlag.FAILED if sample.failed else SampleFlag(0)
+        is_stopped = member(value.get("limit"), "type") in _STOPS
+        failed = SampleFlag.FAILED if sample.failed or is_stopped else SampleFlag(0)
         for name, scored in _scores(sample):
             flags = failed
             if isinstance(scored, str):
@@ -96,6 +97,10 @@ class LogSamples:
             {name: setting_text(value) for name, value in settings.items() if value is not None},
             [_scoring(label.result or "", log) for label in labels],
         )
+
+
+_STOPS: Final = frozenset({"time", "working", "operator"})
+"""The limits that end a sample whatever the model does (inspect_ai.log.EvalSampleLimit)."""
 
 
 def _scoring(name: str, log: LogView) -> dict[str, str]:

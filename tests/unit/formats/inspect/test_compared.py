@@ -77,3 +77,18 @@ def test_a_scorer_that_computes_has_no_grader(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps(log))
     (scoring,) = collected(tmp_path / "run.json").checked.description.scoring
     assert scoring == {"scorer/options": '{"location":"end"}'}
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_failed"),
+    [("time", True), ("working", True), ("operator", True), ("token", False), (None, False)],
+)
+def test_a_sample_that_its_time_ended_has_no_score_of_the_model(
+    limit: str | None, is_failed: bool, tmp_path: Path
+) -> None:
+    log = sound_log()
+    for sample in log["samples"]:
+        sample["limit"] = None if limit is None else {"type": limit, "limit": 10}
+    (tmp_path / "run.json").write_text(json.dumps(log))
+    flags = {one.flags for one in collected(tmp_path / "run.json").samples.values()}
+    assert all(bool(flag & SampleFlag.FAILED) == is_failed for flag in flags)
