@@ -9,7 +9,7 @@ from typing import Final
 
 from evalstream.api_options import kept_options
 from evalstream.batch.comparing.compare import compare_runs, lacks_clusters
-from evalstream.batch.comparing.matrix import compare_samples
+from evalstream.batch.comparing.matrix import compare_samples, reason_left_out
 from evalstream.batch.comparing.pairs import Request
 from evalstream.batch.comparing.runs import CheckedRun, checked_run, labels_of, one_run
 from evalstream.batch.comparing.summary import CONDITIONS, REGRESSION
@@ -21,11 +21,12 @@ from evalstream.io.progress import Progress
 from evalstream.model.comparison import ALL_PAIRS, BASELINE, CompareSettings, ComparisonReport, Flip
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.sample_record import SampleRequest
 from evalstream.model.suggestions import unknown
-from evalstream.model.text import codes_of
+from evalstream.model.text import codes_of, counted
 from evalstream.reporters.comparison.base import ComparisonReporter
 
 Input = str | os.PathLike[str]
@@ -58,6 +59,7 @@ def compare(
     verify: bool = True,
     allow_different: str | Sequence[str] = (),
     pairs: str = BASELINE,
+    leaderboard: bool = False,
     matrix: bool = False,
     outputs: Iterable[Input] = (),
     options: Options | None = None,
@@ -67,7 +69,9 @@ def compare(
     """Check runs, align their samples, and compare their scores with paired statistics.
 
     Each input is one run: a rows file, an aggregate, a folder with one run, or a URL. With `matrix`
-    the inputs may hold any number of runs, and only their samples are compared. `baseline` is a
+    the inputs may hold any number of runs, and only their samples are compared. With `leaderboard`,
+    too, they may; each two of those that pass their check are compared, and ranks that the data do
+    not separate share a group. `baseline` is a
     label (A, B, …) or an input as it is named; the first run without it. `by` is what identifies a
     sample: `input`, `sample_hash` or `sample_id`; `cluster` is the JSON Pointer to the value by
     which samples are clustered. `min_delta` is a share of the range of the metric, and `overlap`
@@ -85,19 +89,22 @@ def compare(
     """
     settings = CompareSettings(
         by, cluster, level, resamples, min_delta, overlap, codes_of(fail_on), verify,
-        codes_of(allow_different), pairs,
+        codes_of(allow_different), ALL_PAIRS if leaderboard else pairs,
     )  # fmt: skip
     _check(settings, flips)
     given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     names = [os.fspath(name) for name in given]
-    _check_inputs(names, matrix=matrix)
+    finds_runs = matrix or leaderboard
+    _check_inputs(names, finds_runs=finds_runs)
+    if matrix and leaderboard:
+        raise UsageError("--matrix compares samples, and --leaderboard scores: choose one")
     if matrix:
         _check_matrix(settings, baseline, flips)
     chosen = replace(
         kept_options(options), max_findings=1, samples=SampleRequest(settings.by, settings.cluster)
     )
     with ExitStack() as stack:
-        runs = [one_run(name, chosen) for name in names] if not matrix else _all_runs(names, chosen)
+        runs = _all_runs(names, chosen) if finds_runs else [one_run(name, chosen) for name in names]
         written = Outputs([os.fspath(name) for name in outputs])
         runs = [
             run for run in without_overlap(runs, written, chosen.routing) if isinstance(run, Run)
@@ -113,8 +120,11 @@ def compare(
             return report
         _check_metric(checked, metric)
         request = Request(settings, metric, flips)
-        compared = compare_runs(checked, _baseline(checked, names, baseline), request, chosen)
+        used, left = _usable(checked, settings, metric) if leaderboard else (checked, [])
+        compared = compare_runs(used, _baseline(used, names, baseline), request, chosen)
         stack.callback(compared.close)
+        if left:
+            _add_left_out(compared.report, checked, left)
         if settings.cluster is not None and lacks_clusters(compared):
             raise UsageError(
                 f"--cluster {settings.cluster}: no sample that both runs score has a value there"
@@ -124,6 +134,28 @@ def compare(
         else:
             _pass_on(compared.report, compared.flips(), reporter)
         return compared.report
+
+
+def _usable(
+    runs: Sequence[CheckedRun], settings: CompareSettings, metric: str | None
+) -> tuple[Sequence[CheckedRun], Sequence[str]]:
+    """Return the runs that a leaderboard ranks, and why others are left out."""
+    reasons = [reason_left_out(run, settings, metric) for run in runs]
+    used = [run for run, reason in zip(runs, reasons, strict=True) if reason is None]
+    if len(used) < 2:
+        raise CannotCheck("fewer than two runs can be compared")
+    left = zip(runs, reasons, strict=True)
+    return used, [f"left out: {run.shown.label} {reason}" for run, reason in left if reason]
+
+
+def _add_left_out(
+    report: ComparisonReport, runs: Sequence[CheckedRun], left: Sequence[str]
+) -> None:
+    """Name the runs that were left out, which leaves the leaderboard unchecked in part."""
+    report.runs = [run.shown for run in runs]
+    report.first_line += f"; {counted(len(left), 'run')} left out"
+    report.warnings = [*left, *report.warnings]
+    report.exit_code = int(ExitCode.UNCHECKED)
 
 
 def _pass_on(
@@ -163,12 +195,14 @@ def _check_choices(noun: str, given: Sequence[str], known: Sequence[str]) -> Non
             raise UsageError(unknown(noun, name, known))
 
 
-def _check_inputs(names: Sequence[str], *, matrix: bool) -> None:
+def _check_inputs(names: Sequence[str], *, finds_runs: bool) -> None:
     """Raise UsageError for inputs that cannot be compared."""
     if names.count(STDIN) > 1:
         raise UsageError("standard input can be one run only")
-    if not matrix and len(names) < 2:
-        raise UsageError("two runs or more are compared; --matrix compares all runs in a folder")
+    if not finds_runs and len(names) < 2:
+        raise UsageError(
+            "two runs or more are compared; --leaderboard and --matrix compare all runs in a folder"
+        )
     if not names:
         raise UsageError("no input given; evalstream compare DIR --matrix compares a folder")
 

@@ -31,7 +31,7 @@ FORMATS: Final = (*COMPARISON_REPORTERS,)
     examples=(
         "evalstream compare a.json b.json",
         "evalstream compare a.json b.json --fail-on regression --format markdown",
-        "evalstream compare results/ --matrix",
+        "evalstream compare results/ --leaderboard",
     ),
 )
 def compare(
@@ -106,6 +106,12 @@ def compare(
             "Compare each run with the baseline, or each two.", _OWN, choices=("baseline", "all")
         ),
     ] = "baseline",
+    leaderboard: Annotated[
+        bool,
+        OptionText(
+            "Rank all runs in the inputs; ranks that the data do not separate share a group.", _OWN
+        ),
+    ] = False,
     matrix: Annotated[
         bool, OptionText("Compare the samples of all runs in the inputs, not their scores.", _OWN)
     ] = False,
@@ -163,6 +169,7 @@ def compare(
             verify=not no_verify,
             allow_different=codes_of(allow_different),
             pairs=pairs,
+            leaderboard=leaderboard,
             matrix=matrix,
             outputs=[] if output is None else [output],
             options=options,

@@ -295,13 +295,15 @@ class Matrix(NamedTuple):
 class Rank(NamedTuple):
     """The rank of a run by its mean over the samples that all runs share.
 
-    `share` is the share of resamples in which it has this rank.
+    `share` is the share of resamples in which it has this rank. `group` counts from 1: runs of one
+    group are not significantly worse than its first run; None unless each two runs were compared.
     """
 
     label: str
     mean: float
     rank: int
     share: float
+    group: int | None = None
 
 
 class Ranking(NamedTuple):

@@ -11,7 +11,7 @@ from evalstream.batch.comparing.confounders import confounders_of
 from evalstream.batch.comparing.matrices import add_matrices
 from evalstream.batch.comparing.pairs import JoinedPair, Request, joined_pair
 from evalstream.batch.comparing.runs import CheckedRun
-from evalstream.batch.comparing.shared_ranks import rankings_of
+from evalstream.batch.comparing.shared_ranks import grouped, rankings_of
 from evalstream.batch.comparing.summary import finished_report
 from evalstream.model.comparison import (
     ALL_PAIRS,
@@ -90,10 +90,13 @@ def _compare(
         report.comparisons = _comparisons(pairs, settings, _seed(runs))
         results = {one.metric.result for one in report.comparisons}
         report.confounders = confounders_of(runs, results)
+        is_ranked = settings.pairs == ALL_PAIRS
         if len(runs) > 2:
             add_matrices(runs, pairs, request, report)
-            seed = _seed(runs)
-            report.rankings = rankings_of(runs, request.metric, settings, seed)
+        if len(runs) > 2 or is_ranked:
+            report.rankings = rankings_of(runs, request.metric, settings, _seed(runs))
+        if is_ranked:
+            report.rankings = [grouped(one, report.comparisons) for one in report.rankings]
         finished_report(report, runs)
         stack.pop_all()
 

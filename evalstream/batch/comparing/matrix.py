@@ -21,7 +21,7 @@ def compare_samples(
     """
     used, left = [], []
     for run in runs:
-        reason = _left_out(run, settings, metric)
+        reason = reason_left_out(run, settings, metric)
         if reason is None:
             used.append(run)
         else:
@@ -55,7 +55,7 @@ def compare_samples(
     return report
 
 
-def _left_out(run: CheckedRun, settings: CompareSettings, metric: str | None) -> str | None:
+def reason_left_out(run: CheckedRun, settings: CompareSettings, metric: str | None) -> str | None:
     """Return why a run takes no part, None if it does."""
     if run.samples is None:
         return f"holds no scores of single samples (format {run.run.format})"

@@ -10,7 +10,14 @@ from typing import Final
 
 from evalstream.batch.comparing.metrics import match_metrics
 from evalstream.batch.comparing.runs import CheckedRun
-from evalstream.model.comparison import CompareSettings, MetricName, Ranking
+from evalstream.model.comparison import (
+    CompareSettings,
+    CompareVerdict,
+    Comparison,
+    MetricName,
+    Rank,
+    Ranking,
+)
 from evalstream.model.sample_record import UNKNOWN, SamplePair, sample_pairs
 from evalstream.stats.inference.ranks import RankedScores
 from evalstream.stats.samples.joining import join
@@ -49,6 +56,24 @@ def rankings_of(
         if ranking is not None:
             found.append(ranking if settings.cluster is None else _of_samples(ranking, samples))
     return found
+
+
+def grouped(ranking: Ranking, comparisons: Sequence[Comparison]) -> Ranking:
+    """Return a ranking with its groups, from the comparisons of each two of its runs.
+
+    The first run that is significantly worse than the first one of a group begins the next group.
+    """
+    apart = {
+        frozenset((one.a, one.b))
+        for one in comparisons
+        if one.metric.label == ranking.metric and one.verdict is CompareVerdict.SIGNIFICANT
+    }
+    ranks, group, first = list[Rank](), 0, None
+    for rank in ranking.ranks:
+        if first is None or frozenset((first, rank.label)) in apart:
+            first, group = rank.label, group + 1
+        ranks.append(rank._replace(group=group))
+    return ranking._replace(ranks=ranks)
 
 
 def _cluster_totals(

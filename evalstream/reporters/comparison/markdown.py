@@ -189,11 +189,12 @@ class MarkdownComparison:
             if not self._add(f"### {_text(title)}\n\n"):
                 return
             rows = [
-                f"| {rank.rank} | {_text(rank.label)} | {number(rank.mean)} "
+                f"| {rank.rank} | {_text(rank.label)} | {rank.group or ''} | {number(rank.mean)} "
                 f"| {percent(rank.share)} |\n"
                 for rank in one.ranks
             ]
-            self._table("| rank | run | mean | resamples with this rank |\n", _rule(4), rows, "run")
+            head = "| rank | run | group | mean | resamples with this rank |\n"
+            self._table(head, _rule(5), rows, "run")
 
     def _matrix(self, title: str, matrix: Matrix) -> None:
         name = f"{title}: {matrix.title}"

@@ -51,13 +51,14 @@ def rankings(report: ComparisonReport) -> Markup | None:
                 "tr",
                 tag("td", rank.rank),
                 tag("th", rank.label, scope="row"),
+                tag("td", rank.group or ""),
                 tag("td", number(rank.mean)),
                 tag("td", percent(rank.share)),
             )
             for rank in one.ranks
         ]
         title = f"{cut(one.metric, NAME)}, over {counted(one.n, 'shared sample')}"
-        names = ("rank", "run", "mean", "resamples with this rank")
+        names = ("rank", "run", "group", "mean", "resamples with this rank")
         tables.append([tag("h3", title), _grid(names, rows)])
     return tag("section", tag("h2", "Ranks"), tables) if tables else None
 

@@ -178,9 +178,9 @@ class TextComparison:
             self._lines.write(Span(title, "code"))
             for rank in ranking.ranks:
                 share = f"this rank in {percent(rank.share)} of the resamples"
-                self._lines.write(
-                    Span(f"{rank.rank}. {rank.label}  mean {number(rank.mean)}, {share}"), indent=2
-                )
+                group = "" if rank.group is None else f"group {rank.group}, "
+                text = f"{rank.rank}. {rank.label}  {group}mean {number(rank.mean)}, {share}"
+                self._lines.write(Span(text), indent=2)
         groups = ("difference (row - column)", report.differences), ("overlap", report.overlaps)
         for title, matrices in (*groups, ("number", report.drift_counts)):
             for matrix in matrices:

@@ -1,0 +1,100 @@
+"""A leaderboard: all runs of a folder, in groups that the data separate."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from rows import aggregate_of, bytes_of, sound_rows
+
+import evalstream
+from evalstream.batch.comparing.shared_ranks import grouped
+from evalstream.model.comparison import (
+    Alignment,
+    CompareVerdict,
+    Comparison,
+    MetricName,
+    Rank,
+    Ranking,
+)
+
+
+def significant(a: str, b: str) -> Comparison:
+    verdict = CompareVerdict.SIGNIFICANT
+    return Comparison(a, b, MetricName("m"), Alignment(), verdict=verdict, better=a)
+
+
+@pytest.mark.parametrize(
+    ("apart", "groups"),
+    [
+        ([], [1, 1, 1, 1]),
+        (["AD"], [1, 1, 1, 2]),
+        (["AC", "AD", "BD"], [1, 1, 2, 2]),
+        (["AB", "AC", "AD", "BC", "BD", "CD"], [1, 2, 3, 4]),
+        (["CD"], [1, 1, 1, 1]),
+    ],
+)
+def test_a_group_ends_where_a_run_is_worse_than_its_first(
+    apart: list[str], groups: list[int]
+) -> None:
+    ranking = Ranking(
+        "m", 100, [Rank(label, 0.5, place, 1.0) for place, label in enumerate("ABCD")]
+    )
+    comparisons = [significant(*pair) for pair in apart]
+    assert [one.group for one in grouped(ranking, comparisons).ranks] == groups
+    other = ranking._replace(metric="another")
+    assert [one.group for one in grouped(other, comparisons).ranks] == [1, 1, 1, 1]
+
+
+def written(folder: Path, model: str, share: float) -> Path:
+    """Write a run whose model answers a share of 200 samples rightly."""
+    rng = random.Random(model)
+    rows = sound_rows(count=200)
+    for row in rows:
+        is_right = rng.random() < share
+        row["model_id"] = model
+        row["evaluation"] |= {"score": float(is_right), "is_correct": is_right}
+        row["output"] = {"raw": f"{model} says {is_right}"}
+    place = folder / model.replace("/", "-")
+    place.mkdir(parents=True)
+    data = bytes_of(rows)
+    document = aggregate_of("0.2.0", data, len(rows), "run.jsonl")
+    document["model_info"]["id"] = model
+    (place / "run.jsonl").write_bytes(data)
+    (place / "run.json").write_text(json.dumps(document))
+    return place
+
+
+def test_runs_that_the_data_separate_are_in_other_groups(tmp_path: Path) -> None:
+    for model, share in (("acme/a", 0.9), ("acme/b", 0.88), ("acme/c", 0.4)):
+        written(tmp_path, model, share)
+    report = evalstream.compare(tmp_path, leaderboard=True, verify=False)
+    assert len(report.comparisons) == 3
+    (ranking,) = report.rankings
+    models = {run.label: run.model for run in report.runs}
+    shown = [(models[one.label], one.group) for one in ranking.ranks]
+    assert shown == [("acme/a", 1), ("acme/b", 1), ("acme/c", 2)]
+
+
+def test_runs_that_fail_are_left_out_and_named(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "compare" / "data" / "tiny_sums" / "acme"
+    for name in ("acorn-7b", "acorn-3b"):
+        shutil.copytree(example / name, tmp_path / name)
+    shutil.copytree(example / "acorn-7b", tmp_path / "changed")
+    (rows,) = (tmp_path / "changed").glob("*.jsonl")
+    rows.write_bytes(rows.read_bytes().replace(b'"score":1.0', b'"score":0.0', 1))
+    report = evalstream.compare(tmp_path, leaderboard=True)
+    assert report.exit_code == 3
+    assert len(report.runs) == 3
+    assert len(report.comparisons) == 2
+    assert report.first_line.endswith("1 run left out")
+    assert any(text.startswith("left out: ") for text in report.warnings)
+
+
+def test_a_leaderboard_needs_two_runs(tmp_path: Path) -> None:
+    with pytest.raises(evalstream.UsageError, match="choose one"):
+        evalstream.compare(tmp_path, leaderboard=True, matrix=True)
+    example = Path(__file__).parents[2] / "examples" / "compare" / "data" / "tiny_sums" / "acme"
+    with pytest.raises(evalstream.CannotCheck, match="fewer than two"):
+        evalstream.compare(example / "acorn-7b", leaderboard=True)
