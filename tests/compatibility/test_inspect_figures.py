@@ -215,6 +215,30 @@ WITNESSED: list[tuple[str, Callable[[Log], None], str]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("name", "scorers"),
+    [
+        ("mechanical", ["match", "match1", "match2", "exact"]),
+        ("chosen", ["choice", "answer"]),
+        ("shuffled", ["choice"]),
+    ],
+)
+def test_every_turned_score_is_found(
+    name: str, scorers: list[str], logs: Path, tmp_path: Path
+) -> None:
+    for scorer in scorers:
+        log = read(logs, name)
+        number = 0
+        for sample in log["samples"]:
+            score = sample["scores"][scorer]
+            event = next(one for one in sample["events"] if one.get("scorer") == scorer)
+            if score["value"] in ("C", "I") and (scorer != "exact" or score["value"] == "C"):
+                score["value"] = event["score"]["value"] = "I" if score["value"] == "C" else "C"
+                number += 1
+        assert number
+        assert check(log, tmp_path).counts.get("INS218") == number, scorer
+
+
 @pytest.mark.parametrize(("name", "change", "code"), WITNESSED)
 def test_the_events_are_witnesses(
     name: str, change: Callable[[Log], None], code: str, logs: Path, tmp_path: Path

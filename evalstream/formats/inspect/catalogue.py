@@ -12,6 +12,7 @@ from evalstream.formats.inspect.rules import (
     outputs,
     results,
     samples,
+    scores,
     usage,
 )
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
@@ -23,6 +24,7 @@ _UNSORTED: Final = (
     *samples.RULES,
     *outputs.RULES,
     *messages.RULES,
+    *scores.RULES,
     *usage.RULES,
     *results.RULES,
 )

@@ -16,6 +16,7 @@ from evalstream.formats.inspect.rules import (
     outputs,
     results,
     samples,
+    scores,
     usage,
 )
 from evalstream.formats.inspect.rules.coverage import INS206, usage_violations
@@ -168,7 +169,7 @@ class LogCheck:
             self.lose(f"sample {self.count:,} could not be read")
         else:
             self._keep(view, one)
-        for rule in (*samples.RULES, *outputs.RULES, *messages.RULES, *usage.RULES):
+        for rule in (*samples.RULES, *outputs.RULES, *messages.RULES, *scores.RULES, *usage.RULES):
             if rule.record is not None:
                 problems += rule.record(view)
         self._count_attachments(view, problems)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -34,6 +35,8 @@ _PLAIN_SOLVERS: Final = frozenset(
     | {"use_tools", "user_message"}
 )
 """Solvers of the harness that change neither outputs nor messages of the model."""
+
+_CHOOSING: Final = "multiple_choice"
 
 
 class Numbered(NamedTuple):
@@ -283,6 +286,21 @@ class LogView:
             names = (name,) if not number else (f"{name}{number}", f"{name}-{number}")
             found.update((each, one) for each in names if each not in found)
         return found
+
+    @cached_property
+    def release(self) -> tuple[int, ...]:
+        """The release of inspect_ai that ran the task, empty where the log does not tell."""
+        told = text_or_none(object_or_empty(self.eval.get("packages")).get("inspect_ai")) or ""
+        return tuple(map(int, re.findall(r"[0-9]{1,9}", told)[:3]))
+
+    @cached_property
+    def asks_for_choices(self) -> bool:
+        """Whether `multiple_choice` gave the answers, and no other solver changed them."""
+        steps = list_or_empty(member(self.header.get("plan"), "steps"))
+        names = [text_or_none(member(one, "solver")) for one in steps]
+        return names.count(_CHOOSING) == 1 and _PLAIN_SOLVERS.issuperset(
+            one for one in names if one != _CHOOSING
+        )
 
     @cached_property
     def includes_scorers(self) -> dict[str, bool]:

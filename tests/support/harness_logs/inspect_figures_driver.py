@@ -29,10 +29,12 @@ from inspect_ai.scorer import (
     ScoreEdit,
     accuracy,
     aggregate,
+    answer,
     bootstrap_stderr,
     choice,
     ci,
     ci_wilson,
+    exact,
     f1,
     frequency,
     grouped,
@@ -41,6 +43,7 @@ from inspect_ai.scorer import (
     match,
     mean,
     metric,
+    pattern,
     perplexity_per_seq,
     perplexity_per_token,
     scorer,
@@ -354,6 +357,19 @@ LOGS: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
     "calls": lambda: (
         Task(dataset=sums(), solver=[use_tools(add()), generate()], scorer=includes()),
         {"outputs": calls},
+    ),
+    "mechanical": lambda: (
+        task([match("any"), match("begin"), match("exact", ignore_case=False), exact(),
+              answer("word"), answer("line"), match(numeric=True), pattern(r"(\d+)")]),
+        {"outputs": lambda n: ModelOutput.from_content(
+            "mockllm/model", ("{}", "It is {}.", "No idea", "So:\nANSWER: {}")[n % 4].format(
+                2 * (n % COUNT + 1)))},
+    ),
+    "chosen": lambda: (
+        Task(dataset=inspect_driver.choices(), solver=multiple_choice(cot=True),
+             scorer=[choice(), answer("letter")]),
+        {"outputs": lambda n: ModelOutput.from_content(
+            "mockllm/model", f"I think so.\nANSWER: {'ABCD'[n % 4]}")},
     ),
     "pictures": lambda: (Task(dataset=pictures(), solver=generate(), scorer=includes()), {}),
     "twice": lambda: (

@@ -1,4 +1,4 @@
-"""INS2: rules that compare what a sample says about its output in several places."""
+"""INS2: the rule that compares what a sample says about its output in several places."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from evalstream.formats.inspect.recorded import (
     text_of,
     texts_of,
 )
-from evalstream.formats.inspect.views import (
-    SampleView,
-    list_or_empty,
-    object_or_empty,
-    objects,
-    value_of,
-)
+from evalstream.formats.inspect.views import SampleView, list_or_empty, object_or_empty, objects
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.rules.base import Rule
@@ -87,39 +81,6 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
                     yield INS212.violation(words, pointer=sample.at(*path, "content"), found=text)
 
 
-def _includes(sample: SampleView) -> Iterator[Violation]:
-    """Score samples of the scorer `includes` again."""
-    if sample.log is None or sample.failed:
-        return
-    completion = sample.resolved(member(sample.value.get("output"), "completion"))
-    target = sample.value.get("target")
-    targets = [target] if isinstance(target, str) else list_or_empty(target)
-    if not isinstance(completion, str) or not all(isinstance(one, str) for one in targets):
-        return
-    for name, ignores_case in sample.log.includes_scorers.items():
-        score = sample.scores.get(name)
-        if score is None:
-            continue
-        history = list_or_empty(score.get("history"))
-        value = value_of(history[0] if history else score)
-        found = [_folded(one, folds=ignores_case) for one in targets]
-        text = _folded(completion, folds=ignores_case)
-        expected = "C" if any(one in text for one in found) else "I"
-        if value in ("C", "I") and value != expected:
-            path = ("history", 0, "value") if history else ("value",)
-            has = "has a target" if expected == "C" else "has no target"
-            yield INS213.violation(
-                f"the completion {has} in it",
-                pointer=sample.at("scores", name, *path),
-                expected=expected,
-                found=value,
-            )
-
-
-def _folded(text: str, *, folds: bool) -> str:
-    return text.casefold() if folds else text
-
-
 INS212: Final = Rule(
     "INS212",
     "output-mismatch",
@@ -149,43 +110,5 @@ INS212: Final = Rule(
 )
 
 
-INS213: Final = Rule(
-    "INS213",
-    "includes-score-underived",
-    Severity.ERROR,
-    "the completion and the target of a sample give another score",
-    """
-    What it finds: a score of the harness's scorer `includes` that is C although no target is in the
-    completion, or I although one is. Upper and lower case count where the scorer is declared with
-    ignore_case false. Of an edited score the first value is compared.
-
-    Why it matters: the score, the completion or the target was changed after the run.
-
-    How to fix: Find out which of them is right, and score the log again with `inspect score`.
-
-    Bad:
-        log:
-          {
-            "samples": [{
-              "target": "465",
-              "output": {"completion": "460"},
-              "scores": {"includes": {"value": "C"}}
-            }]
-          }
-
-    Good:
-        log:
-          {
-            "samples": [{
-              "target": "465",
-              "output": {"completion": "460"},
-              "scores": {"includes": {"value": "I"}}
-            }]
-          }
-    """,
-    record=_includes,
-)
-
-
-RULES: Final = (INS212, INS213)
+RULES: Final = (INS212,)
 """Rules that check one sample."""

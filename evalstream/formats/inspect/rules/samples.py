@@ -163,9 +163,7 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
 
 def _names_scorers(sample: SampleView) -> bool:
     """Tell whether the events of a sample are of a release that records and names all scorers."""
-    packages = object_or_empty(sample.log.eval.get("packages")) if sample.log is not None else {}
-    numbers = re.findall(r"[0-9]{1,9}", text_or_none(packages.get("inspect_ai")) or "")
-    is_recent = tuple(map(int, numbers[:3])) >= _NAMED_SINCE
+    is_recent = sample.log is not None and sample.log.release >= _NAMED_SINCE
     return is_recent and bool(sample.events("sample_init"))
 
 

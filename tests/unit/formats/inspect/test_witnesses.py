@@ -391,3 +391,43 @@ def test_no_value_in_a_sample_crashes_the_check(path: tuple[Any, ...], value: An
     place[path[-1]] = value
     with tempfile.TemporaryDirectory() as folder:
         assert "ES010" not in errors(log, Path(folder))
+
+
+def _turn_score(log: Log) -> None:
+    """Turn a score in all its places."""
+    sample = log["samples"][3]
+    sample["scores"]["match"]["value"] = sample["events"][1]["score"]["value"] = "C"
+    log["reductions"][0]["samples"][1]["value"] = 1.0
+    metrics = log["results"]["scores"][0]["metrics"]
+    metrics["accuracy"]["value"], metrics["stderr"]["value"] = 1.0, 0.0
+
+
+def test_a_score_that_was_turned_everywhere_is_found(tmp_path: Path) -> None:
+    log = sound_log()
+    _turn_score(log)
+    assert errors(log, tmp_path) == {"INS218"}
+
+
+def _scorer_of_ones_own(log: Log) -> None:
+    sample = log["samples"][3]
+    for score in (sample["scores"]["match"], sample["events"][1]["score"]):
+        score |= {"answer": "four hundred", "explanation": "close enough"}
+
+
+def _numeric(log: Log) -> None:
+    log["eval"]["scorers"][0]["options"] = {"numeric": True}
+    log["results"]["scores"][0]["params"] = {"numeric": True}
+
+
+def _early_release(log: Log) -> None:
+    log["eval"]["packages"]["inspect_ai"] = "0.3.9"
+
+
+@pytest.mark.parametrize("change", [_scorer_of_ones_own, _numeric, _early_release])
+def test_a_score_that_cannot_be_given_again_is_left_alone(
+    change: Callable[[Log], None], tmp_path: Path
+) -> None:
+    log = sound_log()
+    _turn_score(log)
+    change(log)
+    assert errors(log, tmp_path) == set()

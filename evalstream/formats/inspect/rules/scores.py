@@ -1,0 +1,202 @@
+"""INS2: rules that score samples again."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evalstream.formats.inspect.rescoring import BY_COMPLETION, SINCE, choice, last_answer
+from evalstream.formats.inspect.views import SampleView, list_or_empty, object_or_empty, value_of
+from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import member, text_or_none
+from evalstream.rules.base import Rule
+
+_SHUFFLED: Final = "Choices were shuffled before generating a response"
+"""How the explanation of shuffled choices begins."""
+
+
+def _includes(sample: SampleView) -> Iterator[Violation]:
+    """Score samples of the scorer `includes` again."""
+    if sample.log is None or sample.failed:
+        return
+    completion = sample.resolved(member(sample.value.get("output"), "completion"))
+    target = sample.value.get("target")
+    targets = [target] if isinstance(target, str) else list_or_empty(target)
+    if not isinstance(completion, str) or not all(isinstance(one, str) for one in targets):
+        return
+    for name, ignores_case in sample.log.includes_scorers.items():
+        score = sample.scores.get(name)
+        if score is None:
+            continue
+        history = list_or_empty(score.get("history"))
+        value = value_of(history[0] if history else score)
+        found = [_folded(one, folds=ignores_case) for one in targets]
+        text = _folded(completion, folds=ignores_case)
+        expected = "C" if any(one in text for one in found) else "I"
+        if value in ("C", "I") and value != expected:
+            path = ("history", 0, "value") if history else ("value",)
+            has = "has a target" if expected == "C" else "has no target"
+            yield INS213.violation(
+                f"the completion {has} in it",
+                pointer=sample.at("scores", name, *path),
+                expected=expected,
+                found=value,
+            )
+
+
+def _folded(text: str, *, folds: bool) -> str:
+    return text.casefold() if folds else text
+
+
+def _rescored(sample: SampleView) -> Iterator[Violation]:
+    """Score samples of other scorers of the harness again.
+
+    Scorers of one's own may have the same names: only a score is compared that has the explanation
+    or the answer that the harness's scorer gives.
+    """
+    if sample.log is None or sample.failed or sample.log.release < SINCE:
+        return
+    completion = sample.resolved(member(sample.value.get("output"), "completion"))
+    target = sample.value.get("target")
+    targets = [target] if isinstance(target, str) else list_or_empty(target)
+    if not isinstance(completion, str) or not all(isinstance(one, str) for one in targets):
+        return
+    for name, scorer in sample.log.declared_scorers.items():
+        score = sample.scores.get(name)
+        if score is None:
+            continue
+        history = list_or_empty(score.get("history"))
+        first = object_or_empty(history[0] if history else score)
+        declared = text_or_none(scorer.get("name")) or ""
+        options = object_or_empty(scorer.get("options"))
+        expected = _expected(sample, declared, options, completion, targets, first)
+        value = value_of(first)
+        if expected is not None and value in ("C", "I", "N") and _differs(value, expected):
+            path = ("history", 0, "value") if history else ("value",)
+            yield INS218.violation(
+                f"the scorer {declared} gives another value to this answer",
+                pointer=sample.at("scores", name, *path),
+                expected=expected,
+                found=value,
+            )
+
+
+def _expected(
+    sample: SampleView,
+    scorer: str,
+    options: Mapping[str, Any],
+    completion: str,
+    targets: list[str],
+    score: Mapping[str, Any],
+) -> str | None:
+    """Return the value that a scorer gives, or None where that cannot be told."""
+    told, explanation = (sample.resolved(score.get(one)) for one in ("answer", "explanation"))
+    if scorer == "choice" and not options:
+        letter = last_answer(completion)
+        has_all = sample.log is not None and sample.log.asks_for_choices
+        is_known = has_all and explanation == completion and _is_choice(sample, letter)
+        selected = letter if is_known else told
+        is_ours = explanation == completion or str(explanation).startswith(_SHUFFLED)
+        found = choice(selected, targets) if is_ours and isinstance(selected, str) else None
+        return found.value if found is not None else None
+    again = BY_COMPLETION.get(scorer)
+    result = again(completion, targets, options) if again is not None and targets else None
+    if result is None or not (explanation == completion or told == result.answer):
+        return None
+    return result.value
+
+
+def _is_choice(sample: SampleView, letter: str | None) -> bool:
+    """Tell whether a text is the letter of one of the choices of a sample."""
+    choices = list_or_empty(sample.value.get("choices"))
+    return letter is not None and letter in list(string.ascii_uppercase[: len(choices)])
+
+
+def _differs(value: str, expected: str) -> bool:
+    """Compare values; a sample without an answer may be I or N."""
+    return (value == "C") != (expected == "C")
+
+
+INS213: Final = Rule(
+    "INS213",
+    "includes-score-underived",
+    Severity.ERROR,
+    "the completion and the target of a sample give another score",
+    """
+    What it finds: a score of the harness's scorer `includes` that is C although no target is in the
+    completion, or I although one is. Upper and lower case count where the scorer is declared with
+    ignore_case false. Of an edited score the first value is compared.
+
+    Why it matters: the score, the completion or the target was changed after the run.
+
+    How to fix: Find out which of them is right, and score the log again with `inspect score`.
+
+    Bad:
+        log:
+          {
+            "samples": [{
+              "target": "465",
+              "output": {"completion": "460"},
+              "scores": {"includes": {"value": "C"}}
+            }]
+          }
+
+    Good:
+        log:
+          {
+            "samples": [{
+              "target": "465",
+              "output": {"completion": "460"},
+              "scores": {"includes": {"value": "I"}}
+            }]
+          }
+    """,
+    record=_includes,
+)
+
+
+INS218: Final = Rule(
+    "INS218",
+    "rescored-otherwise",
+    Severity.ERROR,
+    "a scorer of the harness gives another value to the answer of a sample",
+    """
+    What it finds: a score that contradicts the completion and the target of its sample, where all
+    releases of the harness from 0.3.60 on agree about it: of `match` without numeric; of `exact`,
+    if the texts are equal or have different words and no numbers; of `answer`, if the last line is
+    the only answer; of `choice`, by the letters selected, which are also those of the completion if
+    the solver `multiple_choice` left it alone. Of an edited score the first value is compared.
+    Scores whose answer and explanation are not those of the harness's scorer are left out: a
+    scorer of one's own may have the same name.
+
+    Why it matters: the score, the completion or the target was changed after the run.
+
+    How to fix: Find out which of them is right, and score the log again with `inspect score`.
+
+    Bad:
+        log:
+          {
+            "samples": [{}, {}, {}, {
+              "target": "465",
+              "output": {"completion": "460"},
+              "scores": {"match": {"value": "C", "answer": "460"}}
+            }]
+          }
+
+    Good:
+        log:
+          {
+            "samples": [{}, {}, {}, {
+              "target": "465",
+              "output": {"completion": "460"},
+              "scores": {"match": {"value": "I", "answer": "460"}}
+            }]
+          }
+    """,
+    record=_rescored,
+)
+
+
+RULES: Final = (INS213, INS218)
+"""Rules that check one sample."""
