@@ -36,8 +36,6 @@ _PLAIN_SOLVERS: Final = frozenset(
 )
 """Solvers of the harness that change neither outputs nor messages of the model."""
 
-_CHOOSING: Final = "multiple_choice"
-
 
 class Numbered(NamedTuple):
     """An object in a list, with its index."""
@@ -294,13 +292,10 @@ class LogView:
         return tuple(map(int, re.findall(r"[0-9]{1,9}", told)[:3]))
 
     @cached_property
-    def asks_for_choices(self) -> bool:
-        """Whether `multiple_choice` gave the answers, and no other solver changed them."""
+    def ends_with_choices(self) -> bool:
+        """Whether the last solver is `multiple_choice`, which selects choices by the completion."""
         steps = list_or_empty(member(self.header.get("plan"), "steps"))
-        names = [text_or_none(member(one, "solver")) for one in steps]
-        return names.count(_CHOOSING) == 1 and _PLAIN_SOLVERS.issuperset(
-            one for one in names if one != _CHOOSING
-        )
+        return bool(steps) and member(steps[-1], "solver") == "multiple_choice"
 
     @cached_property
     def includes_scorers(self) -> dict[str, bool]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import inspect_driver
+import numpy as np
 import tiktoken
 from inspect_ai import Epochs, Task, eval, eval_set, score  # noqa: A004 - the library's name
 from inspect_ai.agent import react
@@ -448,6 +449,8 @@ def listed(folder: str) -> None:
 
 if __name__ == "__main__":
     tiktoken.get_encoding = tiktoken.encoding_for_model = lambda _name: Words()
+    # Bootstrapped figures are drawn with the global generator of numpy.
+    np.random.seed(1)
     target = sys.argv[1]
     for chosen in sys.argv[2:] or LOGS:
         make(target, chosen)

@@ -94,7 +94,7 @@ def _expected(
     told, explanation = (sample.resolved(score.get(one)) for one in ("answer", "explanation"))
     if scorer == "choice" and not options:
         letter = last_answer(completion)
-        has_all = sample.log is not None and sample.log.asks_for_choices
+        has_all = sample.log is not None and sample.log.ends_with_choices
         is_known = has_all and explanation == completion and _is_choice(sample, letter)
         selected = letter if is_known else told
         is_ours = explanation == completion or str(explanation).startswith(_SHUFFLED)
@@ -165,10 +165,10 @@ INS218: Final = Rule(
     What it finds: a score that contradicts the completion and the target of its sample, where all
     releases of the harness from 0.3.60 on agree about it: of `match` without numeric; of `exact`,
     if the texts are equal or have different words and no numbers; of `answer`, if the last line is
-    the only answer; of `choice`, by the letters selected, which are also those of the completion if
-    the solver `multiple_choice` left it alone. Of an edited score the first value is compared.
-    Scores whose answer and explanation are not those of the harness's scorer are left out: a
-    scorer of one's own may have the same name.
+    the only answer; of `choice`, by the letters that it selected, or, if `multiple_choice` is the
+    last solver, by the letter in the last line of the completion. Of an edited score the first
+    value is compared. Scores whose answer and explanation are not those of the harness's scorer are
+    left out: a scorer of one's own may have the same name.
 
     Why it matters: the score, the completion or the target was changed after the run.
 

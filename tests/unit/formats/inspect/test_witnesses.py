@@ -431,3 +431,54 @@ def test_a_score_that_cannot_be_given_again_is_left_alone(
     _turn_score(log)
     change(log)
     assert errors(log, tmp_path) == set()
+
+
+def _chosen(log: Log) -> None:
+    """Turn the log into one of choices: the model selects B, which is right."""
+    log["plan"]["steps"][0]["solver"] = "multiple_choice"
+    text = json.dumps(log["eval"] | {"x": 0}).replace('"match"', '"choice"')
+    log["eval"] = json.loads(text)
+    log["results"] = json.loads(json.dumps(log["results"]).replace('"match"', '"choice"'))
+    log["reductions"][0]["scorer"] = "choice"
+    del log["eval"]["x"]
+    for sample in log["samples"]:
+        value = sample["scores"]["match"]["value"]
+        sample |= {"target": "B", "choices": ["4", "465", "460"]}
+        letter = "B" if value == "C" else "A"
+        text = f"Think.\nANSWER: {letter}"
+        score = {"value": value, "answer": letter, "explanation": text, "history": []}
+        sample["scores"] = {"choice": score}
+        begun, scored = sample["events"]
+        begun["sample"]["target"] = "B"
+        scored |= {"scorer": "choice", "score": dict(score)}
+        sample["output"]["completion"] = text
+        for message in (sample["messages"][1], sample["output"]["choices"][0]["message"]):
+            message["content"] = text
+
+
+def _select_otherwise(log: Log) -> None:
+    """Turn the letter of a wrong answer as well as its value, but not the completion."""
+    _turn_choice(log)
+    sample = log["samples"][3]
+    for score in (sample["scores"]["choice"], sample["events"][1]["score"]):
+        score["answer"] = "B"
+
+
+def _turn_choice(log: Log) -> None:
+    sample = log["samples"][3]
+    sample["scores"]["choice"]["value"] = sample["events"][1]["score"]["value"] = "C"
+    log["reductions"][0]["samples"][1]["value"] = 1.0
+    metrics = log["results"]["scores"][0]["metrics"]
+    metrics["accuracy"]["value"], metrics["stderr"]["value"] = 1.0, 0.0
+
+
+def test_selected_letters_are_those_of_the_completion(tmp_path: Path) -> None:
+    for change in (_turn_choice, _select_otherwise):
+        log = sound_log()
+        _chosen(log)
+        assert errors(log, tmp_path) == set()
+        change(log)
+        assert errors(log, tmp_path) == {"INS218"}
+    # A later solver may give another completion than the one that selected the choices.
+    log["plan"]["steps"].append({"solver": "generate", "params": {}})
+    assert errors(log, tmp_path) == set()
