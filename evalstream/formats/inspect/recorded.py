@@ -53,13 +53,17 @@ def texts_of(sample: SampleView, message: Mapping[str, Any]) -> Iterator[str]:
 
 
 class ModelMessages:
-    """The messages in the events of models, by their ids."""
+    """The messages in the events of models and in the output, by their ids."""
 
     def __init__(self, sample: SampleView) -> None:
         self.made: dict[str, list[Mapping[str, Any]]] = {}
         """The messages that models gave."""
         self.sent: dict[str, list[Mapping[str, Any]]] = {}
         """The messages that models got."""
+        self.chosen: dict[str, list[Mapping[str, Any]]] = {}
+        """The messages of the output."""
+        for _, choice in objects(member(sample.value.get("output"), "choices")):
+            _add(self.chosen, choice.get("message"))
         for _, event in sample.events("model"):
             for _, choice in objects(member(event.get("output"), "choices")):
                 _add(self.made, choice.get("message"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from evalstream.formats.inspect.recorded import (
     Difference,
@@ -85,32 +85,28 @@ def _against_models(sample: SampleView) -> _Found:
     """
     if not sample.has_plain_plan:
         return
-    models = ModelMessages(sample)
+    models, seen = ModelMessages(sample), set[str]()
     for index, message in _of_the_model(sample):
         identity = text_or_none(message.get("id"))
-        if not identity:
+        if not identity or identity in seen:
             continue
+        seen.add(identity)
         words = "the model gave another message of the same id"
-        made = models.made.get(identity)
-        if made is None:
+        others = models.made.get(identity)
+        if others is None:
             words = "the output has another message of the same id"
-            made = _chosen(sample, identity)
-        for expected in made:
+            others = models.chosen.get(identity, [])
+        for expected in others:
             found = difference(sample, ("messages", index), message, expected)
             if found is not None:
                 yield index, words, found
+                break
         for sent in models.sent.get(identity, ()):
             here, there = text_of(sample, message), text_of(sample, sent)
             if here != there:
                 found = Difference(sample.at("messages", index, "content"), there, here)
                 yield index, "the model got another message of the same id", found
-
-
-def _chosen(sample: SampleView, identity: str) -> list[Mapping[str, Any]]:
-    """Return the messages of the output that have an id."""
-    choices = objects(member(sample.value.get("output"), "choices"))
-    found = (choice.get("message") for _, choice in choices)
-    return [one for one in found if isinstance(one, dict) and one.get("id") == identity]
+                break
 
 
 INS215: Final = Rule(

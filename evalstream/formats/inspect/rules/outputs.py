@@ -63,7 +63,7 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
             object_or_empty(choice.get("message")),
             ("output", "choices", index, "message"),
         )
-        others = list(made.get(text_or_none(message.get("id")) or "", ()))
+        others = list(made.pop(text_or_none(message.get("id")) or "", ()))
         if index < len(ended):
             others.insert(0, object_or_empty(member(ended[index], "message")))
         for expected in others:

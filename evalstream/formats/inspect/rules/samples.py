@@ -23,6 +23,9 @@ from evalstream.rules.base import Rule
 _NAMED_SINCE: Final = (0, 3, 218)
 """The release of inspect_ai from which on each event of a score names its scorer."""
 
+_MOST_UNNAMED: Final = 1_000
+"""Most events of unnamed scores in a sample that are compared with its scores."""
+
 _KEY: Final = re.compile(r"[0-9a-f]{32}")
 
 
@@ -148,7 +151,7 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
             message = f"no event tells of the score of {name}"
             place, found = sample.at("scores", name, "value"), sample.scores[name].get("value")
             yield INS216.violation(message, pointer=place, found=found)
-    elif len(events) >= len(scores):
+    elif len(scores) <= len(events) <= _MOST_UNNAMED:
         told = [object_or_empty(one.get("score")) for one in events]
         for name, (first, *later) in scores.items():
             if not any(_is_score(sample, first, one, edited=bool(later)) for one in told):
