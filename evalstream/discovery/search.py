@@ -266,7 +266,10 @@ def _places_of(what: Run | NoInput) -> list[Place]:
     if isinstance(what, NoInput):
         return ["rows"]
     files = (what.rows, what.aggregate, what.inputs)
-    return [place for place, file in zip(_PLACES, files, strict=True) if file is not None]
+    places: list[Place] = [
+        place for place, file in zip(_PLACES, files, strict=True) if file is not None
+    ]
+    return places + ["inputs"] * len(what.beside)
 
 
 def _document_of(run: Run | NoInput) -> FoundRuns:

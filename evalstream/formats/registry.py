@@ -26,6 +26,7 @@ _PREFIXES: Final = {
     "evalguard": "EVG",
     "lm_eval": "LME",
     "inspect": "INS",
+    "swe_bench": "SWE",
 }
 """The formats by the names of their folders, each with the letters that its codes begin with."""
 

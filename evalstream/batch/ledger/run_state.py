@@ -43,9 +43,12 @@ class RunState(NamedTuple):
 def state_of(run: Run, companions: CompanionFinder | None = None) -> RunState | None:
     """Return the state of a run's files; None where the run cannot be identified later.
 
-    This is so for streams, and for URLs with parts that reports do not display: these may be
-    secrets, and may be all that distinguishes two URLs. `companions` is shared by many runs.
+    This is so for streams, for runs with further files `beside`, and for URLs with parts that
+    reports do not display: these may be secrets, and may be all that distinguishes two URLs.
+    `companions` is shared by many runs.
     """
+    if run.beside:
+        return None
     taken = time.time_ns()
     names = (run.rows, run.aggregate, run.inputs)
     marks = [_listed_state(run) or _state_of_name(run.rows), *map(_state_of_name, names[1:])]

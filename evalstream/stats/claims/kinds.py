@@ -73,6 +73,11 @@ def _means(evidence: Evidence) -> Iterator[Figure]:
         yield from _figures("the mean of the scores without errors", sums.mean_without_errors())
 
 
+def _sums(evidence: Evidence) -> Iterator[Figure]:
+    if evidence.mean is not None:
+        yield Figure("the sum of the scores", evidence.mean * evidence.rows)
+
+
 def _near_means(evidence: Evidence) -> Iterator[Figure]:
     """Yield definitions that explain a claim that is not the mean."""
     sums = evidence.sums
@@ -216,6 +221,7 @@ VARIANCE: Final = Kind("variance", _words("var variance"), _variances, _most_var
 ERROR: Final = Kind(
     "standard error", _words("stderr std_err stderror standard_error sem"), _errors, _most_deviation
 )
+SUM: Final = Kind("sum", frozenset(), _sums, hints=_near_means)
 INTERVAL: Final = Kind("confidence interval", _words("confidence_interval ci"))
 AVERAGE: Final = Kind(
     "weighted mean", frozenset(), _means, _range_of_scores, _near_means, is_exact=False
@@ -247,6 +253,7 @@ TABLE: Final[tuple[Kind, ...]] = (
     VARIANCE,
     ERROR,
     INTERVAL,
+    SUM,
     UNKNOWN,
 )
 

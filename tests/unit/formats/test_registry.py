@@ -111,6 +111,12 @@ def test_another_name_is_not_a_format() -> None:
         ("harpia/output.json", ("harpia", "output")),
         ("harpia/input.json", ("harpia", "input")),
         ("evalguard/thresholds/advice.json", ("evalguard", "threshold")),
+        ("swe_bench/acme__acorn-7b.tiny.json", ("swe_bench", "report")),
+        ("swe_bench/preds.jsonl", ("swe_bench", "predictions")),
+        ("swe_bench/submission/results/results.json", ("swe_bench", "results")),
+        ("swe_bench/submission/results/resolved_by_repo.json", ("swe_bench", "groups")),
+        ("swe_bench/submission/per_instance_details.json", ("swe_bench", "details")),
+        ("swe_bench/logs/run_evaluation/tiny/run.json", ("swe_bench", "settings")),
     ],
 )
 def test_documents_are_recognised_by_their_content(path: str, kind: tuple[str, str]) -> None:

@@ -1,0 +1,1 @@
+"""Run reports, logs and predictions of SWE-bench, and submissions."""

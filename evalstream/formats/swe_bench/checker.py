@@ -1,0 +1,369 @@
+"""Check a run of SWE-bench: read its documents, then hold them against each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from evalstream.engine.documents import DocumentCheck
+from evalstream.formats.swe_bench.catalogue import CATALOGUE
+from evalstream.formats.swe_bench.claims import (
+    judge_metadata,
+    judge_outcomes,
+    judge_report,
+    judge_results,
+)
+from evalstream.formats.swe_bench.documents import (
+    DETAILS,
+    GROUPS,
+    INSTANCE,
+    METADATA,
+    NAME,
+    NOUNS,
+    PREDICTIONS,
+    REPORT,
+    RESULTS,
+    SETTINGS,
+    recognised,
+)
+from evalstream.formats.swe_bench.rules import documents as about_documents
+from evalstream.formats.swe_bench.rules import instances as about_instances
+from evalstream.formats.swe_bench.rules import lists as about_lists
+from evalstream.formats.swe_bench.rules.figures import check_figures
+from evalstream.formats.swe_bench.views import (
+    Lists,
+    Outcome,
+    Placed,
+    Prediction,
+    Submitted,
+    outcome_of,
+    predictions_in,
+)
+from evalstream.io.beginning import Beginning
+from evalstream.io.compression import compression_of
+from evalstream.io.document import document_bytes
+from evalstream.io.file_names import is_yaml_name
+from evalstream.io.names import printable
+from evalstream.io.progress import Progress
+from evalstream.io.remote import is_remote
+from evalstream.model.claim import JudgedClaim
+from evalstream.model.errors import CannotCheck
+from evalstream.model.finding import Finding, Violation
+from evalstream.model.options import Options
+from evalstream.model.report import Checked, RunSummary
+from evalstream.model.run import STDIN, Run
+from evalstream.model.signals import STOPPING
+from evalstream.model.text import counted
+from evalstream.parsing.json import UTF8_MARK, pointer, type_name
+from evalstream.parsing.json_document import parse_document
+from evalstream.parsing.peek import LINES, PEEK_BYTES
+from evalstream.rules.inputs import ES001, ES005
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES103, ES109, explain, read_object
+from evalstream.stats.claims.judge import Judgement
+
+PATCH: Final = "patch.diff"
+REPORT_FILE: Final = "report.json"
+NOT_OURS: Final = f"not a document of SWE-bench ({NAME})"
+
+
+def check(
+    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+) -> RunSummary:
+    """Check one run or submission and pass its findings to `show`, in order."""
+    documents = DocumentCheck(run, options, show, CATALOGUE)
+    progress.begin(documents.name, 0)
+    reader = _Reader(documents)
+    for path in filter(None, (run.aggregate, run.rows, *run.beside)):
+        STOPPING.check()
+        before = documents.size
+        reader.read(path)
+        progress.advance(documents.size - before, reader.count, 0)
+    progress.end()
+    return _Judge(documents, reader.found).summary(reader.count)
+
+
+class _Reader:
+    """Reads the documents of a run, and notes what is wrong with each alone."""
+
+    def __init__(self, documents: DocumentCheck) -> None:
+        self._documents, self.found = documents, Submitted()
+
+    @property
+    def count(self) -> int:
+        """The number of instances."""
+        found = self.found
+        details = () if found.details is None else found.details[1]
+        report = () if found.report is None else found.report.union(about_documents.LISTS)
+        sets = (found.outcomes, found.predictions or (), details)
+        return max(len(report), *map(len, sets))
+
+    def read(self, path: str) -> None:
+        """Read one document of any kind."""
+        text = self._documents.bytes(path)
+        if text is None:
+            return
+        name, packing = printable(path), compression_of(text)
+        if packing is not None:
+            message = f"cannot be read: decompress it first ({packing})"
+            self._documents.note(ES001.violation(message), name)
+            self._documents.cannot(f"{name} is compressed, and is read as JSON only")
+            return
+        if is_yaml_name(path):
+            self._metadata(path, text)
+            return
+        if text.startswith(UTF8_MARK):
+            text = text[len(UTF8_MARK) :]
+            self._documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
+        # The name decides whether a stream has lines; other names are those of files.
+        seen = Beginning("" if path == STDIN else path, text[:PEEK_BYTES], lambda: text)
+        kind = recognised(seen)
+        if kind == PREDICTIONS and seen.seen.kind == LINES:
+            self._take(path, self._lines(path, text))
+            return
+        value = self._parse(path, text)
+        if value is not None and kind is None:
+            self._documents.note(ES005.violation(f"this is {NOT_OURS}"), name)
+            self._documents.cannot(f"{name}: this is {NOT_OURS}")
+        elif value is not None and kind == PREDICTIONS:
+            self._take(path, ((None, *one) for one in predictions_in(value)))
+        elif value is not None:
+            self._document(path, str(kind), value)
+
+    def _parse(self, path: str, text: bytes) -> Any:
+        """Return the value of a JSON document, None if it cannot be read."""
+        name = printable(path)
+        parsed = parse_document(text, self._documents.options.max_depth)
+        for violation, issue in zip(explain(parsed.issues, torn=False), parsed.issues, strict=True):
+            self._documents.note(violation, name, issue.line)
+        if not parsed.readable:
+            self._documents.cannot(f"{name} could not be read")
+            return None
+        if not isinstance(parsed.value, (dict, list)):
+            kind = type_name(parsed.value)
+            self._documents.note(ES109.violation(f"a document must be an object, not {kind}"), name)
+            self._documents.cannot(f"{name} could not be read")
+            return None
+        return parsed.value
+
+    def _lines(self, path: str, text: bytes) -> Iterator[tuple[int, str, Any]]:
+        """Iterate over the predictions on lines."""
+        name, offset, lines = printable(path), 0, text.split(b"\n")
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                is_torn, depth = number == len(lines), self._documents.options.max_depth
+                reading = read_object(line, depth, torn=is_torn, noun="a prediction", offset=offset)
+                for violation, _ in reading.violations:
+                    self._documents.note(violation, name, number)
+                if reading.value is None:
+                    self._documents.cannot(f"a prediction of {name} could not be read")
+                else:
+                    yield number, "", reading.value
+            offset += len(line) + 1
+
+    def _take(self, path: str, records: Iterable[tuple[int | None, str, Any]]) -> None:
+        """Take predictions, of which the last of an instance counts."""
+        if self.found.predictions is not None:
+            self._documents.cannot("several files of predictions: name the one that was evaluated")
+            return
+        taken: dict[str, Prediction] = {}
+        name = printable(path)
+        for line, place, record in records:
+            violation = _find_malformed(place, record)
+            if violation is None:
+                one = record["instance_id"]
+                if one in taken:
+                    where, message = place + pointer(["instance_id"]), "a second prediction for it"
+                    again = about_documents.SWE102.violation(message, pointer=where, found=one)
+                    self._documents.note(again, name, line)
+                model = record.get("model_name_or_path")
+                taken[one] = Prediction(path, one, model, record.get("model_patch"), place, line)
+            else:
+                self._documents.note(violation, name, line)
+                self._documents.cannot(f"a prediction of {name} could not be read")
+        self.found.predictions = taken
+
+    def _document(self, path: str, kind: str, value: Any) -> None:
+        found = self.found
+        if kind == REPORT:
+            found.report = Lists(path, value, "_ids")
+            self._note(about_documents.check_report(found.report))
+        elif kind == RESULTS:
+            found.results = Lists(path, value)
+            self._note(about_documents.check_results(found.results))
+        elif kind == INSTANCE:
+            self._outcome(path, value)
+        elif kind == DETAILS:
+            found.details = path, value
+        elif kind == GROUPS:
+            found.groups.append((path, value))
+        elif kind != SETTINGS:
+            raise ValueError(f"no such kind of document: {kind}")
+
+    def _outcome(self, path: str, value: dict[str, Any]) -> None:
+        is_placed = os.path.basename(path) == REPORT_FILE
+        folder = os.path.basename(os.path.dirname(path)) if is_placed else ""
+        outcome = outcome_of(path, folder, value)
+        if outcome is None:
+            noun = NOUNS[INSTANCE]
+            violation = about_documents.SWE101.violation(f"this is not {noun}", pointer="")
+            self._note([Placed(path, violation)])
+            self._documents.cannot(f"{printable(path)} could not be read as {noun}")
+            return
+        self._note(about_documents.check_outcome(outcome))
+        self._note(about_instances.check_resolution(outcome))
+        if folder and outcome.place:
+            self._note(about_instances.check_folder(outcome, folder))
+        self.found.outcomes[folder or outcome.id or path] = outcome
+
+    def _metadata(self, path: str, text: bytes) -> None:
+        """Read the metadata of a submission."""
+        from evalstream.parsing.yaml import read_yaml
+        from evalstream.parsing.yaml_scalars import settle
+
+        name = printable(path)
+        try:
+            seen = read_yaml(text, self._documents.options.max_depth)
+        except CannotCheck as error:
+            self._documents.cannot(f"{name} cannot be read: {error}")
+            return
+        if seen.issues:
+            message = f"{NOUNS[METADATA]} cannot be read: {seen.issues[0].message}"
+            self._documents.note(ES103.violation(message), name, seen.issues[0].line)
+        if not seen.readable:
+            self._documents.cannot(f"{name} could not be read")
+            return
+        value = seen.value if seen.is_plain else settle(seen.value, seen.marks.mark)[0]
+        if isinstance(value, dict):
+            self.found.metadata = path, value
+
+    def _note(self, placed: Iterable[Placed]) -> None:
+        note_placed(self._documents, placed)
+
+
+class _Judge:
+    """Holds the documents of a run against each other."""
+
+    def __init__(self, documents: DocumentCheck, found: Submitted) -> None:
+        self._documents, self._found = documents, found
+        self._compared = self._equal = 0
+
+    def summary(self, count: int) -> RunSummary:
+        """Note what contradicts, judge the claims, and return the verdict."""
+        found = self._found
+        if found.report is not None:
+            self._note(about_lists.check_report_lists(found.report))
+        if found.results is not None:
+            self._note(about_lists.check_result_lists(found.results))
+            for path, groups in found.groups:
+                self._note(about_lists.check_groups(path, groups, found.results))
+        self._note(about_instances.check_outcomes(found))
+        self._note(about_instances.check_predictions(found))
+        self._note(self._patches())
+        claims: list[JudgedClaim] = []
+        for path, judgements in self._judged():
+            self._note(check_figures(path, judgements))
+            claims += (one.claim for one in judgements)
+        aggregate = self._documents.run.aggregate
+        summary = self._documents.closed(
+            rows=count,
+            version=self._version(),
+            claims=claims,
+            claims_file=None if aggregate is None else printable(aggregate),
+        )
+        summary.checked = tuple(self._checked())
+        return summary
+
+    def _judged(self) -> Iterator[tuple[str, list[Judgement]]]:
+        """Iterate over the documents that make claims, with their judged claims."""
+        found = self._found
+        if found.report is not None:
+            yield found.report.path, list(judge_report(found.report, found))
+        if found.results is not None and (found.outcomes or found.details is None):
+            yield found.results.path, list(judge_results(found.results, found))
+        if found.metadata is not None:
+            path, metadata = found.metadata
+            info = metadata.get("info")
+            details = {} if found.details is None else found.details[1]
+            if isinstance(info, dict):
+                yield path, list(judge_metadata(info, details))
+        if found.report is None and found.results is None and found.outcomes:
+            path = next(iter(found.outcomes.values())).path
+            yield path, list(judge_outcomes(found))
+
+    def _patches(self) -> Iterator[Placed]:
+        """Yield the predictions that differ from the patches in the logs."""
+        for one, outcome in self._found.outcomes.items():
+            STOPPING.check()
+            prediction = (self._found.predictions or {}).get(one)
+            patch = self._patch(outcome) if prediction is not None else None
+            if prediction is None or patch is None:
+                continue
+            self._compared += 1
+            if (prediction.patch or "").encode(errors="surrogatepass") == patch:
+                self._equal += 1
+                continue
+            message = f"the {PATCH} of {one} has {len(patch):,} bytes and is another patch"
+            shown = {"pointer": prediction.place + "/model_patch", "found": prediction.patch}
+            violation = about_instances.SWE306.violation(message, **shown)
+            yield Placed(prediction.path, violation, prediction.line)
+
+    def _patch(self, outcome: Outcome) -> bytes | None:
+        """Return the patch that was evaluated, None where it is not beside the report."""
+        path = os.path.join(os.path.dirname(outcome.path), PATCH)
+        if outcome.path == STDIN or is_remote(outcome.path):
+            return None
+        if os.path.islink(path) or not os.path.isfile(path):
+            return None
+        try:
+            return document_bytes(path, self._documents.watch)
+        except (OSError, CannotCheck) as error:
+            self._documents.cannot(f"{printable(path)} cannot be read: {error}")
+            return None
+
+    def _checked(self) -> Iterator[Checked]:
+        """Say what was verified beside the claims."""
+        outcomes = self._found.outcomes.values()
+        if outcomes:
+            number = sum(
+                one.derived is not None and one.derived == one.declared for one in outcomes
+            )
+            text = f"{number:,} of {counted(len(outcomes), 'outcome')} as their tests say"
+            yield Checked(text, number == len(outcomes))
+        if self._found.predictions is not None and outcomes:
+            text = f"{self._equal:,} of {counted(len(outcomes), 'patch', 'patches')} as predicted"
+            is_ok = None if self._compared < len(outcomes) else True
+            yield Checked(text, False if self._equal < self._compared else is_ok)
+
+    def _version(self) -> str | None:
+        report = self._found.report
+        found = None if report is None else report.value.get("schema_version")
+        return str(found) if isinstance(found, int) else None
+
+    def _note(self, placed: Iterable[Placed]) -> None:
+        note_placed(self._documents, placed)
+
+
+def note_placed(documents: DocumentCheck, placed: Iterable[Placed]) -> None:
+    """Note violations in the documents that they are about."""
+    for path, violation, line in placed:
+        documents.note(violation, printable(path), line)
+
+
+def _find_malformed(place: str, record: Any) -> Violation | None:
+    """Return the violation of a prediction that is malformed, None for a sound one."""
+    if not isinstance(record, dict):
+        message = f"a prediction must be an object, not {type_name(record)}"
+        return about_documents.SWE101.violation(message, pointer=place, found=record)
+    wanted = (("instance_id", False), ("model_name_or_path", True), ("model_patch", True))
+    for name, may_be_null in wanted:
+        found = record.get(name)
+        if name not in record and name == "instance_id":
+            return about_documents.SWE101.violation(f"{name} is missing", pointer=place)
+        if not isinstance(found, str) and not (may_be_null and found is None):
+            message = f"{name} must be a text, not {type_name(found)}"
+            shown = {"expected": {"type": "string"}, "found": found}
+            return about_documents.SWE101.violation(
+                message, pointer=place + pointer([name]), **shown
+            )
+    return None

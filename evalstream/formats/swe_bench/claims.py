@@ -1,0 +1,130 @@
+"""The claims of a run report and of a submission, judged by the instances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, Final, TypeGuard
+
+from evalstream.formats.swe_bench.views import Lists, Submitted, is_count
+from evalstream.model.claim import Reason
+from evalstream.parsing.json import pointer
+from evalstream.stats.claims import kinds
+from evalstream.stats.claims.evidence import Evidence
+from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
+
+PERCENT: Final = 100.0
+
+OUTCOMES: Final = "resolved"
+"""The label of a claim that is no figure: the outcomes of instances one by one."""
+
+_OF_METADATA: Final = (
+    ("resolved", "resolved", kinds.MEAN),
+    ("cost", "cost", kinds.SUM),
+    ("instance_cost", "cost", kinds.MEAN),
+    ("instance_calls", "api_calls", kinds.MEAN),
+)
+"""Figures in the metadata: the member, the member of the details, and the kind."""
+
+
+def judge_report(report: Lists, run: Submitted) -> Iterator[Judgement]:
+    """Judge the counts of a run report by the logs and the predictions."""
+    completed = report.places("completed")
+    # The report of an instance that was completed and is an error was broken.
+    sound = completed.keys() - report.places("error").keys()
+    outcomes = {one: found.is_resolved for one, found in run.outcomes.items() if one in sound}
+    unknown_reports = unknown = sum(one not in outcomes for one in sound)
+    unknown += sum(found is None for found in outcomes.values())
+    for name, counted in (
+        ("resolved", sum(found is True for found in outcomes.values())),
+        ("unresolved", sum(found is False for found in outcomes.values())),
+        ("completed", len(completed) - unknown_reports),
+    ):
+        has_rows = bool(run.outcomes) or not completed
+        yield from _judge_count(report, name, counted, unknown, has_rows=has_rows)
+    predictions = run.predictions
+    if "submitted_instances" in report.value:
+        number = 0 if predictions is None else len(predictions)
+        yield from _judge_count(report, "submitted", number, 0, has_rows=predictions is not None)
+    if "empty_patch_instances" in report.value:
+        listed = report.union(("completed", "error", "empty_patch", "incomplete"))
+        found = (predictions or {}).values()
+        number = sum(one.is_empty and one.id in listed for one in found)
+        yield from _judge_count(report, "empty_patch", number, 0, has_rows=predictions is not None)
+
+
+def judge_results(results: Lists, run: Submitted) -> Iterator[Judgement]:
+    """Judge the list of resolved instances of a submission by the logs, as one claim."""
+    resolved = list(results.places("resolved"))
+    found = {one: each.is_resolved for one, each in run.outcomes.items()}
+    claim = Claim(pointer(["resolved"]), OUTCOMES, kinds.COUNT, None, resolved, is_score=True)
+    expected = [one for one, is_resolved in found.items() if is_resolved]
+    if not found:
+        yield leave_open(claim, Reason.NO_ROWS)
+    elif set(expected) - {*resolved} or any(found.get(one) is False for one in resolved):
+        yield refute(claim, expected, "the logs have other resolved instances", len(found))
+    elif any(found.get(one) is None for one in resolved):
+        yield leave_open(claim, Reason.MISSING, len(found))
+    else:
+        yield confirm(claim, expected, len(found))
+
+
+def judge_metadata(info: Mapping[str, Any], details: Mapping[str, Any]) -> Iterator[Judgement]:
+    """Judge the figures of a submission's metadata by the details of its instances."""
+    entries = [one for one in details.values() if isinstance(one, dict)]
+    for name, member, kind in _OF_METADATA:
+        claimed = info.get(name)
+        if not _is_number(claimed):
+            continue
+        place, value = pointer(["info", name]), Decimal(str(claimed))
+        claim = Claim(place, f"info.{name}", kind, value, claimed, is_score=name == "resolved")
+        found = [entry.get(member) for entry in entries]
+        if name == "resolved":
+            found = [PERCENT * one if isinstance(one, bool) else None for one in found]
+        numbers = [float(one) for one in found if _is_number(one)]
+        if not numbers or len(numbers) < len(details):
+            reason = Reason.NO_ROWS if not details else Reason.UNSCORED
+            yield leave_open(claim, reason, len(numbers))
+        else:
+            yield judge(claim, Evidence.of_numbers(numbers))
+
+
+def judge_outcomes(run: Submitted) -> Iterator[Judgement]:
+    """Judge the outcomes of reports without a run report by their tests, as one claim."""
+    declared = [found.declared for found in run.outcomes.values()]
+    derived = [found.derived for found in run.outcomes.values()]
+    number, expected = declared.count(True), derived.count(True)
+    claim = Claim("", OUTCOMES, kinds.COUNT, Decimal(number), number, is_score=True)
+    if None in declared or None in derived:
+        yield leave_open(claim, Reason.UNREAD, len(declared))
+    elif declared != derived:
+        yield refute(claim, expected, "the tests give other outcomes", len(declared))
+    else:
+        yield confirm(claim, expected, len(declared))
+
+
+def _judge_count(
+    report: Lists, name: str, number: int, unknown: int, *, has_rows: bool
+) -> Iterator[Judgement]:
+    """Judge a count by the number of such instances, of which `unknown` more may be some."""
+    key = f"{name}_instances"
+    claimed = report.value.get(key)
+    if not is_count(claimed):
+        return
+    is_score = name == "resolved"
+    claim = Claim(pointer([key]), key, kinds.COUNT, Decimal(claimed), claimed, is_score=is_score)
+    rows = number + unknown
+    if not has_rows:
+        yield leave_open(claim, Reason.NO_ROWS)
+    elif not number <= claimed <= rows:
+        yield refute(claim, number, f"there are {number:,} such instances", rows)
+    elif unknown:
+        yield leave_open(claim, Reason.MISSING, number, number)
+    else:
+        yield confirm(claim, number, rows)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and math.isfinite(value)

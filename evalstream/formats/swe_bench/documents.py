@@ -1,0 +1,90 @@
+"""The documents of SWE-bench: run reports, reports of instances, predictions and submissions.
+
+The members are those of swebench 2.0.0 to 5.0.2 (harness/reporting.py, harness/grading.py) and of the
+repository SWE-bench/experiments.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from evalstream.io.beginning import Beginning, beginning_of
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.parsing.peek import ARRAY, LINES, OBJECT
+
+NAME: Final = "swe_bench"
+
+REPORT: Final = "report"
+INSTANCE: Final = "instance"
+PREDICTIONS: Final = "predictions"
+RESULTS: Final = "results"
+DETAILS: Final = "details"
+GROUPS: Final = "groups"
+SETTINGS: Final = "settings"
+METADATA: Final = "metadata"
+
+NOUNS: Final = {
+    REPORT: "a run report",
+    INSTANCE: "the report of an instance",
+    PREDICTIONS: "a file of predictions",
+    RESULTS: "the results of a submission",
+    DETAILS: "details of instances",
+    GROUPS: "resolved instances by group",
+    SETTINGS: "the settings of a run",
+    METADATA: "the metadata of a submission",
+}
+"""The kinds of document, as messages call them."""
+
+OUTCOME_MEMBERS: Final = frozenset({"patch_successfully_applied", "resolved"})
+"""Members of an instance's report."""
+
+_PREDICTION: Final = frozenset({"instance_id", "model_patch"})
+_REPORT_LISTS: Final = frozenset({"resolved_ids", "completed_ids"})
+_RESULTS: Final = frozenset({"resolved", "no_generation"})
+_DETAIL: Final = frozenset({"resolved", "api_calls"})
+_GROUP: Final = frozenset({"resolved", "total"})
+_SETTINGS: Final = frozenset({"dataset", "split", "task_repo", "created_at"})
+_MODEL: Final = LazyPattern(rb'"model_name_or_path"\s*:\s*("(?:[^"\\]|\\.)*")', flags=0)
+
+
+def recognised(file: Beginning) -> str | None:
+    """Return the kind of a file, or None for a file of another format."""
+    seen = file.seen
+    if seen.keys >= _PREDICTION and seen.kind in (OBJECT, LINES, ARRAY):
+        return PREDICTIONS
+    if seen.kind != OBJECT:
+        return None
+    names = {one.rpartition("/")[2] for one in seen.inner}
+    signs = (
+        (REPORT, "total_instances" in seen.keys and bool(seen.keys & _REPORT_LISTS)),
+        (INSTANCE, (seen.keys if len(seen.keys) > 1 else names) >= OUTCOME_MEMBERS),
+        (RESULTS, seen.keys >= _RESULTS),
+        (SETTINGS, seen.keys >= _SETTINGS),
+        (PREDICTIONS, names >= _PREDICTION),
+        (DETAILS, names >= _DETAIL),
+        (GROUPS, names == _GROUP and len(seen.inner) == len(_GROUP) * len(seen.keys)),
+    )
+    return next((kind for kind, is_shown in signs if is_shown), None)
+
+
+def kind_of_file(path: str) -> str | None:
+    """Return the kind of a local file, or None for a file of another format."""
+    return recognised(beginning_of(path))
+
+
+def first_model(path: str) -> str | None:
+    """Return the model that the first prediction of a local file names, None where it names none.
+
+    It is written as the harness writes it into names of files: with `__` for `/`.
+    """
+    found = _MODEL.search(beginning_of(path).head)
+    try:
+        return None if found is None else model_folder(json.loads(found[1]))
+    except ValueError:
+        return None
+
+
+def model_folder(model: str) -> str:
+    """Return the name of the folder that the harness makes for a model."""
+    return model.replace("/", "__")

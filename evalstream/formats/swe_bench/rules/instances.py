@@ -1,0 +1,371 @@
+"""SWE3: rules about instances: their reports and predictions against the lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from evalstream.formats.swe_bench.documents import model_folder
+from evalstream.formats.swe_bench.views import Lists, Outcome, Placed, Prediction, Submitted
+from evalstream.model.finding import Severity
+from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
+
+LOG_FOLDERS: Final = ("run_evaluation", "run_instance_logs")
+
+
+def check_resolution(outcome: Outcome) -> Iterator[Placed]:
+    """Yield an outcome that its own tests contradict."""
+    if outcome.declared is not None and outcome.derived not in (None, outcome.declared):
+        why = "tests_status has failures" if outcome.declared else "all tests are successes"
+        if "tests_status" not in outcome.value:
+            why = "there is no tests_status"
+        violation = SWE302.violation(
+            f"resolved is {str(outcome.declared).lower()}, and {why}",
+            pointer=outcome.place + pointer(["resolved"]),
+            expected=outcome.derived,
+            found=outcome.declared,
+        )
+        yield Placed(outcome.path, violation)
+
+
+def check_folder(outcome: Outcome, folder: str) -> Iterator[Placed]:
+    """Yield a report that is about another instance than the folder that it lies in."""
+    if outcome.id != folder:
+        message = f"this report is in the folder of {folder}, and is about {outcome.id}"
+        yield Placed(outcome.path, SWE307.violation(message, pointer=outcome.place))
+
+
+def check_outcomes(run: Submitted) -> Iterator[Placed]:
+    """Yield contradictions between the reports of instances and a run report or results."""
+    if run.report is not None and run.outcomes:
+        yield from _check_report_outcomes(run.report, run)
+    if run.results is not None:
+        yield from _check_result_outcomes(run.results, run)
+    elif run.details is not None:
+        yield from _check_details(
+            run, {one: found.is_resolved for one, found in run.outcomes.items()}
+        )
+
+
+def check_predictions(run: Submitted) -> Iterator[Placed]:
+    """Yield contradictions between the predictions and a run report or results."""
+    if run.predictions is None:
+        return
+    if run.report is not None:
+        yield from _check_report_predictions(run.report, run.predictions)
+    if run.results is not None:
+        for name in ("resolved", "no_generation"):
+            for one in run.results.places(name):
+                found = run.predictions.get(one)
+                has_patch = found is not None and not found.is_empty
+                if has_patch != (name == "resolved"):
+                    noun = "a" if has_patch else "no"
+                    yield _listed(
+                        run.results, name, one, f"the predictions have {noun} patch of it"
+                    )
+    yield from _check_models(run)
+
+
+def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[Placed]:
+    for one, found in run.outcomes.items():
+        is_resolved = found.is_resolved
+        wrong = {True: "unresolved", False: "resolved", None: ""}[is_resolved]
+        if one in lists.places(wrong):
+            word = "resolved" if is_resolved else "not resolved"
+            yield _contradicted(lists, wrong, one, f"its report says that it is {word}")
+        elif one in lists.places("error") and one not in lists.places("completed"):
+            yield _contradicted(lists, "error", one, "it has a report")
+        elif one not in lists.union(("completed", "error", "empty_patch")):
+            message = f"{one} has a report, and the run report does not list it as evaluated"
+            yield Placed(found.path, SWE303.violation(message, pointer=found.place))
+    errors = lists.places("error")
+    for one in lists.places("completed"):
+        if one not in run.outcomes and one not in errors:
+            message = f"{one} was completed, and its report is not among the logs"
+            where = lists.at("completed", one)
+            yield Placed(lists.path, SWE304.violation(message, pointer=where, found=one))
+
+
+def _check_result_outcomes(lists: Lists, run: Submitted) -> Iterator[Placed]:
+    resolved = lists.places("resolved")
+    for one, found in run.outcomes.items():
+        if one in resolved and found.is_resolved is False:
+            yield _contradicted(lists, "resolved", one, "its report says that it is not resolved")
+        elif one not in resolved and found.is_resolved:
+            message = f"{one} is not in the list, and its report says that it is resolved"
+            yield Placed(lists.path, SWE301.violation(message, pointer=pointer(["resolved"])))
+    if run.outcomes:
+        for one in resolved:
+            if one not in run.outcomes:
+                message = f"{one} is resolved, and its report is not among the logs"
+                where = lists.at("resolved", one)
+                yield Placed(lists.path, SWE304.violation(message, pointer=where, found=one))
+    yield from _check_details(run, dict.fromkeys(resolved, True))
+
+
+def _check_details(run: Submitted, resolved: dict[str, bool | None]) -> Iterator[Placed]:
+    """Yield details that differ from the results; what these do not list is not resolved."""
+    if run.details is None:
+        return
+    path, details = run.details
+    for one, detail in details.items():
+        declared = detail.get("resolved") if isinstance(detail, dict) else None
+        if run.results is None and one not in resolved:
+            continue
+        expected = resolved.get(one, False)
+        if isinstance(declared, bool) and expected is not None and declared != expected:
+            noun = "the results do not" if declared else "the results"
+            if run.results is None:
+                noun = "its report does not" if declared else "its report"
+            verb = "say" if declared or noun == "the results" else "says"
+            message = f"{noun} {verb} that {one} is resolved"
+            where, shown = pointer([one, "resolved"]), {"expected": expected, "found": declared}
+            yield Placed(path, SWE301.violation(message, pointer=where, **shown))
+    if run.results is not None:
+        for one in run.results.places("resolved"):
+            if one not in details:
+                yield _contradicted(run.results, "resolved", one, "the details do not have it")
+
+
+def _check_report_predictions(lists: Lists, predictions: dict[str, Prediction]) -> Iterator[Placed]:
+    for one in lists.places("submitted"):
+        if one not in predictions:
+            yield _listed(lists, "submitted", one, "there is no prediction for it")
+    for one, found in predictions.items():
+        if lists.items("submitted") is not None and one not in lists.places("submitted"):
+            message = f"the run report does not list {one} as submitted"
+            place = found.place + pointer(["instance_id"])
+            violation = SWE305.violation(message, pointer=place, found=one)
+            yield Placed(found.path, violation, found.line)
+        for name in ("completed", "error") if found.is_empty else ("empty_patch",):
+            if one in lists.places(name):
+                noun = "no patch" if found.is_empty else "a patch"
+                yield _listed(lists, name, one, f"its prediction has {noun}")
+
+
+def _check_models(run: Submitted) -> Iterator[Placed]:
+    """Yield the predictions of another model than the first, or than the folder of the logs."""
+    first: Prediction | None = None
+    for found in (run.predictions or {}).values():
+        first = first or found
+        if found.model != first.model:
+            message = f"the first prediction is of {first.model}"
+            yield _of_model(found, message, first.model, Severity.WARNING)
+            break
+    path = next((found.path for found in run.outcomes.values()), "")
+    parts = path.split("/")
+    if first is None or first.model is None or len(parts) < 5 or parts[-5] not in LOG_FOLDERS:
+        return
+    if model_folder(first.model) != parts[-3]:
+        yield _of_model(first, f"the logs are in the folder of the model {parts[-3]}", parts[-3])
+
+
+def _of_model(
+    prediction: Prediction, message: str, expected: str | None, severity: Severity | None = None
+) -> Placed:
+    place = prediction.place + ("" if prediction.model is None else "/model_name_or_path")
+    shown = {"expected": expected, "found": prediction.model, "severity": severity}
+    violation = SWE308.violation(message, pointer=place, **shown)
+    return Placed(prediction.path, violation, prediction.line)
+
+
+def _contradicted(lists: Lists, name: str, one: str, why: str) -> Placed:
+    message, where = f"{one} is in {lists.key(name)}, and {why}", lists.at(name, one)
+    return Placed(lists.path, SWE301.violation(message, pointer=where, found=one))
+
+
+def _listed(lists: Lists, name: str, one: str, why: str) -> Placed:
+    message, where = f"{one} is in {lists.key(name)}, and {why}", lists.at(name, one)
+    return Placed(lists.path, SWE305.violation(message, pointer=where, found=one))
+
+
+SWE301: Final = Rule(
+    "SWE301",
+    "outcome-mismatch",
+    Severity.ERROR,
+    "a list has an instance that its report does not put there",
+    """
+    What it finds: an instance in resolved_ids whose report.json says that it is not resolved, or
+    the reverse; one in error_ids that has a sound report; and, in a submission, an outcome that
+    differs between results.json, per_instance_details.json and the logs. The outcome of a report is
+    that of its tests.
+
+    Why it matters: the lists are the published result.
+
+    How to fix: Write the run report again from the logs (`python -m swebench.harness.run_evaluation`
+    with the same run id), or restore the file from its source.
+
+    Bad:
+        report:
+          {"resolved_ids": ["acme__widgets-101", "acme__widgets-107"]}
+
+    Good:
+        report:
+          {"resolved_ids": ["acme__widgets-101", "acme__widgets-102"]}
+    """,
+)
+
+SWE302: Final = Rule(
+    "SWE302",
+    "resolution-mismatch",
+    Severity.ERROR,
+    "the report of an instance says another outcome than its tests",
+    """
+    What it finds: resolved is true although a test of FAIL_TO_PASS or PASS_TO_PASS failed, or there
+    is no tests_status; or it is false although no such test failed.
+
+    Why it matters: the harness derives resolved from exactly these tests.
+
+    How to fix: Restore the file from its source, or evaluate the instance again.
+
+    Bad:
+        logs/run_evaluation/tiny/acme__acorn-7b/acme__widgets-107/report.json:
+          {"acme__widgets-107": {"resolved": true}}
+
+    Good:
+        logs/run_evaluation/tiny/acme__acorn-7b/acme__widgets-107/report.json:
+          {"acme__widgets-107": {"resolved": false}}
+    """,
+)
+
+SWE303: Final = Rule(
+    "SWE303",
+    "unlisted-report",
+    Severity.WARNING,
+    "an instance has a report, and the run report does not list it as evaluated",
+    """
+    What it finds: a report.json of an instance that is in none of completed_ids, error_ids and
+    empty_patch_ids. Logs of an earlier call with the same run id can be the reason.
+
+    Why it matters: an outcome may have been left out of the result.
+
+    How to fix: Write the run report again for all instances, or remove the logs of other calls.
+
+    Bad:
+        logs/run_evaluation/tiny/acme__acorn-7b/acme__widgets-120/report.json:
+          {"acme__widgets-120": {"resolved": false}}
+
+    Good:
+        report:
+          {"incomplete_ids": ["acme__widgets-120"]}
+    """,
+)
+
+SWE304: Final = Rule(
+    "SWE304",
+    "missing-instance-report",
+    Severity.WARNING,
+    "an instance was completed, and its report is missing from the logs",
+    """
+    What it finds: an instance in completed_ids, or in the list resolved of a submission, without a
+    report.json in a folder of logs that has reports of others.
+
+    Why it matters: its outcome cannot be verified.
+
+    How to fix: Copy the logs again from where the run was made.
+
+    Bad:
+        report:
+          {"completed_ids": ["acme__widgets-101", "acme__widgets-102", "acme__widgets-107"]}
+
+    Good:
+        logs/run_evaluation/tiny/acme__acorn-7b/acme__widgets-107/report.json:
+          {"acme__widgets-107": {"resolved": false}}
+    """,
+)
+
+SWE305: Final = Rule(
+    "SWE305",
+    "prediction-mismatch",
+    Severity.ERROR,
+    "the predictions are not those that the lists are about",
+    """
+    What it finds: an instance in submitted_ids without a prediction, a prediction that is not in
+    submitted_ids, and an instance whose prediction is empty where the list needs a patch, or the
+    reverse.
+
+    Why it matters: the report is about other predictions, or one of the files was changed.
+
+    How to fix: Put the predictions that were evaluated beside the report.
+
+    Bad:
+        row 4:
+          {"instance_id": "acme__widgets-116"}
+
+    Good:
+        row 4:
+          {"instance_id": "acme__widgets-110"}
+    """,
+)
+
+SWE306: Final = Rule(
+    "SWE306",
+    "evaluated-patch-mismatch",
+    Severity.ERROR,
+    "a prediction is not the patch that was evaluated",
+    """
+    What it finds: a model_patch that is not, byte for byte, the patch.diff in the logs of the
+    instance.
+
+    Why it matters: the outcome is that of another patch.
+
+    How to fix: Restore both files from their source, or evaluate the instance again.
+
+    Bad:
+        row 1:
+          {"model_patch": "another patch"}
+
+    Good:
+        row 1:
+          {"instance_id": "acme__widgets-101"}
+    """,
+)
+
+SWE307: Final = Rule(
+    "SWE307",
+    "misplaced-report",
+    Severity.ERROR,
+    "the report of an instance lies in the folder of another",
+    """
+    What it finds: a report.json whose only member is not the name of its folder.
+
+    Why it matters: the harness reads the outcome by the name of the folder.
+
+    How to fix: Restore the folder from its source.
+
+    Bad:
+        logs/run_evaluation/tiny/acme__acorn-7b/acme__widgets-107/report.json:
+          {"acme__widgets-999": {"resolved": false}}
+
+    Good:
+        logs/run_evaluation/tiny/acme__acorn-7b/acme__widgets-107/report.json:
+          {"acme__widgets-107": {"resolved": false}}
+    """,
+)
+
+SWE308: Final = Rule(
+    "SWE308",
+    "evaluated-model-mismatch",
+    Severity.ERROR,
+    "the predictions are of another model than the logs",
+    """
+    What it finds: model_name_or_path of the first prediction that is not the folder of the logs
+    (`/` is written as `__`). Predictions of several models in one file are a warning: the harness
+    takes the name of the first.
+
+    Why it matters: the result would be credited to the wrong model.
+
+    How to fix: Put the predictions that were evaluated beside the report.
+
+    Bad:
+        row 1:
+          {"model_name_or_path": "acme/acorn-70b"}
+
+    Good:
+        row 1:
+          {"model_name_or_path": "acme/acorn-7b"}
+    """,
+)
+
+RULES: Final = (SWE301, SWE302, SWE303, SWE304, SWE305, SWE306, SWE307, SWE308)

@@ -1,0 +1,251 @@
+"""SWE2: rules about the lists of a run report or of a submission."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import Any, Final
+
+from evalstream.formats.swe_bench.rules.documents import LISTS
+from evalstream.formats.swe_bench.views import Lists, Placed, is_count
+from evalstream.model.finding import Severity
+from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
+
+_WAYS: Final = ("completed", "error", "empty_patch", "incomplete")
+"""The lists of a run report of which each instance is in one, but for errors after completion."""
+
+_APART: Final = (
+    *((one, other) for one, other in combinations(_WAYS, 2) if (one, other) != _WAYS[:2]),
+    *(("resolved", "unresolved"), ("resolved", "error"), ("unresolved", "error")),
+    *(("submitted", "incomplete"), ("infra_failure", "ambiguous_failure")),
+)
+_APART_IN_RESULTS: Final = (
+    *(("resolved", "no_generation"), ("resolved", "no_logs"), ("resolved", "no_apply")),
+    *(("resolved", "install_fail"), ("resolved", "reset_failed"), ("generated", "no_generation")),
+)
+
+
+def check_report_lists(lists: Lists) -> Iterator[Placed]:
+    """Yield contradictions between the lists and the counts of a run report."""
+    yield from _check_counts(lists)
+    yield from _check_apart(lists, _APART)
+    yield from _check_within(lists, ("resolved", "unresolved"), ("completed",))
+    yield from _check_within(lists, ("completed",), ("resolved", "unresolved", "error"))
+    yield from _check_within(lists, ("completed", "error", "empty_patch"), ("submitted",))
+    yield from _check_reasons(lists)
+
+
+def check_result_lists(lists: Lists) -> Iterator[Placed]:
+    """Yield contradictions between the lists of a submission's results."""
+    yield from _check_apart(lists, _APART_IN_RESULTS)
+    for name in ("generated", "with_logs", "applied"):
+        yield from _check_within(lists, ("resolved",), (name,))
+
+
+def check_groups(path: str, groups: Mapping[str, Any], lists: Lists) -> Iterator[Placed]:
+    """Yield the counts of resolved instances by group that are not those of the results."""
+    resolved = lists.places("resolved")
+    counts = [one.get("resolved") if isinstance(one, dict) else None for one in groups.values()]
+    if all("/" in name for name in groups):
+        repositories = [one.rpartition("-")[0].replace("__", "/") for one in resolved]
+        for name, found in zip(groups, counts, strict=True):
+            expected = repositories.count(name)
+            if found != expected:
+                message = f"{expected:,} instances of {name} are in the list resolved"
+                where, shown = pointer([name, "resolved"]), {"expected": expected, "found": found}
+                yield Placed(path, SWE205.violation(message, pointer=where, **shown))
+        return
+    total = sum(count for count in counts if is_count(count))
+    if total != len(resolved):
+        message = f"the groups have {total:,} resolved instances, the results {len(resolved):,}"
+        yield Placed(path, SWE205.violation(message, pointer=""))
+
+
+def _check_counts(lists: Lists) -> Iterator[Placed]:
+    for name in LISTS:
+        items = lists.items(name)
+        if items is not None:
+            yield from _check_count(lists, f"{name}_instances", len(items), lists.key(name))
+    containers = lists.value.get("unstopped_containers")
+    if isinstance(containers, list):
+        key = "unstopped_instances"
+        yield from _check_count(lists, key, len(containers), "unstopped_containers")
+    # Releases before 2.0.3 list neither what was submitted nor what is incomplete.
+    is_whole = lists.items("incomplete") is not None or lists.items("submitted") is None
+    if is_whole and all(lists.items(name) is not None for name in _WAYS[:2]):
+        yield from _check_count(lists, "total_instances", len(lists.union(_WAYS)), "the lists")
+
+
+def _check_count(lists: Lists, key: str, expected: int, listed: str) -> Iterator[Placed]:
+    found = lists.value.get(key)
+    if is_count(found) and found != expected:
+        verb = "have" if listed == "the lists" else "has"
+        message = f"{listed} {verb} {expected:,} instances"
+        violation = SWE201.violation(
+            message, pointer=pointer([key]), expected=expected, found=found
+        )
+        yield Placed(lists.path, violation)
+
+
+def _check_apart(lists: Lists, pairs: tuple[tuple[str, str], ...]) -> Iterator[Placed]:
+    for one, other in pairs:
+        for name in lists.places(one):
+            if name in lists.places(other):
+                message = f"{name} is in {lists.key(one)}, too"
+                where = lists.at(other, name)
+                yield Placed(lists.path, SWE202.violation(message, pointer=where, found=name))
+
+
+def _check_within(lists: Lists, inner: tuple[str, ...], outer: tuple[str, ...]) -> Iterator[Placed]:
+    """Yield ids of some lists that none of others has, if all of these are there."""
+    if any(lists.items(name) is None for name in outer):
+        return
+    known = lists.union(outer)
+    for name in inner:
+        for one in lists.places(name):
+            if one not in known:
+                wanted = " or ".join(map(lists.key, outer))
+                message, where = f"{one} is not in {wanted}", lists.at(name, one)
+                yield Placed(lists.path, SWE203.violation(message, pointer=where, found=one))
+
+
+def _check_reasons(lists: Lists) -> Iterator[Placed]:
+    """Yield failures without a reason, reasons without a failure, and failures that were none."""
+    reasons = lists.value.get("failure_reasons")
+    names = ("infra_failure", "ambiguous_failure")
+    if not isinstance(reasons, dict) or any(lists.items(name) is None for name in names):
+        return
+    failed = lists.union(names)
+    for one in reasons:
+        if one not in failed:
+            message = f"{one} has a reason and is in neither list of failures"
+            where = pointer(["failure_reasons", one])
+            yield Placed(lists.path, SWE204.violation(message, pointer=where, found=reasons[one]))
+    open_ids = lists.union(("unresolved", "error"))
+    for name in names:
+        for one in lists.places(name):
+            if one not in reasons or one not in open_ids:
+                lacks = "has no reason" if one not in reasons else "is not unresolved or an error"
+                where, message = lists.at(name, one), f"{one} {lacks}"
+                yield Placed(lists.path, SWE204.violation(message, pointer=where, found=one))
+
+
+SWE201: Final = Rule(
+    "SWE201",
+    "miscounted-list",
+    Severity.ERROR,
+    "a count of a run report is not the length of its list",
+    """
+    What it finds: a member such as resolved_instances that is not the number of ids in
+    resolved_ids, and total_instances that is not the number of all instances.
+
+    Why it matters: the harness writes both from the same list, so one of them was changed.
+
+    How to fix: Restore the file from its source.
+
+    Bad:
+        report:
+          {"total_instances": 7}
+
+    Good:
+        report:
+          {"total_instances": 6}
+    """,
+)
+
+SWE202: Final = Rule(
+    "SWE202",
+    "contradictory-lists",
+    Severity.ERROR,
+    "an instance is in two lists that exclude each other",
+    """
+    What it finds: an instance that is resolved and unresolved, completed and without a patch,
+    submitted and incomplete, and the like; in a submission, one that is resolved without a
+    generation or logs. An instance can be completed and an error: its report.json was broken.
+
+    Why it matters: the harness puts each instance into one of them.
+
+    How to fix: Restore the file from its source.
+
+    Bad:
+        report:
+          {"incomplete_ids": ["acme__widgets-120", "acme__widgets-115"]}
+
+    Good:
+        report:
+          {"incomplete_ids": ["acme__widgets-120"]}
+    """,
+)
+
+SWE203: Final = Rule(
+    "SWE203",
+    "unassigned-instance",
+    Severity.ERROR,
+    "an instance is missing from a list that must have it",
+    """
+    What it finds: a completed instance that is neither resolved, unresolved nor an error, a
+    resolved one that was not completed, and an outcome of an instance that was not submitted.
+
+    Why it matters: an instance was added to a list or removed from it after the run.
+
+    How to fix: Restore the file from its source.
+
+    Bad:
+        report:
+          {"error_ids": ["acme__widgets-110", "acme__widgets-199"]}
+
+    Good:
+        report:
+          {"error_ids": ["acme__widgets-110"]}
+    """,
+)
+
+SWE204: Final = Rule(
+    "SWE204",
+    "misattributed-failure",
+    Severity.WARNING,
+    "failure_reasons and the lists of failures do not agree",
+    """
+    What it finds: an instance of infra_failure_ids or ambiguous_failure_ids without a reason, or
+    one that is neither unresolved nor an error; and a reason of any other instance.
+
+    Why it matters: failures of the environment are a reason to run instances again.
+
+    How to fix: Restore the file from its source.
+
+    Bad:
+        report:
+          {"failure_reasons": {"acme__widgets-101": "disk_full"}}
+
+    Good:
+        report:
+          {"failure_reasons": {}}
+    """,
+)
+
+SWE205: Final = Rule(
+    "SWE205",
+    "miscounted-group",
+    Severity.ERROR,
+    "resolved instances by repository or year are not those of the results",
+    """
+    What it finds: a count of resolved instances in resolved_by_repo.json that is not the number of
+    ids of that repository in the list resolved, and a sum over resolved_by_time.json that is not
+    its length. Totals are not compared: they are those of a split that the files do not have.
+
+    Why it matters: both files are computed from the same list.
+
+    How to fix: Write the file again from results.json.
+
+    Bad:
+        submission/results/resolved_by_repo.json:
+          {"acme/widgets": {"resolved": 3}}
+
+    Good:
+        submission/results/resolved_by_repo.json:
+          {"acme/widgets": {"resolved": 2}}
+    """,
+)
+
+RULES: Final = (SWE201, SWE202, SWE203, SWE204, SWE205)

@@ -1,0 +1,166 @@
+"""Views of the documents of one run: the lists of a report, outcomes of instances, predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, TypeGuard
+
+from evalstream.model.finding import Violation
+from evalstream.parsing.json import pointer
+
+TESTS: Final = "tests_status"
+DECIDING_TESTS: Final = ("FAIL_TO_PASS", "PASS_TO_PASS")
+"""The groups of tests that decide whether an instance is resolved (`get_resolution_status`)."""
+
+
+class Placed(NamedTuple):
+    """A violation with the path of its document, and its line where that has lines."""
+
+    path: str
+    violation: Violation
+    line: int | None = None
+
+
+class Lists:
+    """The lists of ids in a run report or in the results of a submission, by name.
+
+    A list that is missing or malformed is None. `places` has the index of each id.
+    """
+
+    def __init__(self, path: str, value: Mapping[str, Any], suffix: str = "") -> None:
+        self.path, self.value, self._suffix = path, value, suffix
+        self._places: dict[str, dict[str, int]] = {}
+
+    def key(self, name: str) -> str:
+        """Return the member that holds a list."""
+        return f"{name}{self._suffix}"
+
+    def items(self, name: str) -> list[str] | None:
+        """Return a list with its repeats, None if there is no such list of texts."""
+        found = self.value.get(self.key(name))
+        return found if is_texts(found) else None
+
+    def places(self, name: str) -> dict[str, int]:
+        """Return the index of each id in a list, that of its first place."""
+        if name not in self._places:
+            items = self.items(name) or []
+            self._places[name] = {one: place for place, one in reversed(list(enumerate(items)))}
+        return self._places[name]
+
+    def at(self, name: str, one: str) -> str:
+        """Return the JSON Pointer of an id in a list."""
+        return pointer([self.key(name), self.places(name)[one]])
+
+    def union(self, names: Iterable[str]) -> set[str]:
+        """Return the ids of several lists."""
+        return {one for name in names for one in self.places(name)}
+
+
+class Outcome(NamedTuple):
+    """The report of one instance.
+
+    `place` is the JSON Pointer of its members. `declared` is the member `resolved`, and `derived`
+    the same from the tests; None where the report does not say it.
+    """
+
+    path: str
+    id: str | None
+    value: Mapping[str, Any]
+    place: str
+    declared: bool | None
+    derived: bool | None
+
+    @property
+    def is_resolved(self) -> bool | None:
+        """Whether the instance is resolved, by its tests if they say it."""
+        return self.declared if self.derived is None else self.derived
+
+
+class Prediction(NamedTuple):
+    """One prediction; `patch` is None for none, `place` its JSON Pointer, `line` its line."""
+
+    path: str
+    id: str
+    model: str | None
+    patch: str | None
+    place: str
+    line: int | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the harness skips the prediction."""
+        return not self.patch
+
+
+class Submitted:
+    """All documents of one run.
+
+    `report` is the run report, `results` that of a submission. `outcomes` and `predictions` are by
+    id; `details`, `groups` and `metadata` are documents of a submission with their paths.
+    """
+
+    def __init__(self) -> None:
+        self.report: Lists | None = None
+        self.results: Lists | None = None
+        self.outcomes: dict[str, Outcome] = {}
+        self.predictions: dict[str, Prediction] | None = None
+        self.details: tuple[str, Mapping[str, Any]] | None = None
+        self.metadata: tuple[str, Mapping[str, Any]] | None = None
+        self.groups: list[tuple[str, Mapping[str, Any]]] = []
+
+
+def outcome_of(path: str, folder: str, value: Mapping[str, Any]) -> Outcome | None:
+    """Return the outcome in the report of an instance, None if it has another structure.
+
+    `folder` is the name of the folder, which is the id where the report has none.
+    """
+    inner, place, name = value, "", folder or None
+    if "resolved" not in value:
+        if len(value) != 1:
+            return None
+        ((name, inner),) = value.items()
+        place = pointer([name])
+    if not isinstance(inner, dict):
+        return None
+    declared = inner.get("resolved")
+    is_known = isinstance(declared, bool)
+    return Outcome(path, name, inner, place, declared if is_known else None, derive(inner))
+
+
+def derive(outcome: Mapping[str, Any]) -> bool | None:
+    """Return whether an instance is resolved by its tests, None if they are malformed.
+
+    Without tests the log was not usable, and the instance is not resolved.
+    """
+    if TESTS not in outcome:
+        return False
+    groups = outcome[TESTS]
+    failures = []
+    for name in DECIDING_TESTS:
+        group = groups.get(name) if isinstance(groups, dict) else None
+        if not isinstance(group, dict):
+            return None
+        if not all(isinstance(group.get(side), list) for side in ("success", "failure")):
+            return None
+        failures += group["failure"]
+    return not failures
+
+
+def predictions_in(document: Any) -> Iterator[tuple[str, Any]]:
+    """Iterate over the predictions in a document with their JSON Pointers."""
+    if isinstance(document, list):
+        yield from ((pointer([place]), one) for place, one in enumerate(document))
+    elif isinstance(document, dict) and "instance_id" in document:
+        yield "", document
+    elif isinstance(document, dict):
+        yield from ((pointer([key]), one) for key, one in document.items())
+
+
+def is_texts(value: Any) -> TypeGuard[list[str]]:
+    """Return whether a value is a list of texts."""
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def is_count(value: Any) -> TypeGuard[int]:
+    """Return whether a value is a number of things."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

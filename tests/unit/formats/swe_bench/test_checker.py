@@ -1,0 +1,262 @@
+"""Runs and submissions of SWE-bench: what belongs together, what is found, and what is not."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import EXAMPLES
+
+import evalstream
+from evalstream.batch.ledger.run_state import state_of
+from evalstream.discovery import find_runs
+from evalstream.model.report import Report
+from evalstream.model.run import Run
+
+REPORT = "acme__acorn-7b.tiny.json"
+LOGS = "logs/run_evaluation/tiny/acme__acorn-7b"
+RESULTS = "submission/results/results.json"
+DETAILS = "submission/per_instance_details.json"
+
+
+def ids(*numbers: int) -> list[str]:
+    """Return ids of the example."""
+    return [f"acme__widgets-{number}" for number in numbers]
+
+
+@pytest.fixture(autouse=True)
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in a copy of the example."""
+    shutil.copytree(EXAMPLES / "swe_bench", tmp_path / "swe")
+    monkeypatch.chdir(tmp_path / "swe")
+
+
+def edit(path: str, act: Callable[[Any], Any]) -> None:
+    """Change a JSON document in place, or replace it with what `act` returns."""
+    value = json.loads(Path(path).read_bytes())
+    found = act(value)
+    Path(path).write_text(json.dumps(value if found is None else found))
+
+
+def check(*paths: str, **options: Any) -> Report:
+    """Check files of the example."""
+    return evalstream.check(list(paths), jobs=1, **options)
+
+
+def codes(report: Report) -> set[str]:
+    """Return the codes of the findings of runs."""
+    return set(report.counts) - {"ES007"}
+
+
+def verdicts(report: Report) -> dict[str, str]:
+    """Return the verdict of each run by its document."""
+    return {run.aggregate or run.file: run.verdict for run in report.runs if not run.is_note}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_folder_has_its_run_and_its_submission(strict: bool) -> None:
+    report = check(".", strict=strict, ignore=("ES007",))
+    assert (report.exit_code, codes(report)) == (0, set())
+    assert sorted(verdicts(report).values()) == ["passed", "passed"]
+    run = next(run for run in report.runs if (run.aggregate or "").endswith(REPORT))
+    assert (run.rows, run.version) == (6, "2")
+    assert [one.text for one in run.checked] == [
+        "3 of 3 outcomes as their tests say",
+        "3 of 3 patches as predicted",
+    ]
+
+
+def test_a_named_report_is_checked_with_its_logs() -> None:
+    report = check(REPORT)
+    assert (report.exit_code, verdicts(report)) == (0, {REPORT: "passed"})
+    assert {claim.label: claim.state.value for claim in report.runs[0].claims} == {
+        "resolved_instances": "confirmed",
+        "unresolved_instances": "confirmed",
+        "completed_instances": "confirmed",
+        "submitted_instances": "open",
+        "empty_patch_instances": "open",
+    }
+
+
+@pytest.mark.parametrize("named", [[REPORT, "preds.jsonl"], ["preds.jsonl", REPORT]])
+def test_the_order_of_named_files_does_not_matter(named: list[str]) -> None:
+    report = check(*named)
+    assert (verdicts(report), codes(report)) == ({REPORT: "passed"}, set())
+    assert report.runs[0].file == "preds.jsonl"
+
+
+def test_a_report_without_logs_is_unconfirmed() -> None:
+    shutil.rmtree("logs")
+    report = check(REPORT, "preds.jsonl")
+    assert (verdicts(report), codes(report)) == ({REPORT: "unconfirmed"}, {"SWE402", "ES805"})
+    assert check(REPORT, "preds.jsonl", strict=True).exit_code == 1
+
+
+def test_predictions_alone_confirm_nothing() -> None:
+    assert verdicts(check("preds.jsonl")) == {"preds.jsonl": "unconfirmed"}
+
+
+def test_one_report_of_an_instance_is_held_to_its_tests() -> None:
+    path = f"{LOGS}/{ids(107)[0]}/report.json"
+    assert verdicts(check(path)) == {path: "passed"}
+    edit(path, lambda value: value[ids(107)[0]].update(resolved=True))
+    report = check(path)
+    assert (codes(report), report.exit_code) == ({"SWE302"}, 1)
+
+
+def test_reports_of_old_releases_have_fewer_members() -> None:
+    """Releases 2.0.0 to 2.0.2 knew neither empty patches nor what was submitted."""
+    new = ("schema", "submitted", "empty", "incomplete", "infra", "ambiguous", "failure")
+
+    def age(value: dict[str, Any]) -> dict[str, Any]:
+        kept = {key: one for key, one in value.items() if not key.startswith(new)}
+        return kept | {"total_instances": 4, "unstopped_instances": 0, "unstopped_containers": []}
+
+    edit(REPORT, age)
+    report = check(REPORT)
+    assert (verdicts(report), codes(report), report.runs[0].version) == (
+        {REPORT: "passed"}, set(), None,
+    )  # fmt: skip
+
+
+def test_a_broken_report_makes_an_instance_completed_and_an_error() -> None:
+    Path(f"{LOGS}/{ids(107)[0]}/report.json").unlink()
+
+    def lose(value: dict[str, Any]) -> None:
+        value.update(unresolved_ids=[], unresolved_instances=0, error_instances=2)
+        value["error_ids"] = ids(107, 110)
+
+    edit(REPORT, lose)
+    report = check(REPORT, "preds.jsonl")
+    assert (verdicts(report), codes(report)) == ({REPORT: "passed"}, set())
+
+
+def test_predictions_beyond_the_dataset_are_sound() -> None:
+    """With `-i`, submitted_ids holds ids that are in no other list."""
+    with open("preds.jsonl", "a") as file:
+        for one, patch in zip(ids(500, 501), ("", "x"), strict=True):
+            record = {"instance_id": one, "model_name_or_path": "acme/acorn-7b"}
+            file.write(json.dumps({**record, "model_patch": patch}) + "\n")
+
+    def submit(value: dict[str, Any]) -> None:
+        value["submitted_ids"] += ids(500, 501)
+        value["submitted_instances"] = 7
+
+    edit(REPORT, submit)
+    report = check(REPORT, "preds.jsonl")
+    assert (verdicts(report), codes(report)) == ({REPORT: "passed"}, set())
+
+
+@pytest.mark.parametrize("form", ["list", "by id"])
+def test_predictions_as_json(form: str) -> None:
+    rows = [json.loads(line) for line in Path("preds.jsonl").read_text().splitlines()]
+    rows[0]["model_patch"] = "other"
+    value = rows if form == "list" else {row["instance_id"]: row for row in rows}
+    Path("preds.json").write_text(json.dumps(value))
+    Path("preds.jsonl").unlink()
+    for named in ([REPORT, "preds.json"], ["."]):
+        report = check(*named, ignore=("ES007",))
+        assert codes(report) == {"SWE306"}
+        (finding,) = report
+        assert finding.pointer == f"/{0 if form == 'list' else ids(101)[0]}/model_patch"
+
+
+def test_the_rate_of_a_submission_that_nothing_resolved_is_refuted() -> None:
+    """A published case: 69.6 % over details with none of 500 resolved."""
+    edit(DETAILS, lambda value: [one.update(resolved=False) for one in value.values()] and None)
+    edit(RESULTS, lambda value: value.update(resolved=[]))
+    report = check("submission", ignore=("ES007",))
+    assert report.exit_code == 1
+    assert {"SWE401", "SWE205"} == codes(report)
+
+
+def test_details_are_held_against_the_list() -> None:
+    edit(DETAILS, lambda value: value[ids(107)[0]].update(resolved=True))
+    Path("submission/metadata.yaml").unlink()
+    assert "SWE301" in codes(check(RESULTS))
+
+
+def test_a_submission_with_logs_is_held_against_them() -> None:
+    shutil.copytree(LOGS, "submission/logs")
+    shutil.copy("preds.jsonl", "submission/all_preds.jsonl")
+    report = check("submission", ignore=("ES007",))
+    assert (report.exit_code, codes(report)) == (0, set())
+    edit(RESULTS, lambda value: value.update(resolved=ids(101)))
+    assert "SWE301" in codes(check("submission"))
+
+
+def test_the_older_results_have_ten_lists() -> None:
+    def age(value: dict[str, Any]) -> None:
+        names = ("install_fail", "reset_failed", "no_apply", "test_errored", "test_timeout")
+        value.update({name: [] for name in names})
+        value.update(generated=ids(101, 102, 107, 110), with_logs=ids(101), applied=ids(101, 102))
+
+    edit(RESULTS, age)
+    assert codes(check(RESULTS)) == {"SWE203"}
+
+
+def test_a_linked_patch_is_not_read() -> None:
+    Path("secret").write_text("secret")
+    patch = Path(f"{LOGS}/{ids(101)[0]}/patch.diff")
+    patch.unlink()
+    patch.symlink_to(Path("secret").absolute())
+    report = check(REPORT, "preds.jsonl")
+    assert codes(report) == set()
+    assert "2 of 3 patches as predicted" in [one.text for one in report.runs[0].checked]
+
+
+@pytest.mark.parametrize("value", [None, 1, "x", [], {}, [1], {"a": [1]}, [[]], True, 1e300])
+def test_no_value_of_any_member_breaks_a_check(value: Any) -> None:
+    report = json.loads(Path(REPORT).read_bytes())
+    for key in report:
+        edit(REPORT, lambda found, key=key: found | {key: value})
+        assert "ES010" not in check(REPORT, "preds.jsonl").counts, key
+        Path(REPORT).write_text(json.dumps(report))
+    for path in (RESULTS, DETAILS, f"{LOGS}/{ids(101)[0]}/report.json"):
+        whole = json.loads(Path(path).read_bytes())
+        for key in whole:
+            Path(path).write_text(json.dumps(whole | {key: value}))
+            assert "ES010" not in check(".").counts, (path, key)
+        Path(path).write_text(json.dumps(whole))
+    inner = f"{LOGS}/{ids(101)[0]}/report.json"
+    whole = json.loads(Path(inner).read_bytes())
+    for key in whole[ids(101)[0]]:
+        Path(inner).write_text(json.dumps({ids(101)[0]: whole[ids(101)[0]] | {key: value}}))
+        assert "ES010" not in check(REPORT).counts, key
+    row = json.loads(Path("preds.jsonl").read_text().splitlines()[0])
+    for key in row:
+        Path("preds.jsonl").write_text(json.dumps(row | {key: value}) + "\n")
+        found = check(REPORT, "preds.jsonl")
+        assert "ES010" not in found.counts, key
+        assert found.exit_code != 0, key
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b'{"a": 1}', b"\xff\n", b"[" * 5000, b"1\n"])
+def test_predictions_that_cannot_be_read_are_not_passed(text: bytes) -> None:
+    Path("preds.jsonl").write_bytes(text)
+    report = check("preds.jsonl", aggregate=REPORT)
+    assert report.exit_code in (1, 3)
+    assert "ES010" not in report.counts
+
+
+def test_a_ledger_does_not_answer_for_runs_with_further_files() -> None:
+    (run,) = (one for one in find_runs([REPORT]) if isinstance(one, Run))
+    assert run.beside
+    assert state_of(run) is None
+    assert state_of(Run("preds.jsonl", None, format="swe_bench")) is not None
+
+
+def test_two_runs_of_one_folder_stay_apart() -> None:
+    shutil.copytree("logs/run_evaluation/tiny", "logs/run_evaluation/again")
+    shutil.copy(REPORT, "acme__acorn-7b.again.json")
+    path = f"logs/run_evaluation/again/acme__acorn-7b/{ids(101)[0]}/report.json"
+    edit(path, lambda value: value[ids(101)[0]]["tests_status"]["FAIL_TO_PASS"].update(
+        failure=["test_new"]))  # fmt: skip
+    found = verdicts(check(".", ignore=("ES007",)))
+    assert found == {
+        "submission/results/results.json": "passed",
+        REPORT: "passed",
+        "acme__acorn-7b.again.json": "failed",
+    }
