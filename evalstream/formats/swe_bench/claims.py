@@ -41,17 +41,17 @@ def judge_report(report: Lists, run: Submitted) -> Iterator[Judgement]:
         ("unresolved", sum(found is False for found in outcomes.values())),
         ("completed", len(completed) - unknown_reports),
     ):
-        has_rows = bool(run.outcomes) or not completed
-        yield from _judge_count(report, name, counted, unknown, has_rows=has_rows)
+        rows = len(outcomes) if run.outcomes or not completed else None
+        yield from _judge_count(report, name, counted, unknown, rows)
     predictions = run.predictions
+    submitted = None if predictions is None else len(predictions)
     if "submitted_instances" in report.value:
-        number = 0 if predictions is None else len(predictions)
-        yield from _judge_count(report, "submitted", number, 0, has_rows=predictions is not None)
+        yield from _judge_count(report, "submitted", submitted or 0, 0, submitted)
     if "empty_patch_instances" in report.value:
         listed = report.union(("completed", "error", "empty_patch", "incomplete"))
         found = (predictions or {}).values()
         number = sum(one.is_empty and one.id in listed for one in found)
-        yield from _judge_count(report, "empty_patch", number, 0, has_rows=predictions is not None)
+        yield from _judge_count(report, "empty_patch", number, 0, submitted)
 
 
 def judge_results(results: Lists, run: Submitted) -> Iterator[Judgement]:
@@ -105,22 +105,24 @@ def judge_outcomes(run: Submitted) -> Iterator[Judgement]:
 
 
 def _judge_count(
-    report: Lists, name: str, number: int, unknown: int, *, has_rows: bool
+    report: Lists, name: str, number: int, unknown: int, rows: int | None
 ) -> Iterator[Judgement]:
-    """Judge a count by the number of such instances, of which `unknown` more may be some."""
+    """Judge a count by the number of such instances, of which `unknown` more may be some.
+
+    `rows` are the reports or predictions that were counted, None where there are none to count.
+    """
     key = f"{name}_instances"
     claimed = report.value.get(key)
     if not is_count(claimed):
         return
     is_score = name == "resolved"
     claim = Claim(pointer([key]), key, kinds.COUNT, Decimal(claimed), claimed, is_score=is_score)
-    rows = number + unknown
-    if not has_rows:
+    if rows is None:
         yield leave_open(claim, Reason.NO_ROWS)
-    elif not number <= claimed <= rows:
+    elif not number <= claimed <= number + unknown:
         yield refute(claim, number, f"there are {number:,} such instances", rows)
     elif unknown:
-        yield leave_open(claim, Reason.MISSING, number, number)
+        yield leave_open(claim, Reason.MISSING, rows, number)
     else:
         yield confirm(claim, number, rows)
 

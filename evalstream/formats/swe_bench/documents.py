@@ -1,7 +1,7 @@
 """The documents of SWE-bench: run reports, reports of instances, predictions and submissions.
 
-The members are those of swebench 2.0.0 to 5.0.2 (harness/reporting.py, harness/grading.py) and of the
-repository SWE-bench/experiments.
+The members are those of swebench 2.0.0 to 5.0.2 (harness/reporting.py, harness/grading.py) and of
+the repository SWE-bench/experiments.
 """
 
 from __future__ import annotations

@@ -49,6 +49,11 @@ def check_groups(path: str, groups: Mapping[str, Any], lists: Lists) -> Iterator
     counts = [one.get("resolved") if isinstance(one, dict) else None for one in groups.values()]
     if all("/" in name for name in groups):
         repositories = [one.rpartition("-")[0].replace("__", "/") for one in resolved]
+        for name in sorted({*repositories} - groups.keys()):
+            message = (
+                f"{name} is missing, which has {repositories.count(name):,} resolved instances"
+            )
+            yield Placed(path, SWE205.violation(message, pointer=""))
         for name, found in zip(groups, counts, strict=True):
             expected = repositories.count(name)
             if found != expected:

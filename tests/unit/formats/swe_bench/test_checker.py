@@ -172,6 +172,35 @@ def test_the_rate_of_a_submission_that_nothing_resolved_is_refuted() -> None:
     assert {"SWE401", "SWE205"} == codes(report)
 
 
+def test_a_repository_may_not_be_left_out() -> None:
+    edit(
+        "submission/results/resolved_by_repo.json",
+        lambda _: {"acme/other": {"resolved": 0, "total": 1}},
+    )
+    assert codes(check(RESULTS)) == {"SWE205"}
+
+
+def test_an_instance_that_was_left_out_is_named() -> None:
+    def leave_out(value: dict[str, Any]) -> None:
+        value.update(completed_ids=ids(101, 102), unresolved_ids=[], unresolved_instances=0)
+        value.update(completed_instances=2, total_instances=5)
+
+    edit(REPORT, leave_out)
+    assert codes(check(REPORT, "preds.jsonl")) == {"SWE303"}
+
+
+@pytest.mark.parametrize("member", ["resolved_instances", "completed_instances"])
+def test_a_count_that_was_raised_with_its_list_is_refuted(member: str) -> None:
+    def claim(value: dict[str, Any]) -> None:
+        value[member] += 1
+        value[member.replace("instances", "ids")] += ids(110)
+
+    edit(REPORT, claim)
+    report = check(REPORT, "preds.jsonl")
+    assert report.exit_code == 1
+    assert codes(report) & {"SWE202", "SWE203"}
+
+
 def test_details_are_held_against_the_list() -> None:
     edit(DETAILS, lambda value: value[ids(107)[0]].update(resolved=True))
     Path("submission/metadata.yaml").unlink()
