@@ -189,16 +189,14 @@ def test_an_instance_that_was_left_out_is_named() -> None:
     assert codes(check(REPORT, "preds.jsonl")) == {"SWE303"}
 
 
-@pytest.mark.parametrize("member", ["resolved_instances", "completed_instances"])
-def test_a_count_that_was_raised_with_its_list_is_refuted(member: str) -> None:
+def test_a_count_that_was_raised_with_its_list_is_refuted() -> None:
     def claim(value: dict[str, Any]) -> None:
-        value[member] += 1
-        value[member.replace("instances", "ids")] += ids(110)
+        value["resolved_instances"] += 1
+        value["resolved_ids"] += ids(110)
 
     edit(REPORT, claim)
     report = check(REPORT, "preds.jsonl")
-    assert report.exit_code == 1
-    assert codes(report) & {"SWE202", "SWE203"}
+    assert (report.exit_code, codes(report)) == (1, {"SWE202", "SWE203", "SWE401"})
 
 
 def test_details_are_held_against_the_list() -> None:
