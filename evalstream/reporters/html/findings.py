@@ -18,7 +18,7 @@ from evalstream.reporters.summary import occurrences
 KEPT: Final = 200
 """How many findings of each rule are kept to be shown."""
 
-BYTES: Final = 800_000
+BYTES: Final = 700_000
 """How many bytes all findings may take; each rule has an equal share."""
 
 LINES: Final = 30
