@@ -186,8 +186,11 @@ def test_one_answer_with_two_scores_can_be_allowed(tmp_path: Path) -> None:
     assert "different score (--allow-different)" in report.first_line
 
 
-def test_judges_may_score_one_answer_in_two_ways(tmp_path: Path) -> None:
-    report = compared_flips(tmp_path, SAID, JUDGED)
+@pytest.mark.parametrize(
+    "metric", [JUDGED, {"additional_details": {"scorer": "inspect_ai/model_graded_qa"}}]
+)
+def test_judges_may_score_one_answer_in_two_ways(tmp_path: Path, metric: dict[str, Any]) -> None:
+    report = compared_flips(tmp_path, SAID, metric)
     assert report.comparisons[0].verdict is not CompareVerdict.NOT_COMPARABLE
     assert any("2 of " in text and text.endswith("a judge scored them") for text in report.warnings)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.comparison import MetricName, RunDescription
+from evalstream.parsing.lazy_regex import LazyPattern
 
 NOT_COMPARED: Final = -1
 
@@ -15,8 +16,11 @@ UNIT: Final = "unit"
 SCORE: Final = "score"
 """The name in `allow_different` that lets one answer have two scores."""
 
-_JUDGES: Final = ("metric_config/llm_scoring", "scorer/grader")
-"""The settings of scoring that name a model as judge, unless they are `none`."""
+_LLM_SCORING: Final = "metric_config/llm_scoring"
+"""The setting of scoring that names a model as judge, unless it is `none`."""
+
+_JUDGE_WORDS: Final = LazyPattern(r"(?i)judge|grader|model_graded")
+"""What converters call a model that scores, where no member of the format says it."""
 
 PERCENT: Final = 20.0
 """A score that is no share.
@@ -97,7 +101,7 @@ def match_metrics(
         frozenset(
             number
             for number, (one, other) in enumerate(pairs.values())
-            if _is_judged(_scoring(a, one)) or _is_judged(_scoring(b, other))
+            if _is_judged(one, _scoring(a, one)) or _is_judged(other, _scoring(b, other))
         ),
     )
 
@@ -133,8 +137,12 @@ def _scoring(run: RunDescription, metric: MetricName) -> Mapping[str, set[str]]:
     return found
 
 
-def _is_judged(scoring: Mapping[str, set[str]]) -> bool:
-    return any(scoring.get(name, set()) - {"none"} for name in _JUDGES)
+def _is_judged(metric: MetricName, scoring: Mapping[str, set[str]]) -> bool:
+    """Tell whether a model scored, as far as the settings and the names say it."""
+    if scoring.get(_LLM_SCORING, set()) - {"none"}:
+        return True
+    texts = (metric.label, *scoring, *(text for found in scoring.values() for text in found))
+    return any(_JUDGE_WORDS.search(text) for text in texts)
 
 
 def _different_scoring(
