@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.block import MEBIBYTE
-from evalstream.model.errors import MissingExtra
-from evalstream.model.extras import install_command
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import SyntaxIssue, pointer, shorten
 from evalstream.parsing.limits import MOST_YAML_BYTES, MOST_YAML_NODES, TooLarge
@@ -92,8 +90,7 @@ def read_yaml(text: bytes, max_depth: int) -> Yaml:
     """Parse the one document in a text, and return all violations.
 
     No tag creates an object, aliases expand to at most a million characters, and time and memory
-    grow with the text alone. Raises MissingExtra where PyYAML is not installed, TooLarge for a text
-    of too many bytes or nodes, and Stopped.
+    grow with the text alone. Raises TooLarge for a text of too many bytes or nodes, and Stopped.
     """
     if len(text) > MOST_YAML_BYTES:
         most = MOST_YAML_BYTES // MEBIBYTE
@@ -113,11 +110,7 @@ def read_yaml(text: bytes, max_depth: int) -> Yaml:
 
 
 def marks_of(text: bytes, max_depth: int) -> Marks:
-    """Return the positions in a JSON document, none where it is not valid YAML, too.
-
-    Raises MissingExtra where PyYAML is not installed.
-    """
-    _library()
+    """Return the positions in a JSON document, none where it is not valid YAML, too."""
     return Marks(text.decode(errors="replace"), max_depth)
 
 
@@ -391,9 +384,7 @@ def _without_old_breaks(characters: str) -> tuple[str, Callable[[str], str]]:
 
 
 def _library() -> Any:
-    try:
-        import yaml
-    except ImportError as error:
-        message = f"YAML documents need: {install_command('yaml')}"
-        raise MissingExtra(message) from error
+    """Return PyYAML, which only YAML documents load."""
+    import yaml
+
     return yaml

@@ -79,13 +79,44 @@ def test_scripts_of_workflows_are_there() -> None:
             assert (REPOSITORY / script).is_file(), script
 
 
-def test_a_release_agrees_with_version_and_changelog() -> None:
-    problems = runpy.run_path(str(REPOSITORY / "scripts" / "release_check.py"))["problems"]
-    changelog = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-01-31\n"
-    assert problems("v1.2.0", "1.2.0", changelog) == []
-    assert len(problems("v1.2.1", "1.2.0", changelog)) == 1
-    assert len(problems("v1.3.0", "1.3.0", changelog)) == 1
-    assert len(problems("1.3.0", "1.2.1", changelog)) == 2
+def test_a_release_fills_every_place_and_checks_it(tmp_path: Path) -> None:
+    release = runpy.run_path(str(REPOSITORY / "scripts" / "release.py"))
+    extra = [REPOSITORY / name for name in ("CHANGELOG.md", "action.yml", "evalstream/_version.py")]
+    for path in [*release["texts"](REPOSITORY), *extra]:
+        copy = tmp_path / path.relative_to(REPOSITORY)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+
+    def missing(tag: str) -> list[str]:
+        return [one for one in release["problems"](tmp_path, tag) if "not pinned" not in one]
+
+    before = missing("v1.2.0")
+    for wanted in (
+        "the tag is v1.2.0, but evalstream/_version.py has ",
+        "CHANGELOG.md has no heading: ## [",
+        "pyproject.toml has OWNER/REPOSITORY",
+        "SECURITY.md has CONTACT_ADDRESS",
+        "docs/how-to/ci.md names v",
+        "README.md says that evalstream is in no package index",
+    ):
+        assert any(one.startswith(wanted) for one in before), wanted
+    for version in ("1.2.0", "1.2.1"):
+        release["fill"](tmp_path, version, "acme/evalstream", "security@acme.example")
+        assert missing(f"v{version}") == []
+    assert missing("v1.2.0")[0] == "the tag is v1.2.0, but evalstream/_version.py has 1.2.1"
+    page = (tmp_path / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
+    assert "uses: acme/evalstream@v1.2.1\n" in page
+    assert "git+https://github.com/acme/evalstream@v1.2.1" in page
+    readme = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "\npip install evalstream\npip install 'evalstream[compressed,remote]' " in readme
+
+
+def test_actions_are_pinned_except_one_that_the_release_asks_for() -> None:
+    release = runpy.run_path(str(REPOSITORY / "scripts" / "release.py"))
+    (found,) = (one for one in release["problems"](REPOSITORY, "v0") if "not pinned" in one)
+    publisher = "pypa/gh-action-pypi-publish@release/v1"
+    assert found == f".github/workflows/release.yml: {publisher} is not pinned to a commit"
+    assert publisher.partition("@")[0] in (REPOSITORY / "CONTRIBUTING.md").read_text()
 
 
 @pytest.fixture

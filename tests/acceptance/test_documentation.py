@@ -24,7 +24,10 @@ from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.reporters import REPORTERS
 
 DOCS = REPOSITORY / "docs"
-ROOT_PAGES = tuple(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))
+ROOT_PAGES = tuple(
+    REPOSITORY / name
+    for name in ("README.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
+)
 PAGES = (*ROOT_PAGES, *sorted(DOCS.rglob("*.md")))
 TEXTS = {path: path.read_text(encoding="utf-8") for path in PAGES}
 NAMES = {path: str(path.relative_to(REPOSITORY)) for path in PAGES}
@@ -293,7 +296,7 @@ def test_pipes_fail_with_the_program_that_writes_into_them() -> None:
 def test_every_dependency_has_its_reason() -> None:
     project = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
     listed = project.partition("\ndependencies = [")[2].partition("]")[0]
-    names = re.findall(r'"([a-z-]+)>=', listed)
+    names = re.findall(r'"([A-Za-z-]+)>=', listed)
     assert len(names) >= 7
     for name in names:
         assert f"**{name}**" in DECISIONS

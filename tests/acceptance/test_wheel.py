@@ -8,6 +8,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -49,6 +50,32 @@ def without_compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
         take = shutil.copytree if source.is_dir() else shutil.copy2
         take(source, copy / name)
     return unpacked_wheel(copy, tmp_path_factory.mktemp("pure"), CC="false")
+
+
+def test_the_sources_hold_every_file_of_the_repository(tmp_path: Path) -> None:
+    """They hold what runs and tests it as well; scripts/wheel tries them."""
+    if not (REPOSITORY / ".git").exists():
+        pytest.skip("the sources are not a repository")
+    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", tmp_path]
+    subprocess.run([*command, REPOSITORY], check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as sources:
+        held = {one.name.partition("/")[2] for one in sources.getmembers()}
+        modes = {one.name.partition("/")[2]: one.mode for one in sources.getmembers()}
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPOSITORY, check=True, capture_output=True, text=True
+    ).stdout.split("\0")
+    assert {name for name in listed if name and (REPOSITORY / name).is_file()} - held == set()
+    assert all(modes[name] & 0o100 for name in ("scripts/run", "scripts/test", ".ci/run"))
+
+
+def test_links_of_the_description_lead_to_the_repository(unpacked: Path) -> None:
+    (metadata,) = unpacked.glob("*.dist-info/METADATA")
+    text = metadata.read_text(encoding="utf-8")
+    address = f"https://github.com/OWNER/REPOSITORY/blob/v{evalstream.__version__}"
+    assert f"]({address}/docs/tutorial.md)" in text
+    assert re.findall(r"\]\((?!https://)[^)]*\)", text) == []
+    assert "Project-URL: Repository, https://github.com/" in text
 
 
 def run_from(site: Path, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:

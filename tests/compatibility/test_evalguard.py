@@ -27,7 +27,6 @@ from evalstream.formats.evalguard.documents import SCHEMAS as SCHEMAS_OF
 from evalstream.formats.evalguard.documents import recognised
 from evalstream.formats.evalguard.paths import climbs, is_absolute
 from evalstream.model.errors import UsageError
-from evalstream.model.extras import install_command
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
 from evalstream.parsing.schema_files import builtin_schema, builtin_validator
@@ -922,18 +921,6 @@ def test_all_reporters_report(how: str, folder: Path) -> None:
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 1, ran.stderr
     assert "EVG101" in ran.stdout
-
-
-def test_a_missing_library_is_named_and_nothing_passes(
-    monkeypatch: pytest.MonkeyPatch, folder: Path
-) -> None:
-    builtin_schema.cache_clear()
-    builtin_validator.cache_clear()
-    monkeypatch.setitem(sys.modules, "yaml", None)
-    report = check(folder)
-    assert report.exit_code == 3
-    assert set(report.counts) == {"ES001"}
-    assert install_command("yaml") in next(iter(report)).message
 
 
 def test_documents_are_recognised(folder: Path, tmp_path: Path) -> None:
