@@ -21,9 +21,7 @@ REPOSITORY, CONTACT = "OWNER/REPOSITORY", "CONTACT_ADDRESS"
 NOT_PUBLISHED = "It is not in a package index yet; install it\nfrom a checkout of this repository:"
 PUBLISHED = "Install it from\nthe package index:"
 
-_PINNED_TAG = re.compile(
-    r"(?<=[\w/]@)v\d+\.\d+\.\d+|(?<=\brev: )v\d+\.\d+\.\d+|(?<=tag `)v[\d.]+\d"
-)
+_PINNED_TAG = re.compile(r"(?:(?<=\w@)|(?<=\brev: )|(?<=\btag `))v\d+\.\d+\.\d+")
 _FREE_ACTION = re.compile(r"^\s*-?\s*uses: (?!\./)(\S+@(?![0-9a-f]{40}\b)\S+)", re.MULTILINE)
 _LOCAL_INSTALL = re.compile(r"(?<=pip install )('?)\.(\[[\w,]+\])?(?=['\s])")
 
