@@ -8,6 +8,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ import pytest
 import yaml
 from paths import EXAMPLES, REPOSITORY
 
+import evalstream
 from evalstream.cli import main
 
 CI_PAGE = (REPOSITORY / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
 HOOK_PAGE = (REPOSITORY / "docs" / "how-to" / "pre-commit.md").read_text(encoding="utf-8")
-SCRIPT = REPOSITORY / "scripts" / "github_action"
+SCRIPT = REPOSITORY / "scripts" / "github_action.py"
 
 
 def document(name: str) -> Any:
@@ -36,23 +38,29 @@ def test_the_page_names_every_input_and_output_of_the_action() -> None:
 
 
 def test_each_input_reaches_the_script() -> None:
-    (step,) = (one for one in ACTION["runs"]["steps"] if one.get("id") == "check")
-    script = SCRIPT.read_text(encoding="utf-8")
-    used = set(re.findall(r"EVALSTREAM_[A-Z]+", script)) - {"EVALSTREAM_"}
-    forms = {f"EVALSTREAM_{form.upper()}" for form in ("sarif", "junit", "html")}
-    assert used | forms == set(step["env"])
-    values = " ".join(step["env"].values())
+    steps = ACTION["runs"]["steps"]
+    given = {name for one in steps for name in one.get("env", {}) if name.startswith("EVALSTREAM_")}
+    read = re.findall(r"(?:value|lines)\(\"([A-Z]+)\"", SCRIPT.read_text(encoding="utf-8"))
+    forms = {"SARIF", "JUNIT", "HTML"}
+    assert {f"EVALSTREAM_{name}" for name in {*read} | forms | {"PYTHON"}} == given
+    values = " ".join(str(one) for step in steps for one in (*step.get("env", {}).values(), step))
     for name in ACTION["inputs"]:
         assert f"inputs.{name} " in values or f"inputs.{name} }}" in values, name
     # An expression in a shell script would let an input run as a program.
-    for one in ACTION["runs"]["steps"]:
+    for one in steps:
         assert "${{" not in one.get("run", "")
+
+
+def test_no_step_but_the_installation_has_a_token() -> None:
+    steps = [one for one in ACTION["runs"]["steps"] if "GH_TOKEN" in one.get("env", {})]
+    assert [one["run"].split()[-1] for one in steps] == ["install"]
 
 
 @pytest.mark.parametrize("name", sorted(HOOKS))
 def test_each_hook_is_documented_and_runs_the_program(name: str) -> None:
     assert f"id: {name}\n" in HOOK_PAGE
-    assert HOOKS[name]["entry"].split() == ["evalstream", "check", "--isolated"]
+    wanted = "evalstream check --isolated --format concise"
+    assert HOOKS[name]["entry"].split()[:5] == wanted.split()
     assert HOOKS[name]["language"] == "python"
 
 
@@ -69,6 +77,27 @@ def test_each_hook_is_documented_and_runs_the_program(name: str) -> None:
 def test_hooks_see_evaluation_files(file: str, wanted: bool) -> None:
     for hook in HOOKS.values():
         assert bool(re.search(hook["files"], file)) is wanted
+
+
+@pytest.mark.parametrize(
+    ("file", "wanted"),
+    [
+        ("results/package.json", False),
+        ("package-lock.json", False),
+        ("web/tsconfig.build.json", False),
+        (".eslintrc.json", False),
+        (".vscode/settings.json", False),
+        ("results/package.jsonl", True),
+        ("results/my-package.json", True),
+        (".evals/run.json", True),
+        ("results/run.json", True),
+    ],
+)
+def test_the_hook_of_changed_files_leaves_out_settings_of_other_tools(
+    file: str, wanted: bool
+) -> None:
+    hook = HOOKS["evalstream"]
+    assert bool(re.search(hook["files"], file) and not re.search(hook["exclude"], file)) is wanted
 
 
 def test_scripts_of_workflows_are_there() -> None:
@@ -120,25 +149,17 @@ def test_actions_are_pinned_except_one_that_the_release_asks_for() -> None:
 
 
 @pytest.fixture
-def action(tmp_path: Path) -> Path:
-    """A copy of the script whose environment is the one of these tests."""
-    folder = tmp_path / "action" / "scripts"
-    folder.mkdir(parents=True)
-    text = SCRIPT.read_text(encoding="utf-8")
-    install = re.search(r'^"\$\{EVALSTREAM_PYTHON.*?\n(?=evalstream=)', text, re.M | re.S)
-    assert install is not None, "the step that installs evalstream"
-    program = folder / "evalstream"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m evalstream "$@"\n')
+def venv(tmp_path: Path) -> Path:
+    """A folder in place of the environment of the action, with the program of these tests."""
+    program = tmp_path / "venv" / "bin" / "evalstream"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m evalstream "$@"\n')
     program.chmod(0o755)
-    text = text.replace(install[0], "").replace("$work/venv/bin/evalstream", str(program))
-    copy = folder / "github_action"
-    copy.write_text(text)
-    copy.chmod(0o755)
-    return copy
+    return program.parents[1]
 
 
 def run_action(
-    action: Path, folder: Path, checkout: Path = EXAMPLES, **inputs: str
+    venv: Path, folder: Path, checkout: Path = EXAMPLES, *, step: str = "check", **inputs: str
 ) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
@@ -146,25 +167,31 @@ def run_action(
         "RUNNER_TEMP": str(folder),
         "GITHUB_OUTPUT": str(folder / "output"),
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+        "EVALSTREAM_VENV": str(venv),
         **{f"EVALSTREAM_{name.upper()}": value for name, value in inputs.items()},
     }
     return subprocess.run(
-        [str(action)], cwd=checkout, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-I", str(SCRIPT), step],
+        cwd=checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
-def test_the_action_passes_a_sound_pair(action: Path, tmp_path: Path) -> None:
-    done = run_action(action, tmp_path, paths="run.jsonl\n")
+def test_the_action_passes_a_sound_pair(venv: Path, tmp_path: Path) -> None:
+    done = run_action(venv, tmp_path, paths="run.jsonl\n")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "exit-code=0\n" in (tmp_path / "output").read_text()
     assert "passed" in (tmp_path / "summary.md").read_text()
 
 
 def test_the_action_fails_a_tampered_pair_and_writes_every_report(
-    action: Path, tmp_path: Path
+    venv: Path, tmp_path: Path
 ) -> None:
     files = {form: str(tmp_path / f"report.{form}") for form in ("sarif", "junit", "html")}
-    done = run_action(action, tmp_path, paths="\n tampered\n".replace(" ", ""), **files)
+    done = run_action(venv, tmp_path, paths="\n tampered\n".replace(" ", ""), **files)
     assert done.returncode == 1, done.stdout + done.stderr
     output = (tmp_path / "output").read_text()
     assert "exit-code=1\n" in output
@@ -175,12 +202,12 @@ def test_the_action_fails_a_tampered_pair_and_writes_every_report(
         assert "ES501" in Path(file).read_text(encoding="utf-8")
 
 
-def test_inputs_of_the_action_are_not_run(action: Path, tmp_path: Path) -> None:
+def test_inputs_of_the_action_are_not_run(venv: Path, tmp_path: Path) -> None:
     harm = tmp_path / "harm"
-    done = run_action(action, tmp_path, paths=f"$(touch {harm})\n`touch {harm}`; touch {harm}")
+    done = run_action(venv, tmp_path, paths=f"$(touch {harm})\n`touch {harm}`; touch {harm}")
     assert done.returncode == 3
     assert not harm.exists()
-    wrong = run_action(action, tmp_path, paths="run.jsonl", arguments="--nonsense")
+    wrong = run_action(venv, tmp_path, paths="run.jsonl", arguments="--nonsense")
     assert wrong.returncode == 2
     assert "::error" in wrong.stdout
 
@@ -195,38 +222,104 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_the_action_reads_settings_only_if_it_is_told_to(
-    action: Path, checkout: Path, tmp_path: Path
+    venv: Path, checkout: Path, tmp_path: Path
 ) -> None:
-    done = run_action(action, tmp_path, checkout)
+    done = run_action(venv, tmp_path, checkout)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "settings from" not in done.stderr
     for told in ({"config": "evalstream.toml"}, {"isolated": "false"}):
-        done = run_action(action, tmp_path, checkout, **told)
+        done = run_action(venv, tmp_path, checkout, **told)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "evalstream: settings from evalstream.toml: select\n" in done.stderr
-    both = run_action(action, tmp_path, checkout, isolated="true", config="evalstream.toml")
+    both = run_action(venv, tmp_path, checkout, isolated="true", config="evalstream.toml")
     assert both.returncode == 0
 
 
 def test_the_action_runs_no_module_of_the_checkout(checkout: Path, tmp_path: Path) -> None:
     harm = tmp_path / "harm"
-    for name in ("venv", "pip", "ensurepip", "evalstream", "orjson", "sitecustomize"):
+    for name in ("venv", "pip", "ensurepip", "evalstream", "orjson", "sitecustomize", "tempfile"):
         (checkout / f"{name}.py").write_text(f"open({str(harm)!r}, 'w')\n")
     # The folder of the action has no constraints: what follows the environment fails.
-    script = tmp_path / "action" / "scripts" / "github_action"
+    script = tmp_path / "action" / "scripts" / "github_action.py"
     script.parent.mkdir(parents=True)
+    (tmp_path / "action" / "evalstream").mkdir()
+    shutil.copy(REPOSITORY / "evalstream" / "_version.py", tmp_path / "action" / "evalstream")
     shutil.copy(SCRIPT, script)
     environment = {"PATH": os.environ["PATH"], "RUNNER_TEMP": str(tmp_path)}
     done = subprocess.run(
-        [str(script)],
+        [sys.executable, "-I", str(script), "install"],
         cwd=checkout,
-        env={**environment, "EVALSTREAM_PYTHON": sys.executable},
+        env={**environment, "EVALSTREAM_VENV": str(tmp_path / "venv")},
         capture_output=True,
         text=True,
         check=False,
     )
     assert "constraints.txt" in done.stdout + done.stderr
     assert not harm.exists()
+
+
+def test_an_environment_that_works_is_kept(venv: Path, tmp_path: Path) -> None:
+    before = sorted(venv.rglob("*"))
+    done = run_action(venv, tmp_path, step="install")
+    assert done.returncode == 0, done.stderr
+    assert sorted(venv.rglob("*")) == before
+
+
+def test_the_name_of_the_environment_changes_with_what_it_is_made_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = runpy.run_path(str(SCRIPT))
+    source = tmp_path / "action" / "constraints.txt"
+    source.parent.mkdir()
+    monkeypatch.setitem(script["sources"].__globals__, "ACTION", source.parent)
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+
+    def key(content: str, extras: str = "") -> str:
+        source.write_text(content)
+        monkeypatch.setenv("EVALSTREAM_EXTRAS", extras)
+        script["name_environment"]()
+        return (tmp_path / "output").read_text().splitlines()[-2]
+
+    assert key("a==1\n") == key("a==1\n")
+    assert len({key("a==1\n"), key("a==2\n"), key("a==1\n", "remote")}) == 3
+
+
+GH = """#!/bin/sh
+case "$1 $2" in
+  "api repos/acme/evalstream/commits/{tag}") echo {commit} ;;
+  "release download") while [ "$1" != --dir ]; do shift; done; cp {wheel} "$2" ;;
+  "attestation verify") exit {attested} ;;
+  *) exit 9 ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("reference", "attested", "is_taken"),
+    [("TAG", 0, True), ("c0ffee", 0, True), ("main", 0, False), ("", 0, False), ("TAG", 1, False)],
+)
+def test_the_wheel_of_the_very_commit_is_taken(
+    reference: str, attested: int, is_taken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tag = f"v{evalstream.__version__}"
+    wheel = tmp_path / f"evalstream-{evalstream.__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        name = f"evalstream-{evalstream.__version__}.dist-info"
+        metadata = f"Metadata-Version: 2.1\nName: evalstream\nVersion: {evalstream.__version__}\n"
+        archive.writestr(f"{name}/METADATA", metadata)
+        archive.writestr(f"{name}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr(f"{name}/RECORD", "")
+    program = tmp_path / "bin" / "gh"
+    program.parent.mkdir()
+    program.write_text(GH.format(tag=tag, commit="c0ffee", wheel=wheel, attested=attested))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("RUNNER_TEMP", str(tmp_path))
+    monkeypatch.setenv("EVALSTREAM_REPOSITORY", "acme/evalstream")
+    monkeypatch.setenv("EVALSTREAM_REFERENCE", reference.replace("TAG", tag))
+    script = runpy.run_path(str(SCRIPT))
+    taken = script["released_wheel"]([sys.executable, "-I", "-m", "pip"])
+    assert (taken is not None and taken.name == wheel.name) is is_taken
 
 
 @pytest.mark.parametrize("name", sorted(HOOKS))
