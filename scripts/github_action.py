@@ -20,6 +20,9 @@ from pathlib import Path
 
 ACTION = Path(__file__).resolve().parents[1]
 SOURCES = ("constraints.txt", "pyproject.toml", "README.md", "evalstream", "schemas", "scripts")
+BUILT = {"__pycache__", "acceptors", "libscanner.so", "libscanner.dylib", "libscanner.digest"}
+"""Names that a build adds to the sources."""
+
 REPORTS = ("sarif", "junit", "html")
 
 
@@ -67,7 +70,7 @@ def sources() -> Iterator[Path]:
     for name in SOURCES:
         path = ACTION / name
         found = [path] if path.is_file() else sorted(path.rglob("*"))
-        yield from (one for one in found if one.is_file() and "__pycache__" not in one.parts)
+        yield from (one for one in found if one.is_file() and BUILT.isdisjoint(one.parts))
 
 
 def install() -> int:
