@@ -231,8 +231,9 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
 def read_report(files: Input | Sequence[Input], *, reporter: Reporter | None = None) -> Report:
     """Read a report that `check` wrote as jsonl or json, or merge all parts of a batch.
 
-    `-` is standard input. The report is the one that was written: its findings are those that were
-    shown, and its exit code is that of the check. Raises CannotCheck that names the line where the
+    `files` is a report, all parts of a batch, or `-` for standard input. The report is the one
+    that was written: its findings are those that were shown, and its exit code is that of the
+    check. Raises CannotCheck that names the line where the
     report is truncated, damaged or not one of evalstream; UsageError; OSError.
     """
     from evalstream.batch.stored_report import are_parts, read_stored

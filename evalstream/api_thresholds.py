@@ -37,6 +37,7 @@ def thresholds(
 ) -> dict[str, Any]:
     """Answer EvalGuard's question for the thresholds of tasks from its folders, once they pass.
 
+    `folders` hold one configuration, `tasks` are ids, and `options` those of its check.
     `metrics` limits the answer, which has the shape of the API's `GET /thresholds`. `policy` is the
     id of one policy, where several have thresholds of a task. Without `verify` a configuration that
     does not pass its check is asked, too.

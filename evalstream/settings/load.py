@@ -63,7 +63,7 @@ def refuse_found(option: Option, settings: Settings) -> None:
 def load_settings(path: str | os.PathLike[str] | None = None) -> Options:
     """Return the options that a settings file sets, for the keyword `options` of `check`.
 
-    Without a path it is the file that the command line would use: the `evalstream.toml`, or the
+    Without `path` it is the file that the command line would use: the `evalstream.toml`, or the
     `pyproject.toml` with a table `tool.evalstream`, of the working directory or the nearest folder
     above it. Without such a file all options have their defaults. Settings of reports and of the
     ledger are not options of a check; they are checked and left out. Raises UsageError for

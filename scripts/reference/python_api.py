@@ -2,9 +2,11 @@
 
 import ast
 import inspect
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from enum import Enum
 from importlib import import_module
+from inspect import cleandoc
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -52,7 +54,8 @@ def _section(name: str, value: Any) -> Iterator[str]:
         yield from _class(value)
     elif callable(value):
         yield from _function(name, value)
-        yield _table_of_parameters(name)
+        yield _table_of_parameters(name, value)
+        yield _table_of_errors(value.__doc__ or "")
     else:
         yield fence(f"{name}: {type(value).__name__}", "python")
         yield f"{paragraphs(_text_of_constant(name))}\n"
@@ -74,7 +77,8 @@ def _class(value: type[Any]) -> Iterator[str]:
         yield fence(signature(value.__name__, value), "python")
     yield f"{paragraphs(value.__doc__ or '')}\n"
     if fields:
-        yield _table_of_fields(fields, _helps("check") if _is_options(value) else {})
+        helps = _helps("check") if _is_options(value) else {}
+        yield _table_of_fields(fields, helps | _sentences(value.__doc__ or "", fields))
     yield from _members(value, fields)
 
 
@@ -109,7 +113,7 @@ def _table_of_fields(fields: dict[str, tuple[str, str]], helps: dict[str, str]) 
         for name, (typed, default) in fields.items()
     ]
     if helps.keys() & fields.keys():
-        head.append("on the command line")
+        head.append("meaning")
         rows = [[*row, helps.get(name, "")] for name, row in zip(fields, rows, strict=True)]
     return table(head, rows)
 
@@ -119,12 +123,50 @@ def _is_options(value: type[Any]) -> bool:
     return value in (evalstream.Options, evalstream.RowRouting)
 
 
-def _table_of_parameters(name: str) -> str:
-    """Return a table of the parameters that the command of the same name has, too."""
-    helps = _helps(name)
-    known = inspect.signature(getattr(evalstream, name)).parameters
-    rows = ((code(one), helps[one]) for one in known if one in helps)
-    return table(["parameter", "on the command line"], rows)
+def _table_of_parameters(name: str, function: Any) -> str:
+    """Return a table of all parameters: type, default and meaning."""
+    known = inspect.signature(function).parameters
+    meanings = _meanings(name, function.__doc__ or "", known)
+    rows = (
+        (
+            code(one),
+            code(annotation(given.annotation)),
+            "" if given.default is given.empty else code(shown(given.default)),
+            meanings.get(one, ""),
+        )
+        for one, given in known.items()
+    )
+    return table(["parameter", "type", "default", "meaning"], rows)
+
+
+def _meanings(name: str, text: str, known: Collection[str]) -> dict[str, str]:
+    """Return the meaning of parameters by name.
+
+    It is a sentence of the documentation that begins with the name, else the help of the option of
+    this name, else any sentence that names it, else one about this parameter of `check`.
+    """
+    said = _sentences(text, known)
+    about = {one: part for one, part in said.items() if part.startswith(f"`{one}`")}
+    general = _sentences(evalstream.check.__doc__ or "", known)
+    return general | _helps("seal") | said | _helps(name) | about
+
+
+def _sentences(text: str, names: Collection[str]) -> dict[str, str]:
+    """Return by name the sentences of a text, after its first paragraph, that name it."""
+    _, _, details = cleandoc(text).partition("\n\n")
+    parts = re.split(r"(?<=[.;])\s+(?=`|[A-Z])", details.partition("Raises ")[0])
+    found = {one: " ".join(part for part in parts if f"`{one}`" in part) for one in names}
+    return {one: sentence(part.rstrip(";")) for one, part in found.items() if part}
+
+
+def _table_of_errors(text: str) -> str:
+    """Return a table of the exceptions that a documentation names, and when they are raised."""
+    ours = [one for one in evalstream.__all__ if _kind(one) == "Exceptions"]
+    names = "|".join([*ours, "AttributeError", "OSError", "TypeError", "ValueError"])
+    raised = re.search(r"Raises (.*?)\.(?:\s|$)", text, re.DOTALL)
+    parts = re.split(rf"(?:[;,]? (?:and )?)?\b({names})\b", raised[1] if raised else "")
+    pairs = zip(parts[1::2], parts[2::2], strict=True)
+    return table(["error", "raised"], ((code(name), when) for name, when in pairs))
 
 
 def _helps(name: str) -> dict[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -206,6 +208,26 @@ def test_signatures_have_types_and_defaults() -> None:
     assert "| `fail_on` | `Severity` | `Severity.ERROR` |" in text
     assert "ForwardRef" not in text
     assert " object at 0x" not in text
+
+
+def test_every_parameter_has_type_default_and_meaning() -> None:
+    for name in evalstream.__all__:
+        function = getattr(evalstream, name)
+        if inspect.isfunction(function):
+            text = section("reference/python.md", f"### {name.replace('_', chr(92) + '_')}")
+            text = re.sub(r"`[^`]*`", lambda code: code[0].replace("|", "or"), text)
+            rows = {line.split("`")[1]: line for line in text.splitlines() if line[:3] == "| `"}
+            for one, given in inspect.signature(function).parameters.items():
+                _, typed, default, meaning = rows[one].strip("|").split(" | ")
+                assert typed, (name, one)
+                assert bool(default.strip()) is (given.default is not given.empty), (name, one)
+                assert len(meaning) > 10, (name, one)
+
+
+def test_errors_are_listed_with_their_reason() -> None:
+    text = section("reference/python.md", "### check")
+    assert "\n| `UsageError` | for a call that makes no sense |\n" in text
+    assert "\n| `OSError` |  |\n" in section("reference/python.md", "### merge")
 
 
 # Settings
