@@ -82,11 +82,29 @@ def install() -> int:
     shutil.rmtree(venv, ignore_errors=True)
     subprocess.run([sys.executable, "-I", "-m", "venv", venv], check=True)
     pip = [venv / "bin" / "python", "-I", "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    extras = f"[{value('EXTRAS')}]" if value("EXTRAS") else ""
-    what = f"{released_wheel(pip) or ACTION}{extras}"
+    what = released_wheel(pip) or ACTION
     print(f"installing {what}", flush=True)
-    constraints = ["--constraint", ACTION / "constraints.txt"]
-    return subprocess.run([*pip, "install", *constraints, what], check=False).returncode
+    file = new_folder() / "requirements.txt"
+    extras = value("EXTRAS").replace(",", " ").split()
+    wanted = ["core", "hatchling", *extras]
+    calls: list[list[Path | str]] = [
+        ["--no-deps", "--require-hashes", "--requirement", file],
+        ["--no-deps", "--no-build-isolation", what],
+    ]
+    if write_requirements(file, *wanted):
+        # An extra without hashes gets the versions that are known.
+        if write_requirements(file, "--plain"):
+            return 1
+        calls = [["--constraint", file, f"{what}[{','.join(extras)}]"]]
+    codes = (subprocess.run([*pip, "install", *one], check=False).returncode for one in calls)
+    return next(filter(None, codes), 0)
+
+
+def write_requirements(file: Path, *arguments: str) -> int:
+    """Write the versions of packages to a file; return the exit code of the script."""
+    command = [sys.executable, "-I", ACTION / "scripts" / "requirements.py", *arguments]
+    with open(file, "wb") as output:
+        return subprocess.run(command, stdout=output, check=False).returncode
 
 
 def released_wheel(pip: list[Path | str]) -> Path | None:

@@ -239,12 +239,13 @@ def test_the_action_runs_no_module_of_the_checkout(checkout: Path, tmp_path: Pat
     harm = tmp_path / "harm"
     for name in ("venv", "pip", "ensurepip", "evalstream", "orjson", "sitecustomize", "tempfile"):
         (checkout / f"{name}.py").write_text(f"open({str(harm)!r}, 'w')\n")
-    # The folder of the action has no constraints: what follows the environment fails.
+    # The folder of the action has no versions: what follows the environment fails.
     script = tmp_path / "action" / "scripts" / "github_action.py"
     script.parent.mkdir(parents=True)
     (tmp_path / "action" / "evalstream").mkdir()
     shutil.copy(REPOSITORY / "evalstream" / "_version.py", tmp_path / "action" / "evalstream")
-    shutil.copy(SCRIPT, script)
+    for name in (SCRIPT.name, "requirements.py"):
+        shutil.copy(SCRIPT.with_name(name), script.with_name(name))
     environment = {"PATH": os.environ["PATH"], "RUNNER_TEMP": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-I", str(script), "install"],
