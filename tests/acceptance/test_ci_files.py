@@ -333,3 +333,18 @@ def test_hooks_read_settings_only_if_they_are_named(name: str, checkout: Path) -
 
     assert code() == 1
     assert code("--config=evalstream.toml") == 0
+
+
+def test_settings_of_other_tools_do_not_fail_the_hook_of_whole_folders(tmp_path: Path) -> None:
+    for name in ("run.jsonl", "aggregate.json"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+    for name in ("package.json", "package-lock.json", "tsconfig.build.json"):
+        (tmp_path / name).write_text('{"private": true}\n')
+    _, *entry = HOOKS["evalstream-all"]["entry"].split()
+    command = [sys.executable, "-P", "-m", "evalstream", *entry, "--strict", "."]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 names left out by --exclude" in done.stdout
