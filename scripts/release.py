@@ -18,8 +18,13 @@ ROOT = Path(__file__).parents[1]
 REPOSITORY, CONTACT = "OWNER/REPOSITORY", "CONTACT_ADDRESS"
 """What stands for the address at GitHub and for the contact, until a release fills them in."""
 
-NOT_PUBLISHED = "It is not in a package index yet; install it\nfrom a checkout of this repository:"
-PUBLISHED = "Install it from\nthe package index:"
+PUBLISHED = {
+    "It is not in a package index yet; install it\nfrom a checkout of this repository:": (
+        "Install it from\nthe package index:"
+    ),
+    "In a checkout of the repository:\n\n```sh\npip": "From the package index:\n\n```sh\npip",
+}
+"""What the first pages say about the installation, before and after the first release."""
 
 _PINNED_TAG = re.compile(r"(?:(?<=\w@)|(?<=\brev: )|(?<=\btag `))v\d+\.\d+\.\d+")
 _FREE_ACTION = re.compile(r"^\s*-?\s*uses: (?!\./)(\S+@(?![0-9a-f]{40}\b)\S+)", re.MULTILINE)
@@ -40,10 +45,12 @@ def fill(root: Path, version: str, repository: str, contact: str) -> None:
     for path in texts(root):
         text = path.read_text(encoding="utf-8")
         filled = text.replace(REPOSITORY, repository).replace(CONTACT, contact)
+        if any(before in filled for before in PUBLISHED):
+            for before, after in PUBLISHED.items():
+                filled = filled.replace(before, after)
+            filled = _LOCAL_INSTALL.sub(r"\1evalstream\2", filled)
         if path.parent != root:
             filled = _PINNED_TAG.sub(f"v{version}", filled)
-        elif path.name == "README.md":
-            filled = _LOCAL_INSTALL.sub(r"\1evalstream\2", filled.replace(NOT_PUBLISHED, PUBLISHED))
         elif path.name == "CITATION.cff":
             filled = re.sub(r"(?m)^version: .*$", f"version: {version}", filled)
             filled = re.sub(r"(?m)^date-released: .*$", f"date-released: {today}", filled)
@@ -70,11 +77,11 @@ def problems(root: Path, tag: str) -> list[str]:
         found.append(f"CHANGELOG.md has no heading: ## [{version}] - YYYY-MM-DD")
     if f"\nversion: {version}\n" not in (root / "CITATION.cff").read_text(encoding="utf-8"):
         found.append(f"CITATION.cff does not name the version {version}")
-    if NOT_PUBLISHED in (root / "README.md").read_text(encoding="utf-8"):
-        found.append("README.md says that evalstream is in no package index")
     for path in texts(root):
         name, text = path.relative_to(root), path.read_text(encoding="utf-8")
         found += [f"{name} has {one}" for one in (REPOSITORY, CONTACT) if one in text]
+        if any(before in text for before in PUBLISHED):
+            found.append(f"{name} says that evalstream is in no package index")
         if name.parts[0] == "docs":
             found += [f"{name} names {one}" for one in {*_PINNED_TAG.findall(text)} - {tag}]
     for path in [root / "action.yml", *sorted((root / ".github" / "workflows").glob("*.yml"))]:

@@ -127,6 +127,7 @@ def test_a_release_fills_every_place_and_checks_it(tmp_path: Path) -> None:
         "SECURITY.md has CONTACT_ADDRESS",
         "docs/how-to/ci.md names v",
         "README.md says that evalstream is in no package index",
+        "docs/index.md says that evalstream is in no package index",
     ):
         assert any(one.startswith(wanted) for one in before), wanted
     for version in ("1.2.0", "1.2.1"):
@@ -138,6 +139,8 @@ def test_a_release_fills_every_place_and_checks_it(tmp_path: Path) -> None:
     assert "git+https://github.com/acme/evalstream@v1.2.1" in page
     readme = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "\npip install evalstream\npip install 'evalstream[compressed,remote]' " in readme
+    home = (tmp_path / "docs" / "index.md").read_text(encoding="utf-8")
+    assert "From the package index:\n\n```sh\npip install evalstream\n```" in home
 
 
 def test_actions_are_pinned_except_one_that_the_release_asks_for() -> None:
