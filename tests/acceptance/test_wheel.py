@@ -72,8 +72,9 @@ def test_the_sources_hold_every_file_of_the_repository(tmp_path: Path) -> None:
 def test_links_of_the_description_lead_to_the_repository(unpacked: Path) -> None:
     (metadata,) = unpacked.glob("*.dist-info/METADATA")
     text = metadata.read_text(encoding="utf-8")
-    address = f"https://github.com/OWNER/REPOSITORY/blob/v{evalstream.__version__}"
-    assert f"]({address}/docs/tutorial.md)" in text
+    version = re.escape(evalstream.__version__)
+    address = rf"https://github\.com/[\w-]+/[\w-]+/blob/v{version}"
+    assert re.search(rf"\]\({address}/docs/tutorial\.md\)", text)
     assert re.findall(r"\]\((?!https://)[^)]*\)", text) == []
     assert "Project-URL: Repository, https://github.com/" in text
 
