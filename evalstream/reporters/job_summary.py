@@ -12,8 +12,15 @@ from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import counted
 from evalstream.reporters.claims import describe_state, format_value
-from evalstream.reporters.describe import cut, name_of, run_name, values_of, visible
-from evalstream.reporters.markdown_text import as_code, escaped
+from evalstream.reporters.describe import (
+    as_code,
+    cut,
+    escaped,
+    name_of,
+    run_name,
+    values_of,
+    visible,
+)
 from evalstream.reporters.summary import (
     NOT_CHECKED,
     format_verdict,

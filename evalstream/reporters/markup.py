@@ -1,9 +1,10 @@
-"""A small builder of HTML and SVG that escapes every text which is not markup already."""
+"""A small builder of HTML and SVG that escapes all text but markup, and the head of a page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
+from importlib.resources import files
 from typing import Final, TypeAlias
 
 VOID: Final = frozenset({"meta", "br"})
@@ -86,3 +87,22 @@ def _escape_of(letter: str) -> str:
     if short is not None:
         return short
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+START: Final = '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+GENERATOR: Final = '<meta name="generator" content="evalstream '
+
+POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""A page may use the style in it, and load nothing."""
+
+
+def head(title: str, *more: str) -> Iterator[str]:
+    """Yield the head of a page in pieces; `more` are names of further style files."""
+    yield tag("meta", http_equiv="Content-Security-Policy", content=POLICY) + "\n"
+    yield tag("meta", name="viewport", content="width=device-width, initial-scale=1") + "\n"
+    yield tag("meta", name="color-scheme", content="light dark") + "\n"
+    yield tag("meta", name="referrer", content="no-referrer") + "\n"
+    yield tag("title", title) + "\n"
+    folder = files(__package__)
+    texts = (folder.joinpath(name).read_text("utf-8") for name in ("page.css", *more))
+    yield f"<style>\n{''.join(texts)}</style>\n"

@@ -90,7 +90,7 @@ def sort_runs(
 
 
 def total_lines(report: Report) -> Iterator[str]:
-    """Say what was not checked, and in a line what all runs amount to if there are several."""
+    """Say what was not checked, and last what all runs amount to if there are several."""
     totals = report.totals
     if unchecked := unchecked_line(totals):
         yield unchecked
@@ -106,10 +106,10 @@ def total_lines(report: Report) -> Iterator[str]:
             "files of the list are not evaluation files",
         )
         yield f"{what}: not checked"
-    if totals.runs >= 2:
-        yield _runs_line(totals)
     if totals.fixable:
         yield f"{totals.fixable:,} fixable with evalstream fix"
+    if totals.runs >= 2:
+        yield _runs_line(totals)
 
 
 def unchecked_line(totals: Totals) -> str | None:

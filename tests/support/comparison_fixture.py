@@ -25,8 +25,8 @@ from evalstream.model.comparison import (
     Ranking,
     Square,
 )
+from evalstream.reporters import COMPARISON_REPORTERS, comparison_type
 from evalstream.reporters.base import Style
-from evalstream.reporters.comparison import COMPARISON_REPORTERS, comparison_reporter
 
 FORMATS: Final = tuple(COMPARISON_REPORTERS)
 
@@ -232,7 +232,7 @@ def written(
         def write(self, data: str | bytes) -> None:
             parts.append(data.encode(errors="replace") if isinstance(data, str) else data)
 
-    reporter = comparison_reporter(form, Kept(), style or Style())
+    reporter = comparison_type(form)(Kept(), style or Style())
     reporter.begin(shown)
     for one in flips:
         reporter.flip(one)

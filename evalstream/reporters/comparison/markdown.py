@@ -23,8 +23,7 @@ from evalstream.reporters.comparison.wording import (
     difference_text,
     figures_of,
 )
-from evalstream.reporters.describe import cut, visible
-from evalstream.reporters.markdown_text import as_code, escaped
+from evalstream.reporters.describe import as_code, cut, escaped, visible
 
 MOST_BYTES: Final = 65_536
 """GitHub takes no comment that has more characters."""

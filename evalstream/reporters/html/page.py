@@ -8,13 +8,12 @@ from typing import Final
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
 from evalstream.model.text import counted
-from evalstream.reporters.frame import GENERATOR, START, head
 from evalstream.reporters.html.commands import given
 from evalstream.reporters.html.findings import command_line, findings_section
 from evalstream.reporters.html.run import run_body, run_names
 from evalstream.reporters.html.runs import runs_sections
 from evalstream.reporters.html.wording import badge, limits_of, severity_counts, size, subject
-from evalstream.reporters.markup import Child, Markup, cut, tag
+from evalstream.reporters.markup import GENERATOR, START, Child, Markup, cut, head, tag
 from evalstream.reporters.summary import (
     NOT_CHECKED,
     TOOL,

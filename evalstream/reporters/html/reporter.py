@@ -5,9 +5,9 @@ from __future__ import annotations
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.frame import GENERATOR, START
 from evalstream.reporters.html.findings import KEPT
 from evalstream.reporters.html.page import page
+from evalstream.reporters.markup import GENERATOR, START
 
 
 class HtmlReporter:

@@ -26,7 +26,7 @@ from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.parsing.json import dumps, read_back
 from evalstream.reporters import REPORTERS, reporter_type
 from evalstream.reporters.base import Style
-from evalstream.reporters.listed import listed_from
+from evalstream.reporters.listing import list_from
 
 STORED = ("jsonl", "json")
 """The formats that can be read."""
@@ -96,7 +96,7 @@ def rendered(call: Callable[..., Report], name: str, place: Path) -> tuple[int, 
     """Return the exit code of a call, and its report in a format."""
     style = Style(statistics=True)
     with Output(str(place)) as output:
-        reporter = listed_from(style.min_severity, reporter_type(name)(output, style))
+        reporter = list_from(style.min_severity, reporter_type(name)(output, style))
         code = call(reporter=reporter if name == "text" else reporter_type(name)(output)).exit_code
     return code, timeless(place.read_bytes())
 

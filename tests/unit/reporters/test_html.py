@@ -23,11 +23,10 @@ from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report, RunSummary, Totals, Verified
 from evalstream.model.sketch import Histogram, Sketch, Strip
 from evalstream.reporters.charts import round_logs, round_steps
-from evalstream.reporters.frame import POLICY
 from evalstream.reporters.html import HtmlReporter
 from evalstream.reporters.html.commands import check_of, quoted, repeat, shell
 from evalstream.reporters.html.histogram import histogram
-from evalstream.reporters.markup import Markup, cut, joined, tag, visible
+from evalstream.reporters.markup import POLICY, Markup, cut, joined, tag, visible
 from evalstream.reporters.summary import overall_verdict
 
 ELEMENTS = frozenset(
