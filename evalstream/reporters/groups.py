@@ -13,16 +13,17 @@ from evalstream.reporters.summary import occurrences
 MOST: Final = 1_000
 """How many places are joined at a time; beyond it the same message may appear again."""
 
-RANGES: Final = 5
-"""How many ranges of lines are named."""
-
 
 class Caps(NamedTuple):
-    """How much of the findings of a rule is shown, None for all; what is beyond is counted."""
+    """How much of the findings of a rule is shown, None for all; what is beyond is counted.
+
+    `ranges` limits the ranges of lines that are named of a file, `values` its different values.
+    """
 
     messages: int | None = None
     files: int | None = 10
     values: int = 3
+    ranges: int = 5
 
 
 class Values(NamedTuple):
@@ -48,14 +49,14 @@ class PlacedValues(NamedTuple):
 class Place:
     """One file of an entry: its lines, the number of findings, and their values."""
 
-    def __init__(self, finding: Finding, most_values: int = Caps().values) -> None:
+    def __init__(self, finding: Finding, caps: Caps = Caps()) -> None:  # noqa: B008 - constant
         self.file, self.first = finding.file, finding
         self.findings = self.occurrences = self.lines = 0
         self.ranges: list[list[int]] = []
         self.values: list[PlacedValues] = []
         self.has_more_values = False
         self.last: int | None = None
-        self._most_values = most_values
+        self._caps = caps
         self.add(finding)
 
     def add(self, finding: Finding) -> None:
@@ -105,14 +106,14 @@ class Place:
             and line == self.last + 1 == self.ranges[-1][1] + 1
         ):
             self.ranges[-1][1] = line
-        elif len(self.ranges) < RANGES:
+        elif len(self.ranges) < self._caps.ranges:
             self.ranges.append([line, line])
         self.last = line
 
     def _add_values(self, finding: Finding, values: Values | Excerpt | None) -> None:
         if values is None or any(values == known.values for known in self.values):
             return
-        if len(self.values) < self._most_values:
+        if len(self.values) < self._caps.values:
             self.values.append(PlacedValues(finding.line, finding.pointer or "", values))
         else:
             self.has_more_values = True
@@ -157,7 +158,7 @@ class Entry:
             self.more_findings += finding.occurrences
             self._latest_more = finding.file
             return False
-        place = self._latest[finding.file] = Place(finding, self._caps.values)
+        place = self._latest[finding.file] = Place(finding, self._caps)
         self.places.append(place)
         return True
 

@@ -39,8 +39,8 @@ class ListedRun(NamedTuple):
 class Overview:
     """What one pass over the runs of a report collects, in memory that does not grow with them.
 
-    `folder` is the one that all paths begin with, `sums` what was verified, `affected` the number
-    of runs with findings of each rule.
+    `folder` is the one that all paths begin with, `sums` what was verified. Of each rule with
+    findings, `affected` has the number of runs, and `first_with` the first of them.
     """
 
     def __init__(
@@ -48,12 +48,15 @@ class Overview:
     ) -> None:
         self.sums = Sums()
         self.affected: Counter[str] = Counter()
+        self.first_with: dict[str, RunSummary] = {}
         self._totals = report.totals
         common = firsts.folder
         kept: dict[tuple[str, bool], list[ListedRun]] = {kind: [] for kind in KINDS}
         for number, run in enumerate(report.runs, 1):
             self.sums.add(run)
             self.affected.update(run.counts.keys())
+            for code in run.counts:
+                self.first_with.setdefault(code, run)
             for path in paths_of(run):
                 common.add(path)
             some = kept[run.verdict, run.is_refuted]
