@@ -202,6 +202,11 @@ class CommonFolder:
         return "" if prefix.rstrip("/").endswith(":") or not prefix.strip("/") else prefix
 
 
+def relative(path: str, folder: str) -> str:
+    """Return a path below a folder, `.` for the folder itself."""
+    return "." if f"{path}/" == folder else path.removeprefix(folder)
+
+
 def paths_of(run: RunSummary) -> list[str]:
     """Return the paths of the documents of a run."""
     return [path for path in (run.file, run.aggregate, run.inputs) if path]

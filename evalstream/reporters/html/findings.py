@@ -12,9 +12,9 @@ from evalstream.model.text import counted
 from evalstream.reporters.groups import Caps, Entry, Place, PlacedValues, join_findings
 from evalstream.reporters.html.commands import ALL, repeat, shell
 from evalstream.reporters.html.rules import prose, rule_help
-from evalstream.reporters.html.wording import VALUE, name, relative
+from evalstream.reporters.html.wording import VALUE, name
 from evalstream.reporters.markup import Child, Markup, cut, tag
-from evalstream.reporters.overview import Overview
+from evalstream.reporters.overview import Overview, relative
 
 BYTES: Final = 700_000
 """How many bytes all findings may take; each rule has an equal share."""

@@ -12,9 +12,16 @@ from evalstream.model.text import counted
 from evalstream.reporters.html.findings import RuleGroup
 from evalstream.reporters.html.rules import prose
 from evalstream.reporters.html.run import run_body
-from evalstream.reporters.html.wording import NAME, badge, limits_of, relative
+from evalstream.reporters.html.wording import NAME, badge, limits_of
 from evalstream.reporters.markup import Markup, cut, tag
-from evalstream.reporters.overview import FirstFindings, ListedRun, Overview, join_names, paths_of
+from evalstream.reporters.overview import (
+    FirstFindings,
+    ListedRun,
+    Overview,
+    join_names,
+    paths_of,
+    relative,
+)
 from evalstream.reporters.summary import WORST_FIRST, sort_runs
 
 MOST_ROWS: Final = 1_000

@@ -59,11 +59,6 @@ def name(path: str) -> Markup:
     return tag("code", cut(path, NAME), class_="name")
 
 
-def relative(path: str, folder: str) -> str:
-    """Return a path below a folder, `.` for the folder itself."""
-    return "." if f"{path}/" == folder else path.removeprefix(folder)
-
-
 def subject(run: RunSummary) -> str:
     """Return the name of the file that a run is known by."""
     return run.file or run.aggregate or run.inputs or "(a run without a file)"
