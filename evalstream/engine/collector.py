@@ -151,6 +151,11 @@ class Collector(Generic[C]):
         self._count(violation, place if about_row else None)
         self._pass_on(finding_of(violation, file or self._file, self.context.selection, line=line))
 
+    @property
+    def errors(self) -> int:
+        """Number of occurrences so far that are errors."""
+        return sum(times for (_, level), times in self.counts.items() if level is Severity.ERROR)
+
     def fails(self) -> bool:
         """Tell whether a finding so far fails the run."""
         return bool(self.failing())
