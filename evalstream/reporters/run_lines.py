@@ -122,11 +122,11 @@ class RunLines:
         lines = self._lines
         verdict = _verdict(run)
         taken = columns(verdict) + 1
-        whole = [*verdict, *_joined_parts([*_documents(run, self._path), *_outcome(run)])]
+        whole = [*verdict, *_joined_parts([*self._documents(run, self._path), *_outcome(run)])]
         if lines.fits(whole):
             lines.write(*whole)
         else:
-            first, *others = _documents(run, lambda path: lines.path(path, taken))
+            first, *others = self._documents(run, lambda path: lines.path(path, taken))
             lines.write(*verdict, Span(" "), *first.spans)
             for part in (*others, *_outcome(run)):
                 lines.write(*part.spans, indent=2)
@@ -135,6 +135,13 @@ class RunLines:
         if run.change is not None:
             lines.blank()
             lines.raw(run.change or "nothing would change\n")
+
+    def _documents(self, run: RunSummary, shown: Callable[[str], Span]) -> list[Part]:
+        """Return the documents of a run; among several runs a pair is named once."""
+        joined = join_names(paths_of(run)) if self._report.totals.runs > 1 else None
+        if joined is None:
+            return _documents(run, shown)
+        return [Part(" ", [shown(joined), Span(format_of(run))])]
 
     def _path(self, path: str) -> Span:
         return Span(self._lines.relative(path), "file")
