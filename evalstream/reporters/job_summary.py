@@ -33,6 +33,7 @@ from evalstream.reporters.summary import (
     NOT_CHECKED,
     WORST_FIRST,
     format_verdict,
+    gone_lines,
     occurrences,
     overall_verdict,
     run_line,
@@ -83,9 +84,9 @@ def _lines(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
     unchecked = unchecked_line(report.totals)
     heading = "; ".join(filter(None, [unchecked, _VERDICTS.get(verdict, verdict)]))
     yield f"## evalstream: {escaped(heading)}\n"
-    for line in total_lines(report):
+    for line in (*gone_lines(report.totals), *total_lines(report)):
         if line != unchecked:
-            yield f"{escaped(line)}\n"
+            yield f"{escaped(line.strip())}\n"
     firsts = FirstFindings()
     first: list[Finding] = []
     for finding in findings:

@@ -264,8 +264,21 @@ def severities(
     return [*(parts or ["no new findings"]), left_out]
 
 
+def gone_lines(totals: Totals) -> Iterator[str]:
+    """Say which runs of the ledger are gone."""
+    count, names = totals.gone
+    if not count:
+        return
+    yield f"{counted(count, 'run')} that the ledger remembers {'is' if count == 1 else 'are'} gone:"
+    for name in names:
+        yield f"  {name}"
+    if count > len(names):
+        yield f"  … and {count - len(names):,} more"
+
+
 def vanished_lines(report: Report) -> Iterator[str]:
-    """Say which findings of the baseline were not found any more."""
+    """Say which runs of the ledger are gone, and findings of the baseline were not found."""
+    yield from gone_lines(report.totals)
     if not report.totals.vanished:
         return
     verb = "was" if report.totals.vanished == 1 else "were"

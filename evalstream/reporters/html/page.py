@@ -19,6 +19,7 @@ from evalstream.reporters.summary import (
     NOT_CHECKED,
     TOOL,
     WORST_FIRST,
+    gone_lines,
     overall_verdict,
     unchecked_line,
 )
@@ -77,6 +78,7 @@ def _summary(report: Report, verdict: str, folder: str) -> Iterator[Child]:
     ]
     yield tag("p", facts, class_="facts")
     yield tag("p", " ".join(_sentences(report, verdict, limits)))
+    yield (tag("p", cut(line, TITLE)) for line in gone_lines(totals))
 
 
 def _verdicts(report: Report) -> list[str]:
