@@ -133,8 +133,8 @@ def many_runs() -> ComparisonReport:
     return report(
         runs=(run("A"), run("B"), run("C")),
         comparisons=tuple(comparison(a=a, b=b) for a, b in pairs),
-        differences=(Matrix(name, "ABC", cells),),
-        overlaps=(Matrix(name, "ABC", full),),
+        differences=(Matrix(name, tuple("ABC"), cells),),
+        overlaps=(Matrix(name, tuple("ABC"), full),),
         rankings=(
             Ranking(
                 name,
