@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from evalstream.formats.registry import CATALOGUE
-from evalstream.model.rule_text import Status
-from evalstream.rules.base import BAD, FIX, FOUND, GOOD, WHY, Rule
+from evalstream.model.rule_text import BAD, FIX, FOUND, GOOD, WHY, Status
+from evalstream.rules.base import Rule
 from evalstream.rules.profiles import DEFAULT, PROFILES
 from reference.formats import titles_by_code_prefix
 from reference.markdown import code, fence, prose, sentence, table
