@@ -9,8 +9,8 @@ from typing import Final
 
 from evalstream.model.rule_text import EXAMPLES
 
-CHANGES: Final = "changes"
-"""The language of a fence that tests alone read: how the example run is changed."""
+CHANGES: Final = re.compile(r"^```changes\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+"""A fence that tests alone read: how the example run is changed before it has what is shown."""
 
 _HEADING: Final = re.compile(r"^## (.+)\n", re.MULTILINE)
 _FENCE: Final = "```"
@@ -52,13 +52,16 @@ def page_folders() -> tuple[str, ...]:
     return os.path.join(_PACKAGE, "rules"), *(os.path.join(formats, n, "rules") for n in names)
 
 
+def without_changes(text: str) -> str:
+    """Return the Markdown of an example as users see it."""
+    return CHANGES.sub("", text).rstrip()
+
+
 def _example_lines(text: str) -> Iterator[str]:
-    """Yield the prose and labels of an example, and its fences indented, apart from changes."""
-    language: str | None = None
-    for line in text.splitlines():
+    """Yield the prose and labels of an example, and its fences indented."""
+    is_fenced = False
+    for line in without_changes(text).splitlines():
         if line.startswith(_FENCE):
-            language = line.removeprefix(_FENCE) if language is None else None
-        elif language is None and line:
-            yield line
-        elif language not in {None, CHANGES}:
-            yield f"  {line}"
+            is_fenced = not is_fenced
+        elif is_fenced or line:
+            yield f"  {line}" if is_fenced else line

@@ -25,8 +25,6 @@ __all__ = [
     "page_script",
 ]
 
-_FENCE = re.compile(rf"^```{CHANGES}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
 
 class Block(NamedTuple):
     """A part of an example: what its label names, and what is shown of it; prose has no label."""
@@ -56,7 +54,7 @@ class Script(NamedTuple):
 def page_script(code: str, side: str) -> Script:
     """Return an example of a rule's page; `side` is `bad` or `good`."""
     heading = BAD if side == "bad" else GOOD
-    found = _FENCE.search(read_sections(code)[heading])
+    found = CHANGES.search(read_sections(code)[heading])
     changes = found[1].splitlines() if found else []
     letters = code.rstrip("0123456789")
     (name,) = (name for name, one in FORMATS.items() if one.prefix == letters)
