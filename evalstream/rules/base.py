@@ -1,6 +1,7 @@
 """The `Rule` type, and the facts about a file that the rules of all formats use."""
 
 from collections.abc import Callable, Iterable, Mapping
+from enum import Enum, auto
 from typing import Any, Final
 
 from evalstream.model.data_class import DataClass, NamedTuple
@@ -58,15 +59,33 @@ RowCheck = Callable[[Mapping[str, Any]], Iterable[Violation]]
 """Returns the violations of one row, or the empty tuple."""
 
 
+class RepairAction(Enum):
+    """What a repair does to lines, to the values of rows and aggregates, or to a seal."""
+
+    REMOVE_BYTE_ORDER_MARK = auto()
+    REMOVE_BLANK_LINES = auto()
+    END_LINES_IN_LF = auto()
+    END_LAST_LINE = auto()
+    DROP_NULL = auto()
+    WRITE_TEXT = auto()
+    WRITE_PLAIN_VERSION = auto()
+    WRITE_PLAIN_SAMPLE_HASH = auto()
+    WRITE_PLAIN_CHECKSUM = auto()
+    WRITE_ROWS_PATH = auto()
+    WRITE_EVALUATION_ID = auto()
+
+
 class Repair(NamedTuple):
     """What `evalstream fix` does about the findings of a rule.
 
-    `title` says what it writes. `limit` says which findings it mends, and is empty where it mends
-    all of them; violations that a limited repair mends are marked `is_fixable`, or are those of the
-    `severity`. A repair that is not safe replaces what a source says, and is made only with
+    `action` is carried out by the modules that rewrite lines, rows and aggregates, which know no
+    codes. `title` says what it writes, and `limit` which findings it mends; it is empty where it
+    mends all of them. Violations that a limited repair mends are marked `is_fixable`, or are those
+    of the `severity`. A repair that is not safe replaces what a source says, and is made only with
     `--unsafe`.
     """
 
+    action: RepairAction
     title: str
     is_safe: bool = True
     limit: str = ""

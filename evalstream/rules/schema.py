@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import pointer, type_name
-from evalstream.rules.base import Repair, Rule
+from evalstream.rules.base import Repair, RepairAction, Rule
 
 if TYPE_CHECKING:
     from evalstream.parsing.schema_errors import SchemaError
@@ -213,7 +213,7 @@ ES204: Final = _rule(
     "ES204",
     "null-for-absent",
     "null in an optional field that may not be null",
-    repair=Repair("leaves the member out"),
+    repair=Repair(RepairAction.DROP_NULL, "leaves the member out"),
 )
 ES205: Final = _rule("ES205", "unknown-property", "a property that is unknown to the schema")
 ES206: Final = _rule("ES206", "out-of-range", "a number below its minimum or above its maximum")
@@ -222,7 +222,7 @@ ES208: Final = _rule(
     "ES208",
     "non-string-in-string-map",
     "a value that is not a string in a map of strings",
-    repair=Repair("writes the value as text, and leaves null out"),
+    repair=Repair(RepairAction.WRITE_TEXT, "writes the value as text, and leaves null out"),
 )
 ES209: Final = _rule(
     "ES209",

@@ -13,7 +13,7 @@ from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue, type_name
 from evalstream.parsing.json_document import parse_document
 from evalstream.parsing.limits import refuse_many_values
 from evalstream.rules import torn_line
-from evalstream.rules.base import FileFacts, Repair, Rule
+from evalstream.rules.base import FileFacts, Repair, RepairAction, Rule
 from evalstream.rules.torn_line import ES104, ES111, HALF_WRITTEN
 
 BEGINS_WITH_MARK: Final = "the file begins with a UTF-8 byte order mark"
@@ -94,7 +94,12 @@ ES102: Final = Rule(
     "byte-order-mark",
     Severity.WARNING,
     "a byte order mark at the start; a file in UTF-16 or UTF-32 is an error",
-    repair=Repair("removes the mark", limit="in UTF-8", severity=Severity.WARNING),
+    repair=Repair(
+        RepairAction.REMOVE_BYTE_ORDER_MARK,
+        "removes the mark",
+        limit="in UTF-8",
+        severity=Severity.WARNING,
+    ),
 )
 
 ES103: Final = Rule("ES103", "invalid-json", Severity.ERROR, "a line that is not valid JSON")
@@ -125,7 +130,7 @@ ES110: Final = Rule(
     "blank-line",
     Severity.WARNING,
     "a line that is empty or holds only white space",
-    repair=Repair("removes the line"),
+    repair=Repair(RepairAction.REMOVE_BLANK_LINES, "removes the line"),
 )
 
 ES112: Final = Rule(
@@ -134,7 +139,7 @@ ES112: Final = Rule(
     Severity.WARNING,
     "lines end in CR LF instead of LF",
     run=_carriage_return,
-    repair=Repair("ends the lines in LF"),
+    repair=Repair(RepairAction.END_LINES_IN_LF, "ends the lines in LF"),
 )
 
 ES113: Final = Rule(

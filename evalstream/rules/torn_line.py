@@ -12,7 +12,7 @@ from typing import Final
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import SyntaxIssue
-from evalstream.rules.base import Repair, Rule
+from evalstream.rules.base import Repair, RepairAction, Rule
 
 
 def breaks_off(issue: SyntaxIssue) -> bool:
@@ -44,7 +44,7 @@ ES111: Final = Rule(
     "no-final-newline",
     Severity.WARNING,
     "the last row is whole but has no newline",
-    repair=Repair("adds the newline"),
+    repair=Repair(RepairAction.END_LAST_LINE, "adds the newline"),
 )
 
 HALF_WRITTEN: Final = frozenset({ES104.code, "ES105", "ES106"})

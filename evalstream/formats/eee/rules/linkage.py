@@ -9,7 +9,7 @@ from evalstream.formats.eee.aggregate import RESULTS, Aggregate, tasks_in_name
 from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, one_of
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import Repair, RowCheck, Rule
+from evalstream.rules.base import Repair, RepairAction, RowCheck, Rule
 
 
 def _foreign_evaluation(context: RowContext) -> RowCheck | None:
@@ -145,7 +145,9 @@ ES601: Final = Rule(
     row=_foreign_evaluation,
     reads=("/evaluation_id",),
     by_ids=True,
-    repair=Repair("writes the evaluation_id of the aggregate", is_safe=False),
+    repair=Repair(
+        RepairAction.WRITE_EVALUATION_ID, "writes the evaluation_id of the aggregate", is_safe=False
+    ),
 )
 
 ES602: Final = Rule(

@@ -12,7 +12,7 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalised
-from evalstream.rules.base import Repair, Rule, Where
+from evalstream.rules.base import Repair, RepairAction, Rule, Where
 from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 from evalstream.stats.tally import Tally
 
@@ -351,6 +351,7 @@ ES405: Final = Rule(
     "sample_hash is not a hex digest, or has the wrong length for hash_algorithm",
     run=_malformed_hash,
     repair=Repair(
+        RepairAction.WRITE_PLAIN_SAMPLE_HASH,
         "writes the digest in lower case without a prefix",
         limit="where it is a digest in capitals or with a prefix",
     ),

@@ -12,7 +12,7 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import fast, member, pointer, resolve
-from evalstream.rules.base import Repair, Rule
+from evalstream.rules.base import Repair, RepairAction, Rule
 from evalstream.rules.profiles import DATASTORE
 
 CHECKSUM: Final = f"{DETAILS}/checksum"
@@ -250,6 +250,7 @@ ES502: Final = Rule(
     run=_malformed_checksum,
     about_aggregate=True,
     repair=Repair(
+        RepairAction.WRITE_PLAIN_CHECKSUM,
         "writes the digest in lower case without a prefix, and hash_algorithm",
         limit="where the checksum is that of the rows",
     ),
@@ -292,6 +293,7 @@ ES507: Final = Rule(
     run=_file_path_mismatch,
     about_aggregate=True,
     repair=Repair(
+        RepairAction.WRITE_ROWS_PATH,
         "writes the path of the rows that were checked",
         limit="where the checksum is that of the rows and the version allows the path",
     ),

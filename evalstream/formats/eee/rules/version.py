@@ -9,7 +9,7 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, one_of
-from evalstream.rules.base import Repair, Rule
+from evalstream.rules.base import Repair, RepairAction, Rule
 from evalstream.rules.schema import ES212
 
 
@@ -83,7 +83,9 @@ ES215: Final = Rule(
     Severity.ERROR,
     "schema_version is missing or unknown; a warning where versions are mixed",
     run=_unknown_version,
-    repair=Repair("writes the plain number", limit="rows in annotation form"),
+    repair=Repair(
+        RepairAction.WRITE_PLAIN_VERSION, "writes the plain number", limit="rows in annotation form"
+    ),
 )
 
 
