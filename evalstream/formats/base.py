@@ -49,23 +49,6 @@ class DeclaredRows(NamedTuple):
     path: str | None
 
 
-class RecordView(NamedTuple):
-    """One row or record in the terms that all formats share; None for a value the format lacks.
-
-    `ids` are the members that name the record, by their names in the format. `input` is the
-    model's input, and `input_identity` is equal for equal inputs. `hash` is the hash of the input
-    as the record declares it. `scores` holds one value per score, by name. `output` is the model's
-    output. Values are those of the document, of any JSON type.
-    """
-
-    ids: Mapping[str, Any]
-    input: Any
-    input_identity: bytes | None
-    hash: Any
-    scores: Mapping[str, Any]
-    output: Any
-
-
 class Format(Protocol):
     """What every format offers. Its data never change, and reading them imports no rules."""
 
@@ -186,12 +169,6 @@ class Format(Protocol):
         CannotCheck for a log that cannot be read, or of which the wanted part is not known.
         """
         return None
-
-    def records(self, document: Any) -> Iterator[Any]:
-        """Iterate over the records in a parsed document; a row is its own only record."""
-
-    def record_view(self, record: Any, version: str) -> RecordView:
-        """Return the view of one record from `records`, in a document of a version."""
 
 
 class RowFormat(Format, Protocol):

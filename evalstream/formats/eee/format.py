@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from evalstream.formats.base import DeclaredRows, Detector, Place, RecordView, RowFormat, Show
+from evalstream.formats.base import DeclaredRows, Detector, Place, RowFormat, Show
 from evalstream.formats.eee import documents
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
@@ -109,15 +109,6 @@ class EeeFormat(RowFormat):
         from evalstream.formats.eee.compared import answers
 
         return answers(run.rows or "", options, places)
-
-    def records(self, document: Any) -> Iterator[Any]:
-        rows = document if isinstance(document, list) else [document]
-        return (row for row in rows if isinstance(row, dict) and self.declared_in(row) is None)
-
-    def record_view(self, record: Any, version: str) -> RecordView:
-        from evalstream.formats.eee.row_view import record_view
-
-        return record_view(record, version)
 
     def migrator(self, target: str, values: Mapping[str, Any]) -> Migrator:
         from evalstream.formats.eee.changes.run_migration import Migrator as EeeMigrator
