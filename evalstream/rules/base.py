@@ -65,6 +65,10 @@ class Repair(NamedTuple):
     limit: str = ""
     severity: Severity | None = None
 
+    def mends(self, violation: Violation, severity: Severity) -> bool:
+        """Tell whether it mends a violation of its rule, which has a severity."""
+        return not self.limit or violation.is_fixable or severity is self.severity
+
 
 FOUND: Final = "What it finds"
 WHY: Final = "Why it matters"

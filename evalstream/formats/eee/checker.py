@@ -19,7 +19,7 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.expectations import unmet_expectations
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.file_violations import FileViolations
-from evalstream.formats.eee.fixable import fixable_counts
+from evalstream.formats.eee.fixable import can_fix, fixable_counts
 from evalstream.formats.eee.guess import context_of_rows, settled
 from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
@@ -154,7 +154,8 @@ class RunCheck:
             head = rows.open(self._run.rows) if self._run.rows else b""
             context = self._context(rows, head)
             del head  # it may have 8 MiB
-            collector = Collector(context, rows.name, self._show)
+            fixes = can_fix(self._run, self._options)
+            collector = Collector(context, rows.name, self._show, can_fix=fixes)
             try:
                 self._await_source(collector)
                 rows.run(collector)
@@ -345,6 +346,7 @@ class RunCheck:
             aggregate_path=self._run.aggregate,
             beside=tuple(filter(_is_file_or_link, named_like)),
             missing=None if self._run.leads_out else self._missing,
+            rivals=tuple(map(printable, self._run.rivals)),
             packed=rows.opened.packed if rows.opened is not None else None,
         )
 
@@ -503,9 +505,9 @@ class RunCheck:
         for (code, severity), count in collector.counts.items():
             summary.count(code, severity, count)
         self._judge(summary, facts, collector)
-        summary.fixable = fixable_counts(
-            self._run, self._options, facts.layout, collector.counts, collector.marked
-        )
+        if can_fix(self._run, self._options) and facts.layout in (NO_ROWS, "jsonl"):
+            found = fixable_counts(collector.counts, collector.marked)
+            summary.fixable, summary.fixable_unsafely, summary.unfixable = found
         aggregate = self._aggregate
         summary.algorithm = checksum_algorithms(aggregate)[0] if facts.checksums else None
         summary.actual = facts.checksums.get(summary.algorithm or "")

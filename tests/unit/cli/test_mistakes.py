@@ -32,7 +32,8 @@ MISTAKES = {
     "ledger x --verdict faild": "--verdict: unknown value 'faild'; did you mean failed? known",
     "ledger x --code ES4O1": "name 'ES4O1'; did you mean ES401",
     "completion bahs": "SHELL: unknown value 'bahs'; did you mean bash? known are: bash, zsh, fish",
-    "seal run.jsonl": "--aggregate is missing: it names the aggregate to seal the rows in",
+    "seal -": "no aggregate was found for the rows: name it with --aggregate FILE; --create begins",
+    "help chek": "unknown command 'chek'; did you mean check? known are: check, seal",
     "seal --aggregate a": "ROWS is missing, as in evalstream seal",
     "check x --aggregate": "--aggregate requires a value; see: evalstream check --help",
     "check x --strict=1": "--strict takes no value; see: evalstream check --help",
@@ -82,6 +83,31 @@ def test_a_line_that_says_too_little_is_answered_with_examples(line: str) -> Non
     assert done.stderr.endswith(" --help\n")
 
 
+@pytest.mark.parametrize("line", ["check --version", "rules ES401 -V", "schema list --version"])
+def test_each_command_shows_the_version(line: str) -> None:
+    done = run(line)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == run("--version").stdout
+
+
+def test_a_file_may_be_named_like_the_flag_of_the_version() -> None:
+    done = run("check -- --version")
+    assert (done.returncode, "--version" in done.stdout) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        ("help", "--help"),
+        ("help check", "check --help"),
+        ("help schema show", "schema show --help"),
+        ("help schema", "schema --help"),
+    ],
+)
+def test_help_is_a_word_as_well_as_a_flag(words: str, flags: str) -> None:
+    assert run(words).stdout == run(flags).stdout != ""
+
+
 @pytest.mark.parametrize("line", ["--help", "-h", "check --help", "schema --help", "rules -h"])
 def test_help_goes_to_standard_output(line: str) -> None:
     done = run(line)
@@ -106,3 +132,8 @@ def test_a_closed_pipe_ends_help_and_lists_quietly(line: str) -> None:
 def test_both_names_of_an_option_may_agree() -> None:
     done = run("check run.jsonl --input-format eee --format-name eee -q")
     assert done.returncode == 0
+    assert done.stderr == (
+        "evalstream: --format-name is a former name of --input-format, and the next version does "
+        "not take it\n"
+    )
+    assert run("check run.jsonl --input-format eee -q").stderr == ""
