@@ -46,7 +46,8 @@ class Collector(Generic[C]):
     A finding goes to `show` as soon as no later one can come before it. Once the row records are on
     disk, repeats are found late, and the findings of other rules wait for them. `counts` has the
     exact number of findings by code and severity, and `marked` by code that of findings that a
-    limited repair mends. `unshown` has the codes and severities of which no further finding in the
+    limited repair mends; `unmended` has the codes of findings that were shown without a repair.
+    `unshown` has the codes and severities of which no further finding in the
     rows is shown. With `can_fix` findings say which repair they have, but for those in arrays.
     """
 
@@ -56,6 +57,7 @@ class Collector(Generic[C]):
         self.context = context
         self.counts: Counts = {}
         self.marked: dict[str, int] = {}
+        self.unmended: set[str] = set()
         self.tally = Tally()
         self.links = _links() if context.links else None
         self._sketch = _sketch_total() if context.options.sketches else None
@@ -213,7 +215,7 @@ class Collector(Generic[C]):
         offset: int | None = None,
         sample_id: str | int | None = None,
     ) -> Finding:
-        return finding_of(
+        finding = finding_of(
             violation,
             file,
             self.context.selection,
@@ -222,6 +224,9 @@ class Collector(Generic[C]):
             sample_id=sample_id,
             can_fix=self._can_fix and self._places is None,
         )
+        if finding.fix is None:
+            self.unmended.add(finding.code)
+        return finding
 
     def _pass_on(self, finding: Finding) -> None:
         if self._room(finding):

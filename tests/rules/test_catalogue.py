@@ -29,6 +29,7 @@ FIELDS = [
     "count",
     "expected",
     "file",
+    "fix",
     "found",
     "keyword",
     "line",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, Final
 
 from evalstream.formats.eee.catalogue import CATALOGUE
@@ -50,17 +50,21 @@ class Fixable(NamedTuple):
     refused: int = 0
 
 
-def fixable_counts(counts: Counts, marked: Mapping[str, int]) -> Fixable:
+def fixable_counts(counts: Counts, marked: Mapping[str, int], unmended: Set[str]) -> Fixable:
     """Return how many findings of a run that can be fixed have a repair.
 
-    `counts` are all findings, and `marked` those that limited repairs mend.
+    `counts` are all findings, and `marked` those that limited safe repairs mend. An unsafe one
+    mends all findings of its rule or, if that is among `unmended`, none.
     """
     safe, unsafe = dict(marked), dict[str, int]()
     for (code, severity), count in counts.items():
         repair = CATALOGUE[code].repair
-        if repair is not None and (severity is repair.severity or not repair.limit):
-            chosen = safe if repair.is_safe else unsafe
-            chosen[code] = chosen.get(code, 0) + count
+        if repair is None:
+            continue
+        if not repair.is_safe and code not in unmended:
+            unsafe[code] = unsafe.get(code, 0) + count
+        elif repair.is_safe and (severity is repair.severity or not repair.limit):
+            safe[code] = safe.get(code, 0) + count
     if any(code in UNREAD or is_refused(code, severity) for code, severity in counts):
         return Fixable({}, {}, sum(safe.values()) + sum(unsafe.values()))
     return Fixable(safe, unsafe)
