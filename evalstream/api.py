@@ -85,6 +85,7 @@ def check(
     noise: str | None = DEFAULTS.noise,
     tee: str | None = ROUTING.tee,
     passing: str | None = ROUTING.passing,
+    end_with_reader: bool = ROUTING.end_with_reader,
     accepted: str | None = ROUTING.accepted,
     rejected: str | None = ROUTING.rejected,
     seal_to: str | None = ROUTING.seal_to,

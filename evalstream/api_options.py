@@ -219,6 +219,8 @@ def _check_routing(routing: RowRouting) -> None:
         raise UsageError("--seal-anyway requires --seal-to, which names the aggregate to seal")
     if routing.file_path is not None and routing.seal_to is None:
         raise UsageError("--file-path requires --seal-to, which names the aggregate to seal")
+    if routing.end_with_reader and routing.passing is None:
+        raise UsageError("--end-with-reader requires --pass; add it")
     if routing.idle_timeout <= 0:
         raise UsageError("--idle-timeout must be more than 0 seconds")
     if routing.idle_timeout != RowRouting().idle_timeout and not routing.follow:

@@ -104,6 +104,11 @@ class RowRouting(DataClass, frozen=True):
         flags=("--pass",),
         choices=("all", "valid"),
     )
+    end_with_reader: bool = option(
+        False,
+        "End when the reader of --pass does; without it files of rows are written to their end.",
+        Group.ROWS,
+    )
     accepted: str | None = option(
         None, "Write the rows without an error to this file.", Group.ROWS, "FILE"
     )
