@@ -324,6 +324,11 @@ def fix_mark(fix: str | None) -> str:
 
 
 def occurrences(finding: Finding) -> str:
-    """Return in brackets how many rows, or findings, a finding stands for; "" for itself alone."""
-    noun = "finding" if finding.message == MORE else "row"
-    return f" ({counted(finding.count, noun)})" if finding.count else ""
+    """Return in brackets how many rows, or findings, a finding stands for.
+
+    Returns "" for a finding that stands for itself alone, or whose message begins with the number.
+    """
+    count = finding.count
+    if not count or finding.message.startswith(f"{count:,} "):
+        return ""
+    return f" ({counted(count, 'finding' if finding.message == MORE else 'row')})"
