@@ -27,6 +27,8 @@ def compare_samples(
         else:
             left.append(f"{run.shown.label} {reason}")
     found = pairwise([run.samples.store for run in used if run.samples is not None])
+    for run in runs:
+        run.count_samples()
     labels = [run.shown.label for run in used]
     report = ComparisonReport(
         [run.shown for run in runs], labels[0] if labels else "", settings, warnings=left

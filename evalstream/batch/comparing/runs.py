@@ -67,6 +67,11 @@ class CheckedRun(DataClass):
             return f"could not be checked in full: {self.summary.incomplete_reason}"
         return None
 
+    def count_samples(self) -> None:
+        """Set the number of samples that the report shows; they were read before, if at all."""
+        if self.samples is not None:
+            self.shown.samples = self.samples.store.sample_count
+
     def close(self) -> None:
         """Delete temporary files."""
         if self.samples is not None:
@@ -142,7 +147,6 @@ def _shown(summary: RunSummary, samples: RunSamples | None, label: str) -> Compa
         reasons=_reasons(summary),
         rows=summary.rows,
         noun=summary.noun,
-        samples=0 if samples is None else samples.store.sample_count,
         without_identity=0 if samples is None else samples.without_identity,
         checksum=None if summary.covers == OTHER_DOCUMENT else summary.actual,
         settings={} if described is None else described.settings,

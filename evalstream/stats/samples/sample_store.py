@@ -31,6 +31,7 @@ PAIR: Final = record_type(SamplePair)
 _JUDGED: Final = np.uint64(SampleFlag.RIGHT | SampleFlag.WRONG)
 _FAILED: Final = np.uint64(SampleFlag.FAILED)
 _AMBIGUOUS: Final = np.uint64(SampleFlag.AMBIGUOUS)
+_SAMPLE_KEYS: Final = ("high", "low", "sample")
 _SEVERAL_PROMPTS: Final = np.uint64(SampleFlag.SEVERAL_PROMPTS)
 
 
@@ -48,12 +49,13 @@ class SampleStore:
 
     @property
     def sample_count(self) -> int:
-        """The number of distinct identities with their sample ids; after `finish`."""
-        if self._sample_count is None:
-            self._sample_count = sum(
-                int(mark_starts(some["high"], some["low"], some["sample"]).sum())
-                for some in self.samples()
-            )
+        """The number of distinct identities with their sample ids; after `finish`.
+
+        It is counted when the samples are read for the first time.
+        """
+        while self._sample_count is None:
+            for _ in self.samples():
+                pass
         return self._sample_count
 
     def add(self, rows: bytes, shift: int = 0, numbers: Sequence[int] = ()) -> None:
@@ -87,6 +89,10 @@ class SampleStore:
         """Iterate over arrays of SampleScores; see `read_samples`."""
         return (samples for (samples,) in read_samples([self]))
 
+    def keep_count(self, samples: int) -> None:
+        """Keep the number of samples, which was counted while they were read."""
+        self._sample_count = samples
+
     def close(self) -> None:
         """Delete the rows."""
         self.records.close()
@@ -108,8 +114,14 @@ def read_samples(stores: Sequence[SampleStore]) -> Iterator[list[Array]]:
 
     All samples of one identity, in all runs, come at the same time. Any number of calls may read.
     """
+    counts = [0] * len(stores)
     for rows in read_together([store.records for store in stores]):
-        yield [reduce_rows(some) for some in rows]
+        found = [reduce_rows(some) for some in rows]
+        for at, samples in enumerate(found):
+            counts[at] += int(mark_starts(*(samples[name] for name in _SAMPLE_KEYS)).sum())
+        yield found
+    for store, count in zip(stores, counts, strict=True):
+        store.keep_count(count)
 
 
 def reduce_rows(rows: Array) -> Array:
@@ -119,7 +131,7 @@ def reduce_rows(rows: Array) -> Array:
     are, AMBIGUOUS if its identity has several ids, and has SEVERAL_PROMPTS if two known prompts of
     its rows differ.
     """
-    keys = ("high", "low", "sample", "group")
+    keys = (*_SAMPLE_KEYS, "group")
     rows = rows[sort_rows(*(rows[key] for key in (*keys, "line", "offset")))]
     starts = np.flatnonzero(mark_starts(*(rows[key] for key in keys)))
     samples = np.empty(len(starts), SAMPLE)
@@ -135,7 +147,7 @@ def reduce_rows(rows: Array) -> Array:
     samples["spread"] = 0
     if len(starts) < len(rows):
         _reduce_repeats(samples, rows, starts)
-    is_sample = mark_starts(*(samples[key] for key in keys[:3]))
+    is_sample = mark_starts(*(samples[key] for key in _SAMPLE_KEYS))
     identities = np.flatnonzero(mark_starts(samples["high"], samples["low"]))
     ids = np.add.reduceat(is_sample.astype(np.int64), identities)
     sizes = np.diff(np.append(identities, len(samples)))
