@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from heapq import nsmallest
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -160,7 +160,7 @@ class DriftFinder:
         self.first = nsmallest(self._most, [*self.first, *found])
 
 
-def _read(stores: Sequence[RecordStore]) -> Any:
+def _read(stores: Sequence[RecordStore]) -> Iterator[list[Array]]:
     for store in stores:
         store.finish()
     return read_together(stores)
