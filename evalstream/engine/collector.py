@@ -20,6 +20,7 @@ from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.io.line_index import LineIndex
+    from evalstream.model.sample_record import SampleRequest
     from evalstream.model.sketch import Sketch
     from evalstream.stats.run_links import RunLinks
     from evalstream.stats.run_samples import RunSamples
@@ -61,7 +62,7 @@ class Collector(Generic[C]):
         self.tally = Tally()
         self.links = _links() if context.links else None
         self._sketch = _sketch_total() if context.options.sketches else None
-        self.samples = _samples() if context.options.samples else None
+        self.samples = _samples(context.options.samples)
         self._file, self._show, self._can_fix = file, show, can_fix
         self._index = DuplicateIndex(context.options.memory_limit)
         self._shown: dict[tuple[str, str], int] = {}
@@ -276,11 +277,13 @@ def _links() -> RunLinks:
     return RunLinks()
 
 
-def _samples() -> RunSamples:
+def _samples(request: SampleRequest | None) -> RunSamples | None:
+    if request is None:
+        return None
     # Only comparisons ask for samples.
     from evalstream.stats.run_samples import RunSamples
 
-    return RunSamples()
+    return RunSamples(request)
 
 
 def _element_order(finding: Finding) -> tuple[float, str, str]:
