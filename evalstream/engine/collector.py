@@ -140,7 +140,13 @@ class Collector(Generic[C]):
             if self._room(finding):
                 yield finding
 
-    def note(self, violation: Violation, file: str | None = None, line: int | None = None) -> None:
+    def note(
+        self,
+        violation: Violation,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
         """Add a finding about the whole file, or about another file of the run."""
         if violation.code not in self.context.enabled:
             return
@@ -149,7 +155,8 @@ class Collector(Generic[C]):
         # A row that breaks an array off is not among the rows that were read.
         place = line if self._places is None else self.tally.lines + 1
         self._count(violation, place if about_row else None)
-        self._pass_on(finding_of(violation, file or self._file, self.context.selection, line=line))
+        name, selection = file or self._file, self.context.selection
+        self._pass_on(finding_of(violation, name, selection, line=line, column=column))
 
     def fails(self) -> bool:
         """Tell whether a finding so far fails the run."""
@@ -277,6 +284,7 @@ def finding_of(
     selection: Selection,
     *,
     line: int | None = None,
+    column: int | None = None,
     offset: int | None = None,
     sample_id: str | int | None = None,
 ) -> Finding:
@@ -288,6 +296,7 @@ def finding_of(
         selection.severity(violation),
         file,
         line,
+        column,
         offset,
         violation.pointer,
         violation.keyword,

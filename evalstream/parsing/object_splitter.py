@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element
-
-_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|["{}\[\]:,]', re.DOTALL)
+from evalstream.parsing.json_tokens import TOKEN_BYTES
 
 
 class Envelope(NamedTuple):
@@ -150,7 +148,7 @@ class _ArrayFinder:
         if len(text) < self._needed and not at_end:
             return None
         view = bytes(text[self._place :])
-        for token in _TOKEN.finditer(view):
+        for token in TOKEN_BYTES.finditer(view):
             sign = token.group()
             if sign == b'"':
                 # Retrying only with twice as many bytes keeps the cost of a long string linear.
