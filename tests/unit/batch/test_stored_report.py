@@ -358,7 +358,7 @@ def test_findings_survive_a_report(
     times: int | None,
 ) -> None:
     finding = Finding(
-        *("ES101", "name", severity, "file", line, None, pointer, None, message),
+        *("ES101", "name", severity, "file", line, None, None, pointer, None, message),
         *(expected, found, sample, times),
     )
     written = dumps(finding.as_dict())
