@@ -101,11 +101,11 @@ def test_other_scalars_have_none(text: str) -> None:
 def test_numbers_that_are_none_are_told_and_replaced() -> None:
     seen = read("a: 1e999\nb: [.nan, -.inf]\nc: " + "9" * 5000)
     value, troubles = settle(seen.value, seen.marks.mark)
-    assert [(one.name, one.pointer, line) for one, line in troubles] == [
-        ("non-finite-number", "/a", 1),
-        ("non-finite-number", "/b/0", 2),
-        ("non-finite-number", "/b/1", 2),
-        ("too-deep-or-too-big", "/c", 3),
+    assert [(one.name, one.pointer) for one in troubles] == [
+        ("non-finite-number", "/a"),
+        ("non-finite-number", "/b/0"),
+        ("non-finite-number", "/b/1"),
+        ("too-deep-or-too-big", "/c"),
     ]
     assert value["b"] == [0.0, -sys.float_info.max]
 

@@ -35,7 +35,9 @@ from evalstream.reporters.describe import visible
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.job_summary import MOST_BYTES, escaped
 
-COMMAND = re.compile(r"::(error|warning|notice) file=([^,]*)(?:,line=(\d+))?(?:,col=\d+)?,title=([^:]*)::(.*)")
+COMMAND = re.compile(
+    r"::(error|warning|notice) file=([^,]*)(?:,line=(\d+))?(?:,col=\d+)?,title=([^:]*)::(.*)"
+)
 
 
 def unescaped(text: str) -> str:
