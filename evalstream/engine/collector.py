@@ -158,6 +158,11 @@ class Collector(Generic[C]):
         name, selection = file or self._file, self.context.selection
         self._pass_on(finding_of(violation, name, selection, line=line, column=column))
 
+    def may_show(self, violation: Violation) -> bool:
+        """Tell whether a violation in the rows may be shown, so that its place matters."""
+        severity = self.context.selection.severity(violation)
+        return (violation.code, severity) not in self.unshown
+
     def fails(self) -> bool:
         """Tell whether a finding so far fails the run."""
         return bool(self.failing())

@@ -97,13 +97,19 @@ class DocumentCheck:
         for part in error_parts(validator, value):
             yield from (violation._replace(code=code) for violation in explain(part, own=True))
 
-    def note(self, violation: Violation, file: str | None = None, line: int | None = None) -> None:
+    def note(
+        self,
+        violation: Violation,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
         """Add a violation of a document, by default the run's first.
 
         Without a line, it gets the position of its pointer, if the document has a locator.
         """
         if self._held.takes(violation, file or self.name):
-            placed = PlacedViolation(violation, line)
+            placed = PlacedViolation(violation, line, column)
             self._noted.setdefault(file or self.name, []).append(placed)
 
     def note_all(self, violations: Iterable[Violation], file: str | None = None) -> None:

@@ -151,10 +151,10 @@ MORE: Final = "more findings of this kind, counted but not listed"
 
 
 class Position(NamedTuple):
-    """A place in a text: its line and its column in characters, both from 1."""
+    """A place in a text: its line, and its column in characters if it is known, both from 1."""
 
     line: int
-    column: int
+    column: int | None
 
 
 Locator = Callable[[Iterable[str]], Mapping[str, Position]]

@@ -12,15 +12,17 @@ from typing import Final
 
 from evalstream.model.finding import Position
 from evalstream.parsing.json import UTF8_MARK
-from evalstream.parsing.json_tokens import BRACKET_BYTES, SEPARATOR_BYTES, TOKEN_BYTES
+from evalstream.parsing.json_tokens import (
+    BRACKET_BYTES,
+    SEPARATOR_BYTES,
+    TOKEN_BYTES,
+    count_characters,
+)
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.strict_json import SURROGATE
 
 _CHUNK: Final = 1 << 20
 """How many bytes of a long line are counted at once."""
-
-_CONTINUATION: Final = bytes(range(0x80, 0xC0))
-"""The bytes of UTF-8 that begin no character."""
 
 
 def find_positions(text: bytes, pointers: Iterable[str]) -> dict[str, Position]:
@@ -36,7 +38,7 @@ def find_positions(text: bytes, pointers: Iterable[str]) -> dict[str, Position]:
         return {}
     _Walk(text).run(root)
     starts = {pointer: start for pointer, place in places.items() if (start := place.shown) >= 0}
-    positions = _positions(text, sorted({*starts.values()}))
+    positions = locate_offsets(text, sorted({*starts.values()}))
     return {pointer: positions[start] for pointer, start in starts.items()}
 
 
@@ -175,7 +177,7 @@ def _decoded(token: bytes) -> str:
     return SURROGATE.sub("\ufffd", name)
 
 
-def _positions(text: bytes, starts: Iterable[int]) -> dict[int, Position]:
+def locate_offsets(text: bytes, starts: Iterable[int]) -> dict[int, Position]:
     """Return the positions of offsets that come in order."""
     done = len(UTF8_MARK) if text.startswith(UTF8_MARK) else 0
     line, column, positions = 1, 1, {}
@@ -192,4 +194,4 @@ def _positions(text: bytes, starts: Iterable[int]) -> dict[int, Position]:
 def _characters(text: bytes, start: int, stop: int) -> int:
     """Return the number of characters that begin between two offsets."""
     pieces = (text[at : min(at + _CHUNK, stop)] for at in range(start, stop, _CHUNK))
-    return sum(len(piece.translate(None, _CONTINUATION)) for piece in pieces)
+    return sum(map(count_characters, pieces))

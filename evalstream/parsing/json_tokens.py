@@ -11,6 +11,9 @@ from typing import Final
 
 from evalstream.parsing.lazy_regex import LazyPattern
 
+CONTINUATION: Final = bytes(range(0x80, 0xC0))
+"""The bytes of UTF-8 that begin no character."""
+
 STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
 """A whole string with its quotes."""
 
@@ -31,3 +34,8 @@ SEPARATOR_BYTES: Final = LazyPattern(
     rf'(?:[^"{{}}\[\],]++|{STRING})*+([{{}}\[\],])'.encode(), re.DOTALL
 )
 """All up to the next bracket or comma that is not in a string, which is the first group."""
+
+
+def count_characters(text: bytes) -> int:
+    """Return how many characters of UTF-8 begin in a text."""
+    return len(text.translate(None, CONTINUATION))
