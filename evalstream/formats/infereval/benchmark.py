@@ -57,6 +57,7 @@ def read_benchmark(documents: DocumentCheck, path: str) -> ReadBenchmark:
         return ReadBenchmark(None)
     if compact is not None:
         documents.size += compact.size
+        documents.locate(compact.locate, name)
         documents.note_all(_violations(compact), name)
         return ReadBenchmark(compact, has_hash=True)
     documents.size += len(text)
