@@ -38,6 +38,7 @@ class LaterViolation(NamedTuple):
     offset: int | None
     sample_id: str | int | None
     violation: Violation
+    column: int | None = None
 
 
 class Collector(Generic[C]):
@@ -136,7 +137,7 @@ class Collector(Generic[C]):
                 continue
             violation = shorten_values(one.violation, show_values=self.context.options.show_values)
             self._count(violation, one.line)
-            finding = self._placed(violation, one.line, one.offset, one.sample_id)
+            finding = self._placed(violation, one.line, one.offset, one.sample_id, one.column)
             if self._room(finding):
                 yield finding
 
@@ -208,6 +209,7 @@ class Collector(Generic[C]):
         number: int,
         offset: int | None,
         sample_id: str | int | None = None,
+        column: int | None = None,
     ) -> Finding:
         """Add the place to a violation: a line, or for array elements a line and a pointer."""
         if self._places is not None:
@@ -218,6 +220,7 @@ class Collector(Generic[C]):
             self._file,
             self.context.selection,
             line=number,
+            column=column,
             offset=offset,
             sample_id=sample_id,
         )

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalstream.engine.collector import Collector
+from evalstream.engine.collector import Collector, LaterViolation
 from evalstream.engine.context import CheckContext
 from evalstream.engine.positions import json_locator, place_violations
 from evalstream.engine.row_pass import reason_of
@@ -56,6 +56,7 @@ class DocumentCheck:
         self._held = FindingLimiter()
         self._noted: dict[str, list[PlacedViolation]] = {}
         self._locators: dict[str, Locator] = {}
+        self._has_parts = False
 
     def read(self, path: str, noun: str) -> dict[str, Any] | None:
         """Return the JSON object of a document, or None if it holds another value.
@@ -147,10 +148,12 @@ class DocumentCheck:
             self.note_change(change, printable(path))
         for name, violation in self._held.rest():
             self._noted.setdefault(name or self.name, []).append(PlacedViolation(violation))
+        if self._has_parts:
+            self.collector.end_of_rows()
         for file in dict.fromkeys(self._names()):
-            placed = place_violations(self._noted.get(file, ()), self._locators.get(file))
-            for one in sorted(placed, key=PlacedViolation.order):
-                self.collector.note(one.violation, file, one.line, one.column)
+            for one in self._placed(file):
+                if not (self._has_parts and one.line and file == self.name):
+                    self.collector.note(one.violation, file, one.line, one.column)
         run = self.run
         summary = RunSummary(
             file=printable(run.rows) if run.rows else None,
@@ -174,6 +177,25 @@ class DocumentCheck:
             summary.leave_open(f"{self.collector.tally.unread:,} records could not be read")
         self.collector.close()
         return summary
+
+    def await_parts(self) -> None:
+        """Let findings about parts of the first document, given line by line, wait for the others.
+
+        They go to the collector, and all findings about the document then come in order.
+        """
+        self._has_parts = True
+        self.collector.await_later(self._beside_parts)
+
+    def _beside_parts(self) -> Iterator[LaterViolation]:
+        """Iterate over what was noted on lines of the first document."""
+        for violation, line, column in self._placed(self.name):
+            if line:
+                yield LaterViolation(line, None, None, violation, column)
+
+    def _placed(self, file: str) -> list[PlacedViolation]:
+        """Return what was noted about a file, in order."""
+        placed = place_violations(self._noted.get(file, ()), self._locators.get(file))
+        return sorted(placed, key=PlacedViolation.order)
 
     def _samples(self) -> RunSamples | None:
         """Return the samples of a run that described itself; others have none."""

@@ -156,6 +156,7 @@ class EvaluationCheck:
         return Evaluation(found, benchmark, hashes, breaks_off, lacking)
 
     def _check_items(self, document: Document, evaluation: Evaluation) -> None:
+        self._documents.await_parts()
         items = self._items = ItemPass(self._documents, evaluation)
         members, last = ObjectSplitter(ITEMS, self._options.max_line_bytes), None
         self._progress.begin(self._documents.name, document.size)
