@@ -52,8 +52,8 @@ IN_MEMORY: Final = 1_000
 
 ROOT: Final = "%SRCROOT%"
 
-HELP_URI: Final = f"{REPOSITORY_URL}/blob/v{__version__}/docs/reports.md#what-the-codes-cover"
-"""The page about reports and the families of rules; each rule has its own help beside it."""
+PAGES: Final = f"{REPOSITORY_URL}/blob/v{__version__}"
+"""Where the pages of rules are, below their path in the repository."""
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
@@ -251,7 +251,7 @@ def _rule(code: str, text: RuleText) -> dict[str, Any]:
         "name": text.name,
         "shortDescription": {"text": cut(text.summary, DESCRIPTION)},
         "fullDescription": {"text": cut(" ".join(found.split()), DESCRIPTION)},
-        "helpUri": HELP_URI,
+        **({"helpUri": f"{PAGES}/{text.page}"} if text.page else {}),
         "help": {"text": text.help or text.summary, **markdown},
         **({"defaultConfiguration": {"level": level}} if level else {}),
     }
