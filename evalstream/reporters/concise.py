@@ -1,4 +1,4 @@
-"""One line for each finding, as editors and grep read it: `file:line: CODE message`."""
+"""One line for each finding, as editors and grep read it: `file:line:column: CODE message`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.lines import LineWriter, Span, named
 from evalstream.reporters.listing import Listing
 from evalstream.reporters.run_lines import run_spans
-from evalstream.reporters.summary import occurrences, total_lines, vanished_lines
+from evalstream.reporters.summary import fix_mark, occurrences, total_lines, vanished_lines
 
 PREFIX: Final = "evalstream: "
 """What lines that are not findings begin with."""
@@ -42,14 +42,13 @@ class ConciseReporter:
         """Write one finding, unless it is only counted."""
         if not self._listing.takes(finding):
             return
-        line = "" if finding.line is None else f":{finding.line}"
         pointer = f" ({finding.pointer})" if finding.pointer else ""
         self._lines.write(
             Span(named(finding.file), "file"),
-            Span(f"{line}: "),
+            Span(f"{finding.position}: "),
             Span(finding.code, finding.severity.label),
             Span(f" {finding.message}"),
-            Span(f"{pointer}{occurrences(finding)}", "dim"),
+            Span(f"{pointer}{occurrences(finding)}{fix_mark(finding.fix)}", "dim"),
         )
 
     def finish(self, report: Report) -> None:

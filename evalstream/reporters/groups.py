@@ -81,6 +81,8 @@ class Place:
         more = self.lines - sum(b - a + 1 for a, b in self.ranges)
         if more:
             return f"lines {named}, … and {more:,} more"
+        if self.findings == 1 and self.first.column is not None:
+            return f"line {named}, column {self.first.column}"
         return f"{'line' if self.lines == 1 else 'lines'} {named}"
 
     @property
@@ -114,13 +116,14 @@ class Place:
         if values is None or any(values == known.values for known in self.values):
             return
         if len(self.values) < self._caps.values:
-            self.values.append(PlacedValues(finding.line, finding.pointer or "", values))
+            line = finding.line if finding.column is None else None
+            self.values.append(PlacedValues(line, finding.pointer or "", values))
         else:
             self.has_more_values = True
 
 
 class Entry:
-    """Findings of one rule with the same message, severity and shape of the pointer.
+    """Findings of one rule with the same message, severity, repair and shape of the pointer.
 
     `places` are the files that are shown; `more` places with `more_findings` are only counted.
     """
@@ -128,6 +131,7 @@ class Entry:
     def __init__(self, finding: Finding, caps: Caps) -> None:
         self.message: str = finding.message
         self.severity: Severity = finding.severity
+        self.fix = finding.fix
         self.pointer = finding.pointer or ""
         self.places: list[Place] = []
         self.more = self.more_findings = 0
@@ -172,10 +176,11 @@ class Joined(NamedTuple):
 
 def join_findings(findings: Iterable[Finding], caps: Caps, most: int = MOST) -> Iterator[Joined]:
     """Iterate over joined findings of one rule with at most so many places at a time."""
-    entries: dict[tuple[str, str, int], Entry] = {}
+    entries: dict[tuple[str, str, int, str | None], Entry] = {}
     places = beyond = 0
     for finding in findings:
-        key = finding.message, shape_of(finding.pointer or ""), int(finding.severity)
+        shape = shape_of(finding.pointer or "")
+        key = finding.message, shape, int(finding.severity), finding.fix
         entry = entries.get(key)
         if entry is None:
             if caps.messages is not None and len(entries) >= caps.messages:

@@ -172,7 +172,9 @@ def _fails(finding: Finding, run: RunSummary) -> bool:
 def _reason(run: RunSummary, finding: Finding | None, report: Report) -> str:
     """Say why a run has its verdict; without a finding, which rule fails it."""
     if finding is not None:
-        line = "" if finding.line is None else f"line {finding.line}: "
+        # The line of a document would be taken for one of the rows.
+        is_row = finding.line is not None and finding.column is None
+        line = f"line {finding.line}: " if is_row else ""
         return f"{finding.code} {line}{finding.message}"
     if run.verdict != "failed":
         return "; ".join(remarks(run))

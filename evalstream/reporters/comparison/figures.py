@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.model.comparison import Comparison, ComparisonReport, Flip
-from evalstream.model.data_class import DataClass
+from evalstream.model.data_class import DataClass, values_of
 
 SCHEMA: Final = 1
 """The version of the JSON report."""
@@ -43,7 +43,7 @@ def percent(share: float) -> str:
 def as_json(value: Any) -> Any:
     """Return a part of a comparison as the output contract writes it."""
     if isinstance(value, DataClass) or hasattr(value, "_asdict"):
-        fields = vars(value) if isinstance(value, DataClass) else value._asdict()
+        fields = values_of(value) if isinstance(value, DataClass) else value._asdict()
         kept = {key: one for key, one in fields.items() if key not in _OWN}
         return {_NAMES.get(key, key): as_json(one) for key, one in kept.items()}
     if isinstance(value, Mapping):
@@ -68,7 +68,7 @@ _OWN: Final = frozenset({"noun", "failed", "error_a", "error_b"})
 """The fields that the output contract does not have."""
 
 HEAD: Final = (
-    "first_line", "refused", "baseline", "settings", "runs", "confounders", "unmatched_results",
+    "first_line", "refused", "reference", "settings", "runs", "confounders", "unmatched_results",
     "drifts_in_all", "differences", "overlaps", "drift_counts", "rankings", "warnings",
     "failed_on", "exit_code",
 )  # fmt: skip

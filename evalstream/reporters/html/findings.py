@@ -15,6 +15,7 @@ from evalstream.reporters.html.rules import prose, rule_help
 from evalstream.reporters.html.wording import VALUE, name
 from evalstream.reporters.markup import Child, Markup, cut, tag
 from evalstream.reporters.overview import Overview, relative
+from evalstream.reporters.summary import fix_mark
 
 BYTES: Final = 700_000
 """How many bytes all findings may take; each rule has an equal share."""
@@ -159,6 +160,7 @@ def _entry(entry: Entry, own: str | None, folder: str) -> Markup:
             "div",
             [pointer, " "] if pointer else None,
             tag("span", cut(entry.message, MESSAGE), class_="message"),
+            tag("b", fix_mark(entry.fix)) if entry.fix else None,
             tag("span", several, class_="note") if entry.files > 1 else None,
         ),
         (_place(place, own, folder) for place in entry.places),

@@ -12,6 +12,7 @@ from evalstream.reporters.groups import Caps, Entry, Place, PlacedValues, Values
 from evalstream.reporters.lines import LineWriter, Span, columns
 from evalstream.reporters.listing import SHOW_ALL, Listing
 from evalstream.reporters.overview import FEW
+from evalstream.reporters.summary import fix_mark
 
 MESSAGES: Final = 10
 """How many messages of a rule a report of many runs shows."""
@@ -89,7 +90,7 @@ class GroupLines:
         self._lines.write(*self._message(entry), Span(files if is_joined else "", "dim"), indent=2)
         for place in entry.places:
             where = place.where()
-            after = "" if not where else f": {where}" if place.lines > 1 else f":{place.last}"
+            after = "" if not where else f": {where}" if place.lines > 1 else place.first.position
             is_plain = place.is_plain and is_joined
             after_it = [Span(after, "code"), Span("" if is_plain else place.count(), "dim")]
             beside = short_values(place)
@@ -110,17 +111,19 @@ class GroupLines:
             spans = [Span(label, label), Span(": ")]
         if entry.pointer:
             spans.append(Span(f"{entry.pointer}: "))
-        return [*spans, Span(entry.message)]
+        return [*spans, Span(entry.message), Span(fix_mark(entry.fix), "fix")]
 
 
 def write_alone(lines: LineWriter, finding: Finding) -> None:
     """Write one finding with its code, without waiting for others."""
     place, label = Place(finding), finding.severity.label
     head = [Span(finding.code, label), Span(f" {finding.name}", "code"), Span(": ")]
-    line = [Span("" if finding.line is None else f":{finding.line}", "code"), Span(": ")]
+    line = [Span(finding.position, "code"), Span(": ")]
     path = lines.path(finding.file, columns(head) + columns(line))
     pointer = Span("" if finding.pointer is None else f"{finding.pointer}: ")
-    message = [Span(label, label), Span(": "), pointer, Span(finding.message), *_counts(place)]
+    mark = Span(fix_mark(finding.fix), "fix")
+    message = [Span(label, label), Span(": "), pointer, Span(finding.message), mark]
+    message += _counts(place)
     lines.write(*head, path, *line, *message)
     write_values(lines, place, 4)
 
