@@ -14,6 +14,7 @@ from evalstream.io.stream import StreamSource
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.options import Options
+from evalstream.model.signals import STOPPING
 
 BLOCK_BYTES: Final = 2 * MEBIBYTE
 """Size of a block."""
@@ -62,8 +63,14 @@ def plan_blocks(
 
 def run_blocks(plan: BlockPlan, function: Callable[[Block], Result]) -> Iterator[Result]:
     """Run a function over the blocks of a plan, and yield the results in their order."""
-    # All rows read of a stream were already passed on, and are used before it ends.
     is_stream = isinstance(plan.source, StreamSource)
+    if plan.backend.name == "serial" and not is_stream:
+        STOPPING.check()
+        for block in filter(None, plan.blocks):
+            yield function(block)
+            STOPPING.check()
+        return
+    # All rows read of a stream were already passed on, and are used before it ends.
     results = run_in_order(plan.backend, function, plan.blocks, tasks_raise_stopped=is_stream)
     for result in results:
         if plan.backend.name != "serial":
@@ -100,8 +107,10 @@ def backend_for(
     waits stay in this thread: starting workers would delay the first ones. So do blocks that must
     be seen in order.
     """
+    if options.executor == "serial" or is_ordered or options.jobs == 1:
+        return serial.backend(), BLOCK_BYTES
     source, jobs = opened.source, options.jobs or usable_cores()
-    if options.executor == "serial" or is_ordered or jobs <= 1:
+    if jobs <= 1:
         return serial.backend(), BLOCK_BYTES
     uses_pool = options.executor == "pool"
     if not uses_pool and _is_small(source, options):
