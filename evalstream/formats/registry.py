@@ -146,3 +146,6 @@ CATALOGUE: Final = Catalogue(
     }
 )
 """The rules of all formats by code, with those that all formats share."""
+
+MAIN_CATALOGUE: Final = Catalogue({_PREFIXES[MAIN]: partial(_rules_of, MAIN)})
+"""The shared rules and those of the main format, without the time to load those of others."""
