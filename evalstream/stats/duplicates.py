@@ -152,9 +152,11 @@ class Coverage(DataClass):
     ) -> None:
         """Add samples that no earlier row scores, and count the repeat marks of their rows."""
         if len({*places}) == 1:
-            count = len(words)
-            cover = ResultCoverage(count, count, sum(words), count, count, marks=Counter(marks))
-            self.of(places[0]).merge(cover)
+            count, digest = len(words), sum(words) % _MODULUS
+            cover = ResultCoverage(count, count, digest, count, count)
+            cover.count_marks(Counter(marks))
+            if self.covers.setdefault(places[0], cover) is not cover:
+                self.covers[places[0]].merge(cover)
             return
         for place, word in zip(places, words, strict=True):
             self.add(place, word, first=True)
