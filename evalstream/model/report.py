@@ -269,7 +269,7 @@ _EMPTY_SUMMARY: Final = vars(RunSummary(**_REQUIRED))  # type: ignore[arg-type]
 def _unpickle_summary(held: dict[str, Any]) -> RunSummary:
     """Return a summary from its pickle."""
     claims = [
-        JudgedClaim(*one[:_STATE], _STATES[one[_STATE]], *one[_STATE + 1 :])
+        JudgedClaim._make((*one[:_STATE], _STATES[one[_STATE]], *one[_STATE + 1 :]))
         for one in held.get("claims", ())
     ]
     return RunSummary(**{**_REQUIRED, **held, "claims": claims})
