@@ -105,6 +105,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, bytes], 
     monkeypatch.setattr(catalogue, "ROW_RULES", tuple(map(watched, ROW_RULES)))
     monkeypatch.setattr(catalogue, "enabled_row_rules", catalogue.enabled_row_rules.__wrapped__)
     monkeypatch.setattr(fast_path, "_setting", fast_path._setting.__wrapped__)
+    monkeypatch.setattr(fast_path, "_tables_of", fast_path._tables_of.__wrapped__)
 
     def look(within: RowContext, data: bytes) -> list[Row]:
         seen.clear()

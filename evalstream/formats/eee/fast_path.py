@@ -176,6 +176,7 @@ def _bits(known: tuple[str, ...], chosen: tuple[str, ...] | frozenset[str]) -> i
     return sum(1 << bit for bit, name in enumerate(known) if name in chosen)
 
 
+@lru_cache(maxsize=16)
 def _tables_of(own: str | None, version: str, enabled: frozenset[str]) -> Tables | None:
     """Return the tables of a version, or of an own schema; None if tables cannot express it.
 
