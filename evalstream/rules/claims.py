@@ -19,36 +19,6 @@ ES805: Final = Rule(
     "nothing-confirmed",
     Severity.WARNING,
     "not one score of the run was confirmed",
-    """
-    What it finds: a run in which nothing fails and no score was confirmed: rows without an
-    aggregate, documents without rows, or scores that the rows do not answer. For an aggregate of
-    published figures (source_type documentation), which has no rows, it is an info, unless warnings
-    fail the check.
-
-    Why it matters: that nothing is wrong does not say that anything is right. The verdict is
-    unconfirmed, and `--strict` fails.
-
-    How to fix: Check the rows together with the document that claims their scores. Where claims are
-    open, the reasons are beside them.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {"evaluation_description": "novelty"},
-              "score_details": {"score": 0.5}
-            }]
-          }
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {"evaluation_description": "accuracy"},
-              "score_details": {"score": 0.75}
-            }]
-          }
-    """,
     about_aggregate=True,
 )
 
@@ -94,7 +64,7 @@ def find_open(rule: Rule, claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
     for reason, some in reasons_left_open(claims):
         labels = ", ".join(dict.fromkeys(claim.label for claim in some[:LABELS]))
         more = f" and {len(some) - LABELS:,} more" if len(some) > LABELS else ""
-        message = f"{counted(len(some), 'claim')} open: {reason} ({labels}{more})"
+        message = f"{counted(len(some), 'open claim')} ({labels}{more}): {reason}"
         count = len(some) if len(some) > 1 else None
         yield claim_violation(rule, some[0], message, Severity.WARNING)._replace(count=count)
 

@@ -1,17 +1,19 @@
 """What rules say of their repairs: `fix` mends exactly the findings that `check` counts."""
 
+import json
 from pathlib import Path
 
 import pytest
 from edits import apply_case
-from paths import CASES
+from paths import EXAMPLES
 
 import evalstream
 from evalstream.api_changes import fix
+from evalstream.batch.rewriting.outcome import Status
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.model.options import Options
 from evalstream.model.report import Report
-from evalstream.rules.base import Rule
+from evalstream.rules.base import RepairAction, Rule
 
 SAFE, UNSAFE = main_format().repairs
 
@@ -50,6 +52,18 @@ def test_the_rules_with_repairs_are_those_that_the_task_of_fix_names() -> None:
     assert {code for code, rule in CATALOGUE.items() if rule.fixable} == SAFE
 
 
+def test_every_action_is_that_of_one_rule() -> None:
+    actions = [rule.repair.action for rule in CATALOGUE.values() if rule.repair is not None]
+    assert sorted(actions, key=list(RepairAction).index) == list(RepairAction)
+
+
+def test_every_action_is_carried_out_where_rows_and_aggregates_are_rewritten() -> None:
+    package = Path(evalstream.__file__).parent
+    folders = (package / "batch" / "rewriting", package / "formats" / "eee" / "changes")
+    text = "".join(path.read_text("utf-8") for one in folders for path in one.glob("*.py"))
+    assert [one for one in RepairAction if f"RepairAction.{one.name}" not in text] == []
+
+
 @every_side
 @every_main_rule
 def test_fix_mends_what_check_counts_and_nothing_else(
@@ -62,6 +76,12 @@ def test_fix_mends_what_check_counts_and_nothing_else(
     counted = fixable(before)
     assert before.totals.fixable == sum(counted.values())
     assert counted.keys() <= SAFE & before.counts.keys()
+    totals = before.totals
+    marked = sum(finding.occurrences for finding in before if finding.fix is not None)
+    assert marked == totals.fixable + totals.fixable_unsafely + totals.unfixable
+    if not totals.unfixable:
+        safe = sum(finding.occurrences for finding in before if finding.fix == "safe")
+        assert safe == totals.fixable
 
     dry = fix(".", options=ALONE)
     assert contents(tmp_path) == files
@@ -80,6 +100,47 @@ def test_fix_mends_what_check_counts_and_nothing_else(
     fixed = contents(tmp_path)
     fix(".", write=True, options=ALONE)
     assert contents(tmp_path) == fixed
+
+
+def with_ids(folder: Path, ids: list[str]) -> None:
+    """Write the example run with other evaluation_ids of its first rows, not sealed."""
+    lines = (EXAMPLES / "run.jsonl").read_bytes().splitlines(keepends=True)
+    own = json.loads(lines[0])["evaluation_id"].encode()
+    for number, other in enumerate(ids):
+        lines[number] = lines[number].replace(own, other.encode())
+    (folder / "run.jsonl").write_bytes(b"".join(lines))
+    document = json.loads((EXAMPLES / "aggregate.json").read_bytes())
+    document["detailed_evaluation_results"] = {"file_path": "run.jsonl"}
+    (folder / "aggregate.json").write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("ids", "is_mended"),
+    [
+        (["another-key"] * 8, True),
+        (["another-key"] * 3, True),
+        (["another-key"] * 7 + ["a-third-key"], False),
+        (["tiny-arithmetic/acme/acorn-7b/1760000000", "another-key"], False),
+    ],
+)
+@pytest.mark.parametrize("max_findings", [1, 100])
+@pytest.mark.parametrize("show_values", [True, False])
+def test_fix_unsafe_mends_exactly_the_ids_that_check_counts_for_it(
+    ids: list[str], *, is_mended: bool, max_findings: int, show_values: bool, tmp_path: Path
+) -> None:
+    with_ids(tmp_path, ids)
+    limits = {"max_findings": max_findings, "show_values": show_values, "jobs": 1}
+    before = evalstream.check(tmp_path, **limits)  # type: ignore[arg-type]
+    count = before.counts["ES601"]
+    marks = [one.fix for one in before if one.code == "ES601"]
+    if not is_mended and max_findings == 1 and len(ids) == 8:
+        # The row of a third run is not among the findings that are shown.
+        return
+    assert before.totals.fixable_unsafely == (count if is_mended else 0)
+    assert (set(marks) == {"unsafe"}) == is_mended
+    (outcome,) = fix(tmp_path, write=True, unsafe=True, options=ALONE).outcomes
+    assert (outcome.status is not Status.REFUSED) == is_mended
+    assert ("ES601" in evalstream.check(tmp_path, jobs=1).counts) != is_mended
 
 
 def test_each_safe_repair_is_made_in_some_case(
@@ -102,4 +163,3 @@ def test_the_text_of_a_rule_says_what_fix_does(code: str) -> None:
     assert rule.repair is not None
     command = "evalstream fix: " if code in SAFE else "evalstream fix --unsafe: "
     assert f"\n\n{command}{rule.repair.title}" in rule.explained()
-    assert (CASES / code / "bad.txt").is_file()

@@ -9,7 +9,7 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, one_of
-from evalstream.rules.base import Repair, Rule
+from evalstream.rules.base import Repair, RepairAction, Rule
 from evalstream.rules.schema import ES212
 
 
@@ -29,10 +29,16 @@ def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
                 yield ES212.violation(message, pointer=where)
 
 
-def fits_another(version: str, fitting: Sequence[str]) -> Iterator[Violation]:
-    """Report the other versions that a document fits, if it fails the one it is checked against."""
+def fits_another(
+    version: str, fitting: Sequence[str], *, can_migrate: bool = False
+) -> Iterator[Violation]:
+    """Report the other versions that a document fits, if it fails the one it is checked against.
+
+    `can_migrate` says that `evalstream migrate` takes it without another document.
+    """
     if fitting:
-        message = f"fits {_listed(fitting)}, but not {version}; {_check_by(fitting[0])}"
+        way = _way_to(fitting[0], version, can_migrate=can_migrate)
+        message = f"fits {_listed(fitting)}, but not {version}; {way}"
         yield ES216.violation(message, pointer="/schema_version", expected=one_of(fitting))
 
 
@@ -43,16 +49,22 @@ def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
     if not common or facts.tally.rows < 2 or facts.tally.fitting.total() != facts.tally.rows:
         return
     names = [name for name in versions.INSTANCE_VERSIONS if name in common]
-    message = f"every row fits {_listed(names)}, but not its own version; {_check_by(names[0])}"
-    yield ES216.violation(message, expected=one_of(names))
+    declared = next((name for name, _, _ in facts.tally.versions), "")
+    way = _way_to(names[0], declared, can_migrate=facts.aggregate is not None)
+    message = f"every row fits {_listed(names)}, but not its own version; {way}"
+    yield ES216.violation(message, expected=one_of(names), severity=Severity.WARNING)
 
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(names)
 
 
-def _check_by(version: str) -> str:
-    return f"to check against it, use --schema-version {version}"
+def _way_to(fitting: str, declared: str, *, can_migrate: bool) -> str:
+    """Return the commands that check a document by a version that fits it, and that renew it."""
+    check = f"to check against it, use --schema-version {fitting}"
+    if not can_migrate or versions.nearest_version(declared, instance=True) == versions.NEWEST:
+        return check
+    return f"{check}; evalstream migrate RUN --to DIR writes it as {versions.NEWEST}"
 
 
 def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
@@ -82,30 +94,10 @@ ES215: Final = Rule(
     "unknown-version",
     Severity.ERROR,
     "schema_version is missing or unknown; a warning where versions are mixed",
-    """
-    What it finds: a row or aggregate whose schema_version is missing or unknown (it is checked
-    against the nearest version), and, as a warning, rows that mix versions, differ from their
-    aggregate, or carry the schema's annotation form instance_level_eval_0.2.0.
-
-    Why it matters: without its version it is not certain which schema a row follows.
-
-    How to fix: Write the plain number of the schema that the writer follows, such as "0.2.0", into
-    schema_version. Use the same number in all rows and in the aggregate; `evalstream schema list`
-    names the versions.
-
-    Bad:
-        row 2:
-          {"schema_version": "9.9", "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
-
-    Good:
-        row 2:
-          {
-            "schema_version": "0.2.0",
-            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"
-          }
-    """,
     run=_unknown_version,
-    repair=Repair("writes the plain number", limit="rows in annotation form"),
+    repair=Repair(
+        RepairAction.WRITE_PLAIN_VERSION, "writes the plain number", limit="rows in annotation form"
+    ),
 )
 
 
@@ -114,33 +106,6 @@ ES216: Final = Rule(
     "fits-another-version",
     Severity.INFO,
     "a row or aggregate that fails its declared version and passes another",
-    """
-    What it finds: a row or an aggregate that fails the version that it declares and fits another
-    one, which the finding names, next to the schema findings themselves. 0.2.0+list is the variant
-    of 0.2.0 that the public tag v0.2.0 has: strings or arrays of strings in references and
-    outputs.
-
-    Why it matters: often only the number is wrong; `--schema-version` checks against another
-    version.
-
-    How to fix: Check against the version that the finding names: `--schema-version VERSION`. If
-    the writer really follows that version, declare it in schema_version; otherwise repair the
-    findings next to this one.
-
-    Bad:
-        row 1:
-          {
-            "schema_version": "0.2.0",
-            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": ["5"]}
-          }
-
-    Good:
-        row 1:
-          {
-            "schema_version": "0.2.0",
-            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
-          }
-    """,
     run=_file_fits_another,
 )
 
