@@ -87,10 +87,10 @@ def compare(
     Without `verify`, runs that fail their check are compared, too. `allow_different` are settings
     of scoring (`metric_config/metric_parameters`, `scorer`, `filter`) that may differ, each with
     all below it; `unit` lets shares meet percent, `score` one answer have two scores.
-    `same_result` are texts A=B: the result, or result / metric, that is named B in some runs is A in
-    others. `pairs` is `baseline`, to compare each run with the baseline, or `all`. `outputs` are files that the
-    caller writes meanwhile; no input may be one of them. `options` sets workers and limits. The
-    report goes to `reporter`, flip by flip; without one the flips are in the report.
+    `same_result` are texts A=B: the result, or result / metric, that is named B in some runs is A
+    in others. `pairs` is `baseline`, to compare each run with the baseline, or `all`. `outputs` are
+    files that the caller writes meanwhile; no input may be one of them. `options` sets workers and
+    limits. The report goes to `reporter`, flip by flip; without one the flips are in the report.
 
     Raises UsageError for a call that makes no sense, MissingExtra without the extra `compare`,
     CannotCheck for an input without a run, and OSError where temporary files cannot be written.
