@@ -66,8 +66,8 @@ ES652: Final = Rule(
     Severity.ERROR,
     "input, reference or choices of a row are not those of the log",
     """
-    What it finds: `input.raw`, `input.reference` or `input.choices` of a row that differs from the
-    sample in the log named with `--source`. Spellings that converters are known to write are equal:
+    What it finds: `input.raw`, `input.formatted`, `input.reference` or `input.choices` of a row that
+    differs from the sample in the log named with `--source`. Spellings that converters are known to write are equal:
     of a chat the user's messages, of an attachment its text or its key.
 
     Why it matters: the score was given for another question or another target.
@@ -96,8 +96,8 @@ ES653: Final = Rule(
     Severity.ERROR,
     "the output or a message of a row is not that of the log",
     """
-    What it finds: `output.raw` or a message of a row that differs from the sample in the log named
-    with `--source`. The output of the log is the model's response, or the answer or the explanation
+    What it finds: `output.raw`, reasoning, an extracted value, or a message of a row with its tool
+    calls that differs from the sample in the log named with `--source`. The output of the log is the model's response, or the answer or the explanation
     of a scorer.
 
     Why it matters: the row shows an answer that the model did not give.
@@ -274,12 +274,13 @@ ES659: Final = Rule(
     "ES659",
     "source-setting-differs",
     Severity.ERROR,
-    "data set, task, metric, direction or a setting of a result is not that of the log",
+    "data set, task, time, metric, direction or a setting is not that of the log",
     """
-    What it finds: in a result, source_data, evaluation_name, metric_name, lower_is_better or
-    generation settings (temperature, top_p, top_k, max_tokens) that differ from the log named with
-    `--source`; in model_info, the arguments, the revision and the type of the model. What only one
-    of them states is not compared. Names that converters are known to derive are equal: of a data
+    What it finds: in a result, source_data, evaluation_name, evaluation_timestamp, metric_name,
+    lower_is_better or generation_config that differ from the log named with `--source`; in the
+    aggregate, evaluation_timestamp, the version of the harness in eval_library, and in model_info
+    the arguments, the revision and the type of the model. What only one of them states is not
+    compared (ES660). Names that converters are known to derive are equal: of a data
     set its path, the last part of that, and the task.
 
     Why it matters: the figures are right, but for another data set, metric or setting.
@@ -310,4 +311,66 @@ ES659: Final = Rule(
     needs="source",
 )
 
-RULES: Final = (ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658, ES659)
+NOT_STATED: Final = "cannot be compared: the log does not state it in a known form"
+
+ES660: Final = Rule(
+    "ES660",
+    "source-member-uncompared",
+    Severity.WARNING,
+    "a member cannot be compared with the log",
+    """
+    What it finds: a member of the rows, or of source_data and generation_config of results, for
+    which the log named with `--source` has no value, or none in a form that converters are known to
+    write. There is one finding for each member, with the number of rows or results.
+
+    Why it matters: the log is the only witness, and it says nothing of this member. The verdict
+    names what was compared.
+
+    How to fix: Nothing, if another source confirms the member. Otherwise leave it out.
+
+    Bad:
+        row 1:
+          {"metadata": {"topic": "sums"}}
+        log:
+          {"samples": [{"id": "arith-001", "epoch": 1}]}
+
+    Good:
+        row 1:
+          {"metadata": {"epoch": "1"}}
+        log:
+          {"samples": [{"id": "arith-001", "epoch": 1}]}
+    """,
+    needs="source",
+)
+
+ES661: Final = Rule(
+    "ES661",
+    "source-row-differs",
+    Severity.ERROR,
+    "tokens, times, error or metadata of a row are not those of the log",
+    """
+    What it finds: `token_usage`, `performance`, `error` or `metadata` of a row that differs from the
+    sample in the log named with `--source`. A row without the error that the log has is one as
+    well. Spellings that converters are known to write are equal, such as 1 and "1".
+
+    Why it matters: the row says that the sample succeeded, or what it cost, and the log says
+    something else.
+
+    How to fix: Restore the rows from the run that was converted, or convert the log again.
+
+    Bad:
+        row 1:
+          {"error": null}
+        log:
+          {"samples": [{"id": "arith-001", "error": {"message": "timed out", "traceback": ""}}]}
+
+    Good:
+        row 1:
+          {"error": "timed out"}
+        log:
+          {"samples": [{"id": "arith-001", "error": {"message": "timed out", "traceback": ""}}]}
+    """,
+    needs="source",
+)
+
+RULES: Final = (ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658, ES659, ES660, ES661)
