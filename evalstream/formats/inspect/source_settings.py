@@ -87,23 +87,38 @@ def _arguments(log: LogView) -> Stated:
         "sandbox/config": (setting,),
         "eval_plan/name": (member(plan, "name"),),
         "eval_plan/steps": (steps,),
-        "agentic_eval_config/available_tools": (list(_tools(steps)),),
+        "agentic_eval_config/available_tools": tuple(_tools(steps)),
         **{f"eval_plan/config/{name}": (value,) for name, value in config.items()},
     }
     place = "generation_config/generation_args"
     return {f"{place}/{name}": stated_values(*values) for name, values in found.items()}
 
 
-def _tools(steps: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    for step in steps:
-        tools = list_or_empty(member(step.get("params"), "tools"))
-        for tool in objects(tools[0]) if step.get("solver") == "use_tools" and tools else ():
-            params = tool.value.get("params")
-            yield {
-                "name": tool.value.get("name"),
-                "description": tool.value.get("description"),
-                "parameters": params if isinstance(params, dict) and params else None,
-            }
+def _tools(steps: list[dict[str, Any]]) -> Iterator[list[Any]]:
+    """Yield the spellings of the tools.
+
+    Converters go through what is first in the list, which may be the only tool: then they write an
+    empty object for each of its members.
+    """
+    given = [
+        list_or_empty(member(step.get("params"), "tools"))
+        for step in steps
+        if step.get("solver") == "use_tools"
+    ]
+    yield [
+        _tool(one)
+        for tools in given
+        for one in (tools[0] if tools and isinstance(tools[0], (list, dict)) else ())
+    ]
+    every = [one for tools in given for one in tools]
+    yield [
+        _tool(one) for all_of in every for one in (all_of if isinstance(all_of, list) else [all_of])
+    ]
+
+
+def _tool(value: Any) -> Mapping[str, Any]:
+    names = {"name": "name", "description": "description", "parameters": "params"}
+    return {name: member(value, its_own) or None for name, its_own in names.items()}
 
 
 def _details(log: LogView) -> Stated:

@@ -242,11 +242,7 @@ LOGS: dict[str, Callable[[], tuple[Task, Callable[[int], Any], dict[str, Any]]]]
         option,
         {},
     ),
-    "pictures": lambda: (
-        Task(dataset=pictures(), solver=generate(), scorer=includes()),
-        right,
-        {},
-    ),
+    "pictures": lambda: (Task(dataset=pictures(), solver=generate(), scorer=includes()), right, {}),
     "tools": lambda: (
         Task(dataset=sums(), solver=[use_tools(add()), generate()], scorer=includes()),
         calling,

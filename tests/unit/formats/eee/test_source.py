@@ -145,18 +145,14 @@ LM_EVAL: dict[str, tuple[str, Callable[[Pair], None]]] = {
 
 
 @pytest.mark.parametrize("name", INSPECT)
-def test_a_change_of_a_pair_from_inspect_is_found(
-    name: str, inspect: Pair, tmp_path: Path
-) -> None:
+def test_a_change_of_a_pair_from_inspect_is_found(name: str, inspect: Pair, tmp_path: Path) -> None:
     code, change = INSPECT[name]
     change(inspect)
     assert about_source(inspect.check(tmp_path)) == ({code} if code else set())
 
 
 @pytest.mark.parametrize("name", LM_EVAL)
-def test_a_change_of_a_pair_from_lm_eval_is_found(
-    name: str, lm_eval: Pair, tmp_path: Path
-) -> None:
+def test_a_change_of_a_pair_from_lm_eval_is_found(name: str, lm_eval: Pair, tmp_path: Path) -> None:
     code, change = LM_EVAL[name]
     change(lm_eval)
     assert about_source(lm_eval.check(tmp_path)) == {code}
@@ -167,9 +163,7 @@ def said(report: evalstream.Report) -> str:
     return run.checked[0].text
 
 
-def test_the_verdict_names_what_was_compared(
-    inspect: Pair, lm_eval: Pair, tmp_path: Path
-) -> None:
+def test_the_verdict_names_what_was_compared(inspect: Pair, lm_eval: Pair, tmp_path: Path) -> None:
     report = inspect.check(tmp_path)
     assert said(report).startswith(
         "inputs, outputs, scores, usage, times, errors and metadata of 8 samples and figures, "
