@@ -37,8 +37,6 @@ from evalstream.parsing.strict_json import parse_exactly
 NO_FILTER: Final = "none"
 """The filter of tasks that declare none; converters leave it out of names."""
 
-_MODEL_ARGUMENT: Final = "pretrained"
-
 
 class LmEvalSource:
     """The samples of one task, and what the results say of it."""
@@ -148,24 +146,8 @@ def _read(path: str) -> Results:
 
 def _models(results: Results) -> frozenset[str]:
     """Return the spellings of the model's id: `pretrained` of its arguments, else its name."""
-    arguments = results.setting("model_args")
-    given = arguments if isinstance(arguments, dict) else _arguments(arguments)
-    name = given.get(_MODEL_ARGUMENT, results.model)
-    return frozenset() if not isinstance(name, str) or not name else frozenset({name})
-
-
-def _arguments(text: Any) -> dict[str, str]:
-    """Return arguments of the form `name=value,name=value`; a value may hold commas."""
-    found: dict[str, str] = {}
-    last = None
-    for part in text.split(",") if isinstance(text, str) else ():
-        name, equals, value = part.partition("=")
-        if equals:
-            last = name.strip()
-            found[last] = value.strip()
-        elif last is not None:
-            found[last] += f",{part}"
-    return found
+    name = results.argument("pretrained") or results.model
+    return frozenset({name}) if name else frozenset()
 
 
 def _results(results: Results, task: str) -> Iterator[SourceResult]:
