@@ -3,7 +3,9 @@
 import copy
 import hashlib
 import json
+import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ SAMPLES, RESULTS = f"samples_{TASK}_{TIME}.jsonl", f"results_{TIME}.json"
 DIGESTS = ("doc_hash", "prompt_hash", "target_hash")
 IN_RESULTS = re.compile(r"results (?:(/\S*) (?:= (.+)|(removed))|unchanged|(hashed))")
 IN_ROW = re.compile(r"row (\d+) (?:(/\S*) (?:= (.+)|(removed))|(repeated|dropped))")
+ALSO = re.compile(r"also for (\S+)/(\S+)")
 AGAIN = re.compile(r"rows 1 to (\d+) again(?: as (\S+))?")
 
 
@@ -37,6 +40,7 @@ def task_hash(rows: list[Any]) -> str:
 def apply(script: str, folder: Path) -> Case:
     """Edit the example in `folder`; its results are checked, with the samples beside them."""
     rows, results = documents()
+    others: list[tuple[str, str]] = []
     for line in filter(None, map(str.strip, script.splitlines())):
         if found := IN_RESULTS.fullmatch(line):
             place, value, _, hashed = found.groups()
@@ -51,9 +55,31 @@ def apply(script: str, folder: Path) -> Case:
             number, name = found.groups()
             again = copy.deepcopy(rows[: int(number)])
             rows += [row if name is None else {**row, "filter": name} for row in again]
+        elif line == "thrice as many rows":
+            lengthen(rows, results)
+        elif found := ALSO.fullmatch(line):
+            others.append((found[1], found[2]))
         else:
             raise ValueError(f"no such directive: {line}")
-    return written(rows, results, folder)
+    case = written(rows, results, folder)
+    for place, (developer, model) in enumerate(others):
+        text = json.dumps(results).replace("acme/acorn-1b", f"{developer}/{model}")
+        renamed = json.loads(text.replace("acme__acorn-1b", f"{developer}__{model}"))
+        written(rows, renamed, folder / f"{place}" / f"{developer}__{model}")
+    return replace(case, rows=folder) if others else case
+
+
+def lengthen(rows: list[Any], results: Any) -> None:
+    """Make each row three of other documents, and compute the results again."""
+    first = copy.deepcopy(rows)
+    for time in (1, 2):
+        rows += [{**row, "doc_id": row["doc_id"] + time * len(first)} for row in first]
+    entry, count = results["results"][TASK], len(rows)
+    mean = entry["exact_match,none"]
+    entry["exact_match_stderr,none"] = math.sqrt(mean * (1 - mean) / (count - 1))
+    entry["sample_len"] = count
+    results["n-samples"][TASK] = {"original": count, "effective": count}
+    results["task_hashes"][TASK] = task_hash(rows)
 
 
 def written(rows: list[Any], results: Any, folder: Path) -> Case:

@@ -1,4 +1,4 @@
-"""ES903 to ES906 and ES908: rules about relations between the runs of one call."""
+"""ES903 to ES908: rules about relations between the runs of one call."""
 
 from __future__ import annotations
 
@@ -47,6 +47,11 @@ def unlinked_rows(groups: int) -> Violation:
         "compared with other runs"
     )
     return ES904.violation(message, severity=Severity.INFO)
+
+
+def repeated_answers(earlier: str) -> Violation:
+    """Return the violation for a log with the answers of an earlier one of another model."""
+    return ES907.violation(f"all answers are those of {earlier}, which names another model")
 
 
 def drifted_sample(
@@ -122,6 +127,7 @@ ES904: Final = Rule(
     What it finds: where several runs are checked in one call, rows of the same evaluation as those
     of an earlier file, by the evaluation_id of the aggregate, or else of the rows, where some
     samples (a sample_id under the same evaluation_name and evaluation_result_id) are in both.
+    Logs of a harness are of the same evaluation if they name the same run.
     Shards of an evaluation without a common sample are allowed. Two aggregates with the same
     evaluation_id are reported as well unless both have rows of it; a rows file that belongs to two
     aggregates does not overlap with itself, and counts for the first. ES903 says more where the
@@ -247,6 +253,38 @@ ES906: Final = Rule(
     about_aggregate=True,
 )
 
+ES907: Final = Rule(
+    "ES907",
+    "repeated-answers",
+    Severity.WARNING,
+    "the answers of a harness log are those of a log of another model",
+    """
+    What it finds: where several logs of a harness are checked in one call, a log of lm-eval or
+    Inspect whose samples are all those of an earlier log of the same task, while the two name
+    different models. Samples of lm-eval are compared byte for byte, of a task with log-likelihoods
+    from two samples on, of others from ten on. Samples of Inspect are compared by id, epoch,
+    completion and times.
+
+    Why it matters: no two models give the same log-likelihoods, nor take the same time. One run was
+    published under two names, or one of the logs was copied and renamed.
+
+    How to fix: Keep the log of the model that was run. If both names are of the same model, use one
+    name.
+
+    Bad:
+        first run, results:
+          {"model_name": "acme/acorn-7b"}
+        second run, results:
+          {"model_name": "acme/birch-7b"}
+
+    Good:
+        first run, results:
+          {"model_name": "acme/acorn-7b"}
+        second run, results:
+          {"model_name": "acme/acorn-7b"}
+    """,
+)
+
 ES908: Final = Rule(
     "ES908",
     "case-collision",
@@ -277,7 +315,7 @@ ES908: Final = Rule(
     """,
 )
 
-RULES: Final = (ES903, ES904, ES905, ES906, ES908)
+RULES: Final = (ES903, ES904, ES905, ES906, ES907, ES908)
 
 
 def codes() -> Mapping[str, str]:
@@ -288,4 +326,5 @@ def codes() -> Mapping[str, str]:
         "samples": ES905.code,
         "uuids": ES906.code,
         "paths": ES908.code,
+        "answers": ES907.code,
     }

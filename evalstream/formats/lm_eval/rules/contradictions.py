@@ -36,7 +36,7 @@ _SEPARATOR: Final = "__"
 _FORBIDDEN: Final = re.compile(r"[\"<>:/|\\?*\[\]]+")
 """What names of models lose in names of folders (`sanitize_model_name` in utils.py of lm_eval)."""
 
-_LIKELIHOODS: Final = frozenset({CHOICE, LIKELIHOOD, ROLLING})
+LIKELIHOODS: Final = frozenset({CHOICE, LIKELIHOOD, ROLLING})
 """Kinds of tasks that have no other metrics than those that they list."""
 
 _CUSTOM: Final = "CUSTOM"
@@ -264,7 +264,7 @@ def find_row_contradictions(facts: TaskFacts) -> Iterator[Violation]:
         return
     task, results = facts.known
     listed = results.metric_list(task)
-    is_generated = text_or_none(results.config(task).get("output_type")) not in _LIKELIHOODS
+    is_generated = text_or_none(results.config(task).get("output_type")) not in LIKELIHOODS
     is_closed = not is_generated or all(one.name in REGISTERED for one in listed or ())
     if listed is not None and is_closed and not results.has_own_results(task):
         names = {one.name for one in listed}
