@@ -352,4 +352,29 @@ ES011: Final = Rule(
     needs="expect_ids",
 )
 
-RULES: Final = (ES001, ES002, ES003, ES004, ES005, ES006, ES007, ES008, ES009, ES010, ES011)
+ES012: Final = Rule(
+    "ES012",
+    "changed-samples",
+    Severity.ERROR,
+    "the samples or their answers are not those that --expect-digests lists",
+    """
+    What it finds: with `--expect-digests FILE`, samples whose answer or score differs from the file,
+    samples of the file that the run does not have, and new ones. `--sample-digests FILE` writes such
+    a file: for each sample in the order of the input a digest of its id and its repeat, and a digest
+    of its answer and its scores. Rows without a sample id have none.
+
+    Why it matters: the seal of a copy can be renewed. The digests were written when the run was, and
+    tell which samples changed since.
+
+    How to fix: Restore the copy from the run whose digests these are, or name the right file.
+
+    Bad:
+        The score of row 8 is another one than when the digests were written.
+
+    Good:
+        All rows are as they were.
+    """,
+    needs="expect_digests",
+)
+
+RULES: Final = (ES001, ES002, ES003, ES004, ES005, ES006, ES007, ES008, ES009, ES010, ES011, ES012)

@@ -20,6 +20,7 @@ NOT_JSON_ALONE = {
     "ES007": "an option is the difference",
     "ES010": "the defect is not in a document",
     "ES011": "the list of ids is the difference",
+    "ES012": "the digests are the difference",
     "ES101": "the defect is in the bytes",
     "ES102": "the defect is in the bytes",
     "ES103": "the line is not JSON",

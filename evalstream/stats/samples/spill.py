@@ -8,8 +8,9 @@ from typing import Final, NamedTuple, Self
 
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.sample_record import ROW_BYTES, ROW_WORDS
+from evalstream.stats.samples.record_order import unpack_records
 from evalstream.stats.samples.record_sorter import RecordSorter
-from evalstream.stats.samples.reduction import GroupCount, new_keeper, new_reducer
+from evalstream.stats.samples.reduction import GroupCount, KeptRow, new_keeper, new_reducer
 
 MEMORY_BYTES: Final = 64 * MEBIBYTE
 """How much memory a run takes up while its rows are collected."""
@@ -72,6 +73,11 @@ class SampleSpill:
     def finish(self) -> None:
         """Sort the rows; then `samples` can be called."""
         self._sorter.finish()
+
+    def rows_kept(self) -> Iterator[Iterator[KeptRow]]:
+        """Iterate over the rows by identity, in chunks; any number of times, after `finish`."""
+        for chunk in self._sorter.chunks():
+            yield map(KeptRow._make, unpack_records(chunk, ROW_WORDS))
 
     def samples(self) -> Iterator[bytes]:
         """Iterate over packed SampleScores by identity, sample and group; any number of times.
