@@ -590,8 +590,9 @@ ES408: Final = Rule(
     Why it matters: the row counts twice in every mean; it comes from a writer that was resumed, or
     from overlapping files that were joined.
 
-    How to fix: Write each row once: run the converter again, or join the files without their
-    overlap. Then recompute the aggregate's figures from the rows, and run `evalstream seal`.
+    How to fix: Write each row once, and join files without their overlap. Of a log with several
+    reducers, the converter of Inspect logs (every-eval-ever 0.3.0) writes each row for each of them:
+    convert a log with one reducer. Then recompute the aggregate's figures from the rows, and run `evalstream seal`.
 
     Bad:
         row 2:

@@ -19,7 +19,7 @@ ES650: Final = Rule(
 
     Why it matters: a run that leaves samples out claims a score that the model did not reach.
 
-    How to fix: Convert the whole log again.
+    How to fix: Add the rows that the converter made of these samples.
 
     Bad:
         log:
@@ -72,7 +72,7 @@ ES652: Final = Rule(
 
     Why it matters: the score was given for another question or another target.
 
-    How to fix: Convert the log again.
+    How to fix: Restore the inputs from the log.
 
     Bad:
         row 1:
@@ -102,7 +102,7 @@ ES653: Final = Rule(
 
     Why it matters: the row shows an answer that the model did not give.
 
-    How to fix: Convert the log again.
+    How to fix: Restore the outputs from the log.
 
     Bad:
         row 1:
@@ -133,7 +133,7 @@ ES654: Final = Rule(
 
     Why it matters: the figures of the run follow from its scores.
 
-    How to fix: Convert the log again.
+    How to fix: Restore the scores from the log.
 
     Bad:
         row 1:
@@ -163,7 +163,8 @@ ES655: Final = Rule(
 
     Why it matters: the score in the log may be another one.
 
-    How to fix: Convert the log again with a converter from 0.2.2 on.
+    How to fix: Convert logs of Inspect with a converter from 0.2.2 on. No converter up to 0.3.0 writes
+    a sample without a number as its score correctly: take these rows out of the means.
 
     Bad:
         row 5:
@@ -192,7 +193,7 @@ ES656: Final = Rule(
 
     Why it matters: these are the figures that are published.
 
-    How to fix: Convert the log again.
+    How to fix: Restore the figures from the results of the log.
 
     Bad:
         aggregate:
@@ -222,7 +223,7 @@ ES657: Final = Rule(
 
     Why it matters: a result that is left out may be the worse one.
 
-    How to fix: Convert the log again.
+    How to fix: Restore the results from the log, each with its rows.
 
     Bad:
         aggregate:
@@ -252,7 +253,7 @@ ES658: Final = Rule(
 
     Why it matters: the scores are those of another model.
 
-    How to fix: Convert the log again.
+    How to fix: Name the model of the log, or the log of this model.
 
     Bad:
         aggregate:
@@ -285,7 +286,7 @@ ES659: Final = Rule(
 
     Why it matters: the figures are right, but for another data set, metric or setting.
 
-    How to fix: Convert the log again.
+    How to fix: State what the log states.
 
     Bad:
         aggregate:
