@@ -65,8 +65,11 @@ def apply(script: str, folder: Path) -> Case:
     for place, (developer, model) in enumerate(others):
         text = json.dumps(results).replace("acme/acorn-1b", f"{developer}/{model}")
         renamed = json.loads(text.replace("acme__acorn-1b", f"{developer}__{model}"))
-        written(rows, renamed, folder / f"{place}" / f"{developer}__{model}")
-    return replace(case, rows=folder) if others else case
+        other = folder / f"{place}" / f"{developer}__{model}"
+        written(rows, renamed, other)
+        both = {"first run, results": folder / RESULTS, "second run, results": other / RESULTS}
+        case = replace(case, rows=folder, documents=both)
+    return case
 
 
 def lengthen(rows: list[Any], results: Any) -> None:

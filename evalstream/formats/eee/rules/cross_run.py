@@ -273,15 +273,15 @@ ES907: Final = Rule(
 
     Bad:
         first run, results:
-          {"model_name": "acme/acorn-7b"}
+          {"model_name": "acme/acorn-1b"}
         second run, results:
-          {"model_name": "acme/birch-7b"}
+          {"model_name": "acme/birch-1b"}
 
     Good:
         first run, results:
-          {"model_name": "acme/acorn-7b"}
+          {"model_name": "acme/acorn-1b"}
         second run, results:
-          {"model_name": "acme/acorn-7b"}
+          {"model_name": "acme/acorn-1b"}
     """,
 )
 

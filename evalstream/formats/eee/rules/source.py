@@ -337,7 +337,7 @@ ES660: Final = Rule(
 
     Good:
         row 1:
-          {"metadata": {"epoch": "1"}}
+          {"sample_id": "arith-001"}
         log:
           {"samples": [{"id": "arith-001", "epoch": 1}]}
     """,
@@ -361,7 +361,7 @@ ES661: Final = Rule(
 
     Bad:
         row 1:
-          {"error": null}
+          {"sample_id": "arith-001"}
         log:
           {"samples": [{"id": "arith-001", "error": {"message": "timed out", "traceback": ""}}]}
 
@@ -369,7 +369,7 @@ ES661: Final = Rule(
         row 1:
           {"error": "timed out"}
         log:
-          {"samples": [{"id": "arith-001", "error": {"message": "timed out", "traceback": ""}}]}
+          {"samples": [{"id": "arith-001", "error": {"message": "timed out"}}]}
     """,
     needs="source",
 )

@@ -128,21 +128,23 @@ def _group(results: Results, group: str, members: Sequence[str]) -> Iterator[Vio
     found = json.member(results.document.get("n-shot"), group)
     if len(shots) == 1 and None not in (found, *shots) and found not in shots:
         message = f"n-shot of the group {group} is not that of its tasks"
-        yield _contradiction(message, ("n-shot", group), *shots, found)
+        yield _contradiction(message, ("n-shot", group), next(iter(shots)), found)
     directions = results.document.get("higher_is_better")
     for metric, better in (json.member(directions, group) or {}).items():
         known = {json.member(json.member(directions, one), metric) for one in members} - {None}
         if len(known) == 1 and isinstance(better, bool) and better not in known:
             message = f"higher_is_better of {metric} of the group {group} is not that of its tasks"
-            yield _contradiction(message, ("higher_is_better", group, metric), *known, better)
+            path = ("higher_is_better", group, metric)
+            yield _contradiction(message, path, next(iter(known)), better)
     yield from _sizes(results, group)
 
 
 def _sizes(results: Results, group: str) -> Iterator[Violation]:
     """Report numbers of samples of a group that are not the sums over its tasks."""
     entry, tasks = results.entry(group), results.leaves(group)
-    sizes = {task: results.entry(task).get("sample_len") for task in tasks}
-    if not sizes or not all(size.__class__ is int for size in sizes.values()):
+    lengths = {task: results.entry(task).get("sample_len") for task in tasks}
+    sizes = {task: size for task, size in lengths.items() if isinstance(size, int)}
+    if not sizes or len(sizes) < len(lengths):
         return
     length, counts = entry.get("sample_len"), entry.get("sample_count")
     if length.__class__ is int and length != sum(sizes.values()):
@@ -153,8 +155,8 @@ def _sizes(results: Results, group: str) -> Iterator[Violation]:
         expected = sum(size for task, size in sizes.items() if key in results.entry(task))
         if count != expected:
             message = f"sample_count of {key} of the group {group} is not the sum of its tasks"
-            path = ("results", group, "sample_count", key)
-            yield _contradiction(message, path, expected, count)
+            place = ("results", group, "sample_count", key)
+            yield _contradiction(message, place, expected, count)
 
 
 def _metrics(results: Results, task: str) -> Iterator[Violation]:
