@@ -84,9 +84,11 @@ class SourceCheck:
         """Compare, and iterate over what differs in single rows, in the order of their lines."""
         try:
             self._compare()
-        except (OSError, CannotCheck) as error:
+        except (OSError, CannotCheck, RecursionError) as error:
             name = printable(self._options.source or "")
-            self.unreadable = f"the source {name} cannot be compared: {reason_of(error)}"
+            is_deep = isinstance(error, RecursionError)
+            reason = "it is nested too deeply" if is_deep else reason_of(error)
+            self.unreadable = f"the source {name} cannot be compared: {reason}"
             self.violations = [ES001.violation(self.unreadable)]
             return
         for one in self._store.differences(self._counts):
@@ -200,7 +202,10 @@ class SourceCheck:
             if not isinstance(row, dict):
                 self._left["they cannot be read"] += 1
                 continue
-            self._compare_row(log, row, line, offset)
+            try:
+                self._compare_row(log, row, line, offset)
+            except RecursionError:
+                self._left["they are nested too deeply"] += 1
         self._store.flush()
         own_fits = self._own <= self._reduced
         self._counts = State.OWN_DIFFERS if own_fits else State.REDUCED_DIFFERS

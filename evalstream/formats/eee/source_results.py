@@ -145,7 +145,7 @@ def _is_equal(one: Any, other: Any) -> bool:
 def _plain(value: Any) -> Any:
     """Return a value without texts that hold JSON, and without members that are null."""
     if isinstance(value, str):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             return _plain(json.loads(value)) if value[:1] in _JSON_BEGINS else value
         return value
     if isinstance(value, dict):

@@ -7,6 +7,7 @@ earlier tags.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -98,7 +99,7 @@ def _parts(view: SampleView, content: Any, is_full: bool, has_internal: bool) ->
         kind, text = member(part, "type"), member(part, "text")
         if isinstance(text, str):
             texts.append(str(view.resolved(text)) if is_full else text)
-        elif kind in _SHOWN:
+        elif isinstance(kind, str) and kind in _SHOWN:
             members = {"internal": part.get("internal")} if has_internal else {}
             members |= {"type": kind} | {name: part.get(name, of) for name, of in _SHOWN[kind]}
             media = view.resolved(members[kind]) if is_full else members[kind]
@@ -179,12 +180,16 @@ def _usage(value: Mapping[str, Any]) -> Stated:
 def _times(value: Mapping[str, Any]) -> Stated:
     """Return the times of a sample in milliseconds; converters write the wait as latency."""
     total, working = value.get("total_time"), value.get("working_time")
-    if not isinstance(total, (int, float)) or not isinstance(working, (int, float)):
+    if not (_is_finite(total) and _is_finite(working)):
         return {}
     return {
         "performance/latency_ms": (*_milliseconds(total - working), *_milliseconds(total)),
         "performance/generation_time_ms": _milliseconds(working),
     }
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value * 1000)
 
 
 def _milliseconds(seconds: float) -> tuple[float, ...]:

@@ -103,7 +103,7 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         is_chat,
         ordered_metrics(results, task),
         _question(results, task, is_chat=is_chat),
-        config.get("num_fewshot") or 0,
+        _count(config.get("num_fewshot")) or 0,
         str(config.get("fewshot_delimiter", "\n\n")),
         *(_generation(config) if listed is not None and output_type == GENERATE else (None, None)),
     )
@@ -111,10 +111,11 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
 
 def _generation(config: Mapping[str, Any]) -> tuple[str | None, int | None]:
     given, repeats = config.get("generation_kwargs"), config.get("repeats")
-    return (
-        json.dumps(given) if isinstance(given, dict) else None,
-        repeats if repeats.__class__ is int else None,
-    )
+    return (json.dumps(given, sort_keys=True) if isinstance(given, dict) else None, _count(repeats))
+
+
+def _count(value: Any) -> int | None:
+    return value if value.__class__ is int else None
 
 
 def _metrics(results: Results, task: str, output_type: str) -> Iterator[tuple[str, str]]:

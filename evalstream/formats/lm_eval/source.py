@@ -7,6 +7,7 @@ The facts come from the converters of every-eval-ever, tags v0.2.0 to v0.2.3rc1 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -217,7 +218,8 @@ def _texts(value: Any) -> tuple[str, ...]:
 def _times(results: Results) -> tuple[Any, ...]:
     """Return the spellings of the time of the call, which converters cut to seconds."""
     date = results.document.get("date")
-    return (int(date), date) if isinstance(date, (int, float)) else ()
+    is_time = isinstance(date, (int, float)) and math.isfinite(date)
+    return (int(date), date) if is_time else ()
 
 
 _ARGUMENTS: Final = {
@@ -279,7 +281,7 @@ def _members(row: Mapping[str, Any], part: str) -> Stated:
     """Return the members that converters make of a row; in version 0.2.0 metadata are no texts."""
     choices, prompt, target = _choices(row), prompt_of(row) or "", str(row.get("target", ""))
     output = _output(row, choices)
-    values = {name: row.get(name) for name in row.get("metrics", ()) if name in row}
+    values = dict(metrics_of(row))
     return {
         "input/raw": (prompt,),
         "input/formatted": (None, prompt),

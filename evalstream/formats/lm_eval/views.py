@@ -159,12 +159,15 @@ class Results(DataClass, frozen=True):
             return None
         return min(math.ceil(original * limit) if limit < 1 else int(limit), original)
 
-    def leaves(self, group: str, depth: int = 0) -> frozenset[str]:
+    def leaves(self, group: str) -> frozenset[str]:
         """Return the tasks of a group and of the groups in it."""
-        members = dict(self.groups).get(group)
-        if members is None or depth > MOST_LEVELS:
-            return frozenset({group})
-        return frozenset().union(*(self.leaves(one, depth + 1) for one in members))
+        groups, seen, left = dict(self.groups), set[str](), [group]
+        while left:
+            name = left.pop()
+            if name not in seen:
+                seen.add(name)
+                left += groups.get(name, ())
+        return frozenset(seen - groups.keys())
 
     @property
     def call(self) -> Mapping[str, Any]:
@@ -178,8 +181,6 @@ class Results(DataClass, frozen=True):
 
 _MODEL_ARGUMENTS: Final = ("peft", "delta", "pretrained", "model", "path", "engine")
 """The arguments that name a model, the one that counts first."""
-
-MOST_LEVELS: Final = 50
 
 _NAMED: Final = frozenset({"metric", "aggregation", "higher_is_better"})
 

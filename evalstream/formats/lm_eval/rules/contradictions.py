@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from json import dumps, loads
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.aggregations import (
@@ -121,22 +122,30 @@ def _group(results: Results, group: str, members: Sequence[str]) -> Iterator[Vio
     """Report what a group has otherwise than its members, or in one of its two places."""
     again = json.member(results.document.get("groups"), group)
     for key, value in results.entry(group).items():
-        if isinstance(again, dict) and key in again and again[key] != value:
+        if isinstance(again, dict) and key in again and repr(again[key]) != repr(value):
             message = f"groups has another {key} of {group} than results"
             yield _contradiction(message, ("groups", group, key), value, again[key])
-    shots = {json.member(results.document.get("n-shot"), one) for one in members}
-    found = json.member(results.document.get("n-shot"), group)
-    if len(shots) == 1 and None not in (found, *shots) and found not in shots:
+    table = results.document.get("n-shot")
+    shots, found = _common(table, members, int), json.member(table, group)
+    if shots is not None and found.__class__ is int and found != shots:
         message = f"n-shot of the group {group} is not that of its tasks"
-        yield _contradiction(message, ("n-shot", group), next(iter(shots)), found)
+        yield _contradiction(message, ("n-shot", group), shots, found)
     directions = results.document.get("higher_is_better")
-    for metric, better in (json.member(directions, group) or {}).items():
-        known = {json.member(json.member(directions, one), metric) for one in members} - {None}
-        if len(known) == 1 and isinstance(better, bool) and better not in known:
+    own = json.member(directions, group)
+    for metric, better in own.items() if isinstance(own, dict) else ():
+        of_tasks = {one: json.member(json.member(directions, one), metric) for one in members}
+        known = _common(of_tasks, members, bool)
+        if known is not None and isinstance(better, bool) and better != known:
             message = f"higher_is_better of {metric} of the group {group} is not that of its tasks"
-            path = ("higher_is_better", group, metric)
-            yield _contradiction(message, path, next(iter(known)), better)
+            yield _contradiction(message, ("higher_is_better", group, metric), known, better)
     yield from _sizes(results, group)
+
+
+def _common(table: Any, names: Sequence[str], kind: type) -> Any:
+    """Return the value of a type that all names have which have any, else None."""
+    found = [one for one in (json.member(table, name) for name in names) if one is not None]
+    is_same = all(one.__class__ is kind and one == found[0] for one in found)
+    return found[0] if found and is_same else None
 
 
 def _sizes(results: Results, group: str) -> Iterator[Violation]:
@@ -302,16 +311,17 @@ def find_call_contradictions(row: Mapping[str, Any], plan: ScoringPlan) -> Itera
     """
     yield from _examples(row, plan)
     shown = json.resolve(row, ("arguments", "gen_args_0", "arg_1"))
-    declared = None if plan.generation is None else json.fast(plan.generation.encode())
-    if isinstance(shown, dict) and declared is not None and shown != declared:
+    is_known = isinstance(shown, dict) and plan.generation is not None
+    if is_known and dumps(shown, sort_keys=True) != plan.generation:
         yield LME306.violation(
             "the row was generated with other arguments than generation_kwargs",
             pointer="/arguments/gen_args_0/arg_1",
-            expected=declared,
+            expected=loads(plan.generation or ""),
             found=shown,
         )
     answers = row.get("resps")
-    given = {len(one) for one in answers if isinstance(one, list)} if answers else set()
+    listed = answers if isinstance(answers, list) else []
+    given = {len(one) for one in listed if isinstance(one, list)}
     if plan.repeats is not None and given and given != {plan.repeats}:
         yield LME306.violation(
             "the row has another number of answers than the repeats of its task",
@@ -331,6 +341,8 @@ def _examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
     before, number = prompt[: -len(question)], None
     if plan.shots == 0:
         number = 1 if before else None
+    elif not plan.separator:
+        return
     elif before.count(plan.separator) < plan.shots:
         number = before.count(plan.separator)
     elif len(begins := plan.question.partition("{{")[0].strip()) > 1 and "{{" in plan.question:

@@ -306,3 +306,26 @@ def test_tool_calls_are_compared(inspect: Pair, tmp_path: Path) -> None:
     assert about_source(inspect.check(tmp_path)) == {"ES653"}
     inspect.rows[0]["messages"][1]["tool_calls"] = None
     assert about_source(inspect.check(tmp_path)) == {"ES653"}
+
+
+@pytest.mark.parametrize("odd", [[["x"]], {"a": None}, "x", 1e308, float("nan"), None, -1])
+def test_odd_values_of_a_log_end_in_a_verdict(odd: Any, inspect: Pair, tmp_path: Path) -> None:
+    assert inspect.log is not None
+    sample = inspect.log["samples"][0]
+    for name in ("input", "target", "choices", "messages", "metadata", "error", "total_time"):
+        inspect.log["samples"][0] = {**sample, name: odd, "working_time": odd, "model_usage": odd}
+        assert "ES010" not in inspect.check(tmp_path).counts
+    for name in ("dataset", "packages", "model_generate_config", "task_args", "created"):
+        inspect.log["samples"][0] = sample
+        inspect.log["eval"] = {**inspect.log["eval"], name: odd}
+        assert "ES010" not in inspect.check(tmp_path).counts
+
+
+def test_a_deep_member_is_left_open(inspect: Pair, tmp_path: Path) -> None:
+    deep: Any = "x"
+    for _ in range(190):
+        deep = {"a": [deep]}
+    inspect.rows[0]["metadata"]["subject"] = deep
+    report = inspect.check(tmp_path)
+    assert "ES010" not in report.counts
+    assert report.runs[0].verdict != "passed"
