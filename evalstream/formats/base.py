@@ -16,7 +16,7 @@ from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
-from evalstream.rules.base import Rule
+from evalstream.rules.base import RepairAction, Rule
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
@@ -199,8 +199,8 @@ class RowFormat(Format, Protocol):
         make no sense.
         """
 
-    def repair(self, text: bytes | None, codes: Collection[str]) -> RunRepair:
-        """Return the repair of a run for the rules of some codes, given its aggregate's text.
+    def repair(self, text: bytes | None, actions: Collection[RepairAction]) -> RunRepair:
+        """Return what carries out the repairs of a run, given its aggregate's text.
 
         Raises ValueError for an aggregate that cannot be read.
         """

@@ -1,8 +1,18 @@
 """What reports say about a rule, as data: reporters know no rules."""
 
 from enum import Enum
+from typing import Final
 
 from evalstream.model.data_class import NamedTuple
+
+FOUND: Final = "What it finds"
+WHY: Final = "Why it matters"
+FIX: Final = "How to fix"
+BAD: Final = "Bad"
+GOOD: Final = "Good"
+
+EXAMPLES: Final = frozenset({BAD, GOOD})
+"""The headings below which fragments of documents stand."""
 
 
 class Status(str, Enum):
@@ -14,7 +24,7 @@ class Status(str, Enum):
 
 
 class Section(NamedTuple):
-    """A part of a rule's documentation: prose in lines, or an example, which keeps its layout."""
+    """A part of a rule's page: prose in lines, or an example, which keeps its layout."""
 
     heading: str
     text: str
@@ -25,7 +35,7 @@ class RuleText(NamedTuple):
     """The texts of one rule, and its status.
 
     `summary` is a phrase that says what the rule finds, `fix` a sentence that says how to fix it,
-    empty where the documentation does not say it. `help` is the whole documentation, and
+    empty where it is not known. `help` is the whole page, and
     `sections` are its parts. `severity` is the label of the rule's own severity; a finding can have
     another one. It is empty where it is not known.
     """

@@ -16,7 +16,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json import member, text_or_none
-from evalstream.rules.base import Rule
+from evalstream.rules.base import RepairAction, Rule
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
@@ -116,10 +116,10 @@ class EeeFormat(RowFormat):
 
         return EeeMigrator(target, supplied_from(values))
 
-    def repair(self, text: bytes | None, codes: Collection[str]) -> RunRepair:
+    def repair(self, text: bytes | None, actions: Collection[RepairAction]) -> RunRepair:
         from evalstream.formats.eee.changes.run_repair import RunRepair as EeeRepair
 
-        return EeeRepair(text, codes)
+        return EeeRepair(text, actions)
 
     @property
     def repairs(self) -> tuple[Set[str], Set[str]]:

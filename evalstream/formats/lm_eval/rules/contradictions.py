@@ -370,32 +370,6 @@ LME306: Final = Rule(
     "contradicting-results",
     Severity.ERROR,
     "the results say two things of the model, a metric, the examples, or the documents",
-    """
-    What it finds: model_name_sanitized, the folder, or the model in model_args that are not those of
-    model_name; model_source that is not the model of config; digests of the chat template and the
-    system instruction that are not theirs; a metric of higher_is_better that metric_list does not
-    have, or in another direction; an aggregation that the harness does not use for a metric of its
-    own; a figure of a metric that the task does not list; another version than the configuration of
-    a task; n-shot that is not num_fewshot, and prompts with another number of examples; rows with
-    other arguments than generation_kwargs, or another number of answers than repeats; more samples
-    than the limit picks, and rows that are not the first documents up to it; of a group, figures,
-    examples, directions and numbers of samples that are not those of its tasks; bits_per_byte that
-    is not the binary logarithm of byte_perplexity. Of prompts, arguments and answers the first row
-    of each block is compared.
-
-    Why it matters: the harness writes both from one value. One of them was changed after the
-    evaluation, and the figures may be those of another model, metric or task.
-
-    How to fix: Restore the results from their source.
-
-    Bad:
-        results:
-          {"higher_is_better": {"word_sums": {"exact_match": false}}}
-
-    Good:
-        results:
-          {"higher_is_better": {"word_sums": {"exact_match": true}}}
-    """,
 )
 
 RULES: Final = (LME306,)
