@@ -48,10 +48,7 @@ def apply(script: str, folder: Path) -> Case:
     for line in filter(None, map(str.strip, script.splitlines())):
         if found := IN_RESULTS.fullmatch(line):
             place, value, _, hashed = found.groups()
-            if hashed:
-                results["task_hashes"][TASK] = task_hash(rows)
-            elif place is not None:
-                change(results, place, value)
+            change_results(results, place, value, rows if hashed else None)
         elif found := SHOWN.fullmatch(line):
             results = fit(results, json.loads(found[1]))
         elif found := SHOWN_SECOND.fullmatch(line):
@@ -73,6 +70,16 @@ def apply(script: str, folder: Path) -> Case:
         both = {"first run, results": folder / RESULTS, "second run, results": other / RESULTS}
         case = replace(case, rows=folder, documents=both)
     return case
+
+
+def change_results(
+    results: Any, place: str | None, value: str | None, hashed: list[Any] | None
+) -> None:
+    """Set or remove a member of the results, or compute the hash of rows again."""
+    if hashed is not None:
+        results["task_hashes"][TASK] = task_hash(hashed)
+    elif place is not None:
+        change(results, place, value)
 
 
 def change_rows(rows: list[Any], line: str) -> None:
