@@ -1,6 +1,6 @@
 """What a comparison of runs says: the contract between those who make it and its reports.
 
-A difference is always that of the baseline minus the other run, on the scale of the scores.
+A difference is always that of the reference minus the other run, on the scale of the scores.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Alignment(NamedTuple):
 
 
 class Square(NamedTuple):
-    """The 2 x 2 square of 0/1 scores; the first word is of the baseline."""
+    """The 2 x 2 square of 0/1 scores; the first word is of the reference."""
 
     both: int
     only_a: int
@@ -176,7 +176,7 @@ class Estimate(DataClass, frozen=True):
     number of samples that would detect a difference of 0.01. `noise_floor` is the standard error
     of the difference that repeats alone explain. `failed` counts samples with an error in the rows
     of one or both runs. `bounds` are those of the difference with all unmatched and failed samples
-    counted against the baseline, then against the other run; `bounds_reason` says why there are
+    counted against the reference, then against the other run; `bounds_reason` says why there are
     none. `histogram` holds differences, with their counts, in increasing order, at
     most 201 bins; `is_binary` says that all scores are 0 or 1.
     """
@@ -208,11 +208,11 @@ class Estimate(DataClass, frozen=True):
 
 
 class Comparison(DataClass):
-    """Two runs under one result and metric; `a` and `b` are labels, `a` is the baseline.
+    """Two runs under one result and metric; `a` and `b` are labels, `a` is the reference.
 
     `estimate` is None where no matched sample has scores on both sides. `sentence` says the
     verdict in words. `better` is the label of the better run where the verdict is significant.
-    `right_to_wrong` counts samples that the baseline has right and the other run wrong: by their
+    `right_to_wrong` counts samples that the reference has right and the other run wrong: by their
     scores where both are 0 or 1, else by is_correct.
     """
 
@@ -244,7 +244,7 @@ class Answered(NamedTuple):
 class Flip(NamedTuple):
     """A sample that the two runs judge differently.
 
-    `direction` is `right to wrong` or `wrong to right`, from the baseline to the other run. Lines
+    `direction` is `right to wrong` or `wrong to right`, from the reference to the other run. Lines
     count from 1. `answer_a` and `answer_b` are what the models answered, None if values are hidden
     or there is no answer.
     """
@@ -314,9 +314,9 @@ class Ranking(NamedTuple):
     ranks: Sequence[Rank]
 
 
-BASELINE: Final = "baseline"
+REFERENCE: Final = "reference"
 ALL_PAIRS: Final = "all"
-"""Which runs are compared: each with the baseline, or each two."""
+"""Which runs are compared: each with the reference, or each two."""
 
 
 class CompareSettings(NamedTuple):
@@ -327,11 +327,11 @@ class CompareSettings(NamedTuple):
     level: float = 0.95
     resamples: int = 10_000
     min_delta: float = 0.005
-    overlap: float = 0.95
-    fail_on: Sequence[str] = ()
+    min_overlap: float = 0.95
+    fail_if: Sequence[str] = ()
     verified: bool = True
     allow_different: Sequence[str] = ()
-    pairs: str = BASELINE
+    pairs: str = REFERENCE
 
 
 class ComparisonReport(DataClass):
@@ -340,13 +340,13 @@ class ComparisonReport(DataClass):
     `first_line` says what was compared and whether all runs passed their check. `refused` says why
     nothing is compared, None if it is. `drifts` are the first ones of `drifts_in_all`;
     `unmatched_results` are results that only some runs have, as texts. `failed_on` are the
-    conditions of --fail-on that hold. `allowed` are the settings of scoring that differ, and that
+    conditions of --fail-if that hold. `allowed` are the settings of scoring that differ, and that
     --allow-different names. `drift_counts` count drifted and relabelled samples of each
     two of many runs.
     """
 
     runs: Sequence[ComparedRun]
-    baseline: str
+    reference: str
     settings: CompareSettings
     first_line: str = ""
     refused: str | None = None

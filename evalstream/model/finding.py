@@ -61,6 +61,11 @@ class Violation(NamedTuple):
         return self.code, numbered(self.pointer or "")
 
 
+SAFE: Final = "safe"
+UNSAFE: Final = "unsafe"
+"""The kinds of repairs; an unsafe one replaces what a source says."""
+
+
 def one_of(values: Iterable[Any]) -> dict[str, Any]:
     """Return `expected` for a finding where several values are valid, as JSON Schema."""
     return {"enum": list(values)}
@@ -88,7 +93,8 @@ class Finding(NamedTuple):
     where several values are correct.
 
     `line` counts from 1 over all lines; `offset` is the byte offset of the line in the unpacked
-    bytes; `pointer` is a JSON Pointer (RFC 6901) into the row or the aggregate.
+    bytes; `pointer` is a JSON Pointer (RFC 6901) into the row or the aggregate. `fix` says whether
+    `evalstream fix` mends it, SAFE, or only with `--unsafe`, UNSAFE.
     """
 
     code: str
@@ -104,6 +110,7 @@ class Finding(NamedTuple):
     found: Any
     sample_id: str | int | None
     count: int | None  # type: ignore[assignment]  # hides tuple.count, not needed here
+    fix: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as the output contract writes it, without absent keys."""

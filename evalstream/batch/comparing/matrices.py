@@ -48,7 +48,7 @@ def add_matrices(
 def _light_pair(
     a: CheckedRun, b: CheckedRun, request: Request, known: JoinedPair | None
 ) -> tuple[MetricMatch, PairTally]:
-    """Return the tally of two runs; those that were compared with the baseline have one."""
+    """Return the tally of two runs; those that were compared with the reference have one."""
     if known is not None:
         return known.match, known.tally
     match = match_metrics(a.description, b.description, request.metric)

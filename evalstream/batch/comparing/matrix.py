@@ -47,7 +47,7 @@ def compare_samples(
             Matrix("same question, other references (relabelled)", labels, found.relabelled),
         ]
         report.drifts_in_all = _in_all(found)
-        report.failed_on = [name for name in settings.fail_on if _holds(name, found, settings)]
+        report.failed_on = [name for name in settings.fail_if if _holds(name, found, settings)]
     if report.refused is not None or left:
         report.exit_code = int(ExitCode.UNCHECKED)
     elif report.failed_on:
@@ -73,8 +73,8 @@ def _in_all(found: Overlaps) -> int:
 
 
 def _holds(name: str, found: Overlaps, settings: CompareSettings) -> bool:
-    """Tell whether a condition of --fail-on holds."""
+    """Tell whether a condition of --fail-if holds."""
     if name == "drift":
         return _in_all(found) > 0
     shown = combinations(range(len(found.samples)), 2)
-    return name == "overlap" and any(found.overlap(*pair) < settings.overlap for pair in shown)
+    return name == "overlap" and any(found.overlap(*pair) < settings.min_overlap for pair in shown)

@@ -36,7 +36,7 @@ class Request(NamedTuple):
 
 
 class JoinedPair(NamedTuple):
-    """Two runs that were joined; `a` is the baseline.
+    """Two runs that were joined; `a` is the reference.
 
     `conflicts` say by the number of the metric why its scores do not mean one thing, as far as the
     samples show it and --allow-different does not let it pass.

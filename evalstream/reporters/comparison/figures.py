@@ -153,10 +153,10 @@ def head_dict(report: ComparisonReport) -> dict[str, Any]:
         "schema": SCHEMA,
         "first_line": report.first_line,
         "refused": report.refused,
-        "baseline": report.baseline,
+        "reference": report.reference,
         "settings": {
             **settings,
-            "fail_on": list(report.settings.fail_on),
+            "fail_if": list(report.settings.fail_if),
             "allow_different": list(report.settings.allow_different),
         },
         "runs": [run_dict(run) for run in report.runs],

@@ -1,6 +1,6 @@
 """Paired 0/1 scores: McNemar's test and Tango's interval.
 
-`only_a` counts samples that only the baseline has right, `only_b` those that only the
+`only_a` counts samples that only the reference has right, `only_b` those that only the
 other run has right.
 """
 

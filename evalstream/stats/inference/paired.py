@@ -23,7 +23,7 @@ _WORTH_COUNTING: Final = 4
 
 
 class PairedScores:
-    """The scores of matched samples in two runs, `a` being the baseline.
+    """The scores of matched samples in two runs, `a` being the reference.
 
     Sums have twice the digits of a double, and moments are those around the mean of a block, so
     that large means cost no precision. The same pairs in the same order give the same figures,
