@@ -23,6 +23,8 @@ MATCHING_VERSIONS: Final = frozenset({"0.2.0", "0.2.1"})
 
 _NEAR: Final = 1e-9
 
+_Path = tuple[str | int, ...]
+
 INPUTS: Final = "inputs"
 OUTPUTS: Final = "outputs"
 SCORES: Final = "scores"
@@ -149,16 +151,16 @@ def _member_at(place: str) -> RowMember | None:
     return ROW_MEMBERS.get(place) or ROW_MEMBERS.get(f"{place.partition('/')[0]}/*")
 
 
-def _row_members(row: Mapping[str, Any]) -> dict[str, list[tuple[str, Any]]]:
-    """Return the members of a row that are to be compared, by place: pointers and values."""
-    found: dict[str, list[tuple[str, Any]]] = {}
+def _row_members(row: Mapping[str, Any]) -> dict[str, list[tuple[_Path, Any]]]:
+    """Return the members of a row that are to be compared, by place: paths and values."""
+    found: dict[str, list[tuple[_Path, Any]]] = {}
     for place, path, value in _leaves(row):
         if value is not None and value != [] and place not in _ELSEWHERE:
-            found.setdefault(place, []).append((pointer(path), value))
+            found.setdefault(place, []).append((path, value))
     return found
 
 
-def _leaves(row: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str | int, ...], Any]]:
+def _leaves(row: Mapping[str, Any]) -> Iterator[tuple[str, _Path, Any]]:
     for name, value in row.items():
         if isinstance(value, dict):
             for key, one in value.items():
@@ -177,7 +179,7 @@ def _leaves(row: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str | int, ...]
 
 
 def _compare_member(
-    place: str, found: Sequence[tuple[str, Any]], about: RowMember, known: Spellings
+    place: str, found: Sequence[tuple[_Path, Any]], about: RowMember, known: Spellings
 ) -> Iterator[Violation]:
     expected = known.beginning
     for at, value in found:
@@ -185,7 +187,7 @@ def _compare_member(
             message = f"the {about.name} {about.verb} not that of the log"
             if expected is None:
                 message = f"the log has no {about.name} for this sample"
-            yield about.rule.violation(message, pointer=at, expected=expected, found=value)
+            yield about.rule.violation(message, pointer=pointer(at), expected=expected, found=value)
     if not found and about.is_required and not (known.has(None) or known.has("")):
         message = f"the row has no {about.name}, and the log has one"
         at = f"/{place.removesuffix('/*')}"

@@ -13,6 +13,12 @@ from evalstream.model.source_log import SourceSample, SourceScore, Stated
 from evalstream.parsing.json import shorten
 
 DIGEST_BYTES: Final = 16
+SHORT: Final = 32
+"""Texts of fewer characters are kept as they are: their digest would be longer."""
+
+NOTHING: Final = "-"
+"""What stands for null, in the place of its digest."""
+
 _BATCH: Final = 500
 
 _TABLES: Final = """
@@ -84,14 +90,19 @@ class Difference(NamedTuple):
 
 
 def digest(value: Any) -> str:
-    """Return a digest that is equal for JSON values that say the same.
+    """Return a digest that is equal for JSON values that say the same; short texts are their own.
 
     An empty list says as much as none, members that are null say nothing, and 1 is 1.0.
     """
     if isinstance(value, str):
+        if len(value) < SHORT:
+            return f"={value}"
         content = b"s" + value.encode(errors="surrogatepass")
     else:
-        content = b"j" + json.dumps(_reduced(value), sort_keys=True).encode()
+        reduced = None if value is None else _reduced(value)
+        if reduced is None:
+            return NOTHING
+        content = b"j" + json.dumps(reduced, sort_keys=True).encode()
     return blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
 
 

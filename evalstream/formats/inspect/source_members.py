@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from evalstream.formats.inspect.views import SampleView, list_or_empty, object_or_empty, objects
 from evalstream.model.source_log import SourceMessage, Stated
@@ -188,7 +188,7 @@ def _times(value: Mapping[str, Any]) -> Stated:
     }
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and math.isfinite(value * 1000)
 
 

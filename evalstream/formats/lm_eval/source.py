@@ -218,8 +218,9 @@ def _texts(value: Any) -> tuple[str, ...]:
 def _times(results: Results) -> tuple[Any, ...]:
     """Return the spellings of the time of the call, which converters cut to seconds."""
     date = results.document.get("date")
-    is_time = isinstance(date, (int, float)) and math.isfinite(date)
-    return (int(date), date) if is_time else ()
+    if isinstance(date, (int, float)) and math.isfinite(date):
+        return int(date), date
+    return ()
 
 
 _ARGUMENTS: Final = {
