@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from importlib.util import find_spec
 from typing import Final
 
 from evalstream.api_options import kept_options, usual_value
-from evalstream.batch.comparing.compare import compare_runs, lacks_clusters
-from evalstream.batch.comparing.matrix import compare_samples, reason_left_out
-from evalstream.batch.comparing.pairs import Request
-from evalstream.batch.comparing.runs import CheckedRun, checked_run, labels_of, one_run
+from evalstream.batch.comparing.runs import (
+    CheckedRun,
+    checked_run,
+    labels_of,
+    one_run,
+    reason_left_out,
+)
 from evalstream.batch.comparing.summary import CONDITIONS, REGRESSION
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import without_overlap
@@ -26,8 +30,9 @@ from evalstream.model.comparison import (
     Flip,
 )
 from evalstream.model.data_class import replace
-from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.errors import CannotCheck, MissingExtra, UsageError
 from evalstream.model.exit_codes import ExitCode
+from evalstream.model.extras import install_command
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.sample_record import SampleRequest
@@ -96,8 +101,8 @@ def compare(
     report goes to `reporter`, flip by flip; without one the flips are in the report. `baseline`,
     `overlap` and `fail_on` are former names of `reference`, `min_overlap` and `fail_if`.
 
-    Raises UsageError for a call that makes no sense, CannotCheck for an input without a run, and
-    OSError where temporary files cannot be written.
+    Raises UsageError for a call that makes no sense, MissingExtra without the extra `compare`,
+    CannotCheck for an input without a run, and OSError where temporary files cannot be written.
     """
     reference = usual_value("reference", reference, "baseline", baseline)
     min_overlap = usual_value("min_overlap", min_overlap, "overlap", overlap)
@@ -117,6 +122,12 @@ def compare(
         raise UsageError("--matrix compares samples, and --leaderboard scores: choose one")
     if matrix:
         _check_matrix(settings, reference, flips)
+    _check_libraries()
+    # These import numpy.
+    from evalstream.batch.comparing.compare import compare_runs, lacks_clusters
+    from evalstream.batch.comparing.matrix import compare_samples
+    from evalstream.batch.comparing.pairs import Request
+
     chosen = replace(
         kept_options(options), max_findings=1, samples=SampleRequest(settings.by, settings.cluster)
     )
@@ -184,6 +195,15 @@ def _pass_on(
     for flip in flips:
         reporter.flip(flip)
     reporter.end()
+
+
+def _check_libraries() -> None:
+    """Raise MissingExtra where numpy or scipy is not installed."""
+    for name in ("numpy", "scipy"):
+        if find_spec(name) is None:
+            raise MissingExtra(
+                f"compare needs numpy and scipy; install them with: {install_command('compare')}"
+            )
 
 
 def _check(settings: CompareSettings, flips: int) -> None:

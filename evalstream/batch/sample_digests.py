@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from evalstream.formats.registry import FORMATS
 from evalstream.io.names import printable
@@ -20,9 +20,9 @@ from evalstream.model.run import Run
 from evalstream.model.text import counted
 from evalstream.parsing import json
 from evalstream.rules.inputs import ES012
+from evalstream.stats.row_places import RowPlaces
 from evalstream.stats.run_samples import RunSamples
 
-BATCH: Final = 1000
 DIGEST_BYTES: Final = 16
 _LINE: Final = re.compile(rb"([0-9a-f]{32}) ([0-9a-f]{32})\r?\n?")
 
@@ -30,15 +30,6 @@ DIGESTS: Final = OutputKind(
     "a file of sample digests", lambda begin: _LINE.match(begin) is not None
 )
 
-_SCORES: Final = """
-    CREATE TABLE score (line INTEGER, offset INTEGER, sample BLOB, grp INTEGER, score BLOB);
-"""
-_RECORDS: Final = """
-    CREATE TABLE record AS SELECT line, offset, sample, ROW_NUMBER() OVER (
-            PARTITION BY sample ORDER BY line, offset
-        ) AS time
-        FROM (SELECT DISTINCT line, offset, sample FROM score) ORDER BY line, offset, sample
-"""
 _EXPECTED: Final = """
     CREATE TABLE expected (identity BLOB PRIMARY KEY, answer BLOB) WITHOUT ROWID;
 """
@@ -62,18 +53,19 @@ def find_changed_samples(
     Raises UsageError for a file that holds no digests, OSError, and CannotCheck where an answer
     cannot be read again.
     """
-    if samples is None:
+    places = None if samples is None else samples.places
+    if places is None:
         yield ES012.violation("the run holds no scores of single samples")
         return
     found: list[Violation] = []
     number = 0
     if options.sample_digests is not None:
         with Output(options.sample_digests, kind=DIGESTS) as output:
-            for one in digest_samples(samples, run, options):
+            for one in digest_samples(places, run, options):
                 output.write(f"{one.identity.hex()} {one.answer.hex()}\n")
                 number += 1
     if options.expect_digests is not None:
-        digests = _Counted(digest_samples(samples, run, options))
+        digests = _Counted(digest_samples(places, run, options))
         found += _differences(options.expect_digests, digests)
         number = digests.count
     if (lacking := rows - number) > 0:
@@ -83,31 +75,17 @@ def find_changed_samples(
     yield from found
 
 
-def digest_samples(samples: RunSamples, run: Run, options: Options) -> Iterator[SampleDigest]:
+def digest_samples(places: RowPlaces, run: Run, options: Options) -> Iterator[SampleDigest]:
     """Iterate over the digests of a run's samples, in the order of the input."""
-    with closing(SpillTable(_SCORES)) as table:
-        insert = "INSERT INTO score VALUES (?, ?, ?, ?, ?)"
-        for rows in samples.spill.rows_kept():
-            table.change(
-                insert,
-                (
-                    (row.line, row.offset, _words(row.high, row.low), row.group, _words(row.score))
-                    for row in rows
-                ),
-            )
-        table.change("CREATE INDEX by_place ON score (line, offset, sample, grp)", [()])
-        table.change(_RECORDS, [()])
-        places = ((line, offset) for line, offset, _, _ in _records(table))
-        answers = FORMATS[run.format].answers(run, options, places)
-        for (line, offset, sample, time), answered in zip(_records(table), answers, strict=True):
-            if answered is None:
-                raise CannotCheck(f"the answer on line {line:,} cannot be read again")
-            scores = table.rows(
-                "SELECT score FROM score WHERE line = ? AND offset = ? AND sample = ? ORDER BY grp",
-                *(line, offset, sample),
-            )
-            answer = json.canonical([answered.answer, [score.hex() for (score,) in scores]])
-            yield SampleDigest(line, _digest(sample + _words(time)), _digest(answer))
+    wanted = ((record.line, record.offset) for record in places.records())
+    answers = FORMATS[run.format].answers(run, options, wanted)
+    for record, answered in zip(places.records(), answers, strict=True):
+        if answered is None:
+            raise CannotCheck(f"the answer on line {record.line:,} cannot be read again")
+        scores = [score.hex() for score in places.scores(record)]
+        identity = record.sample + record.time.to_bytes(8, "big")
+        answer = json.canonical([answered.answer, scores])
+        yield SampleDigest(record.line, _digest(identity), _digest(answer))
 
 
 class _Counted:
@@ -164,18 +142,6 @@ def _differences(path: str, digests: Iterable[SampleDigest]) -> Iterator[Violati
     if new:
         message = f"{counted(times[0], 'sample')} not among the expected ones"
         yield ES012.violation(f"{message} (the first on line {new[0]:,})", count=times[0])
-
-
-def _records(table: SpillTable) -> Iterator[tuple[Any, ...]]:
-    last = 0
-    select = "SELECT rowid, line, offset, sample, time FROM record WHERE rowid > ? ORDER BY rowid"
-    while found := table.rows(f"{select} LIMIT ?", last, BATCH):
-        for last, *record in found:  # noqa: B007 - goes on there
-            yield tuple(record)
-
-
-def _words(*values: int) -> bytes:
-    return b"".join(value.to_bytes(8, "big") for value in values)
 
 
 def _digest(data: bytes) -> bytes:

@@ -142,13 +142,15 @@ def _check(
         run = shown
         refuse_idle(options, run.format)
     one = FORMATS[run.format]
-    wanted = (options.expect_ids, options.expect_digests, options.sample_digests)
-    if any(name is not None for name in wanted):
-        options = replace(options, samples=SampleRequest("sample_id"))
+    has_digests = options.expect_digests is not None or options.sample_digests is not None
+    is_held = has_digests or options.expect_ids is not None
+    if is_held:
+        request = SampleRequest("sample_id", counts_only=True, has_places=has_digests)
+        options = replace(options, samples=request)
     summary = one.check(run, options, show, progress, kind_of)
     summary.noun = one.noun
     summary.selected, summary.ignored = options.select, options.ignore
-    if options.samples is not None and any(name is not None for name in wanted):
+    if is_held:
         _hold_samples(run, summary, options, show)
     if not is_checked(run.format, options):
         # The rows went where they were to go all the same.
@@ -197,8 +199,6 @@ def _sample_violations(
         from evalstream.batch.expected_ids import find_other_samples
 
         yield from find_other_samples(samples, options.expect_ids)
-    if samples is not None:
-        samples.spill.finish()
     if options.sample_digests is not None or options.expect_digests is not None:
         from evalstream.batch.sample_digests import find_changed_samples
 

@@ -20,6 +20,7 @@ from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.io.line_index import LineIndex
+    from evalstream.model.sample_record import SampleRequest
     from evalstream.model.sketch import Sketch
     from evalstream.stats.run_links import RunLinks
     from evalstream.stats.run_samples import RunSamples
@@ -38,6 +39,7 @@ class LaterViolation(NamedTuple):
     offset: int | None
     sample_id: str | int | None
     violation: Violation
+    column: int | None = None
 
 
 class Collector(Generic[C]):
@@ -61,7 +63,7 @@ class Collector(Generic[C]):
         self.tally = Tally()
         self.links = _links() if context.links else None
         self._sketch = _sketch_total() if context.options.sketches else None
-        self.samples = _samples() if context.options.samples else None
+        self.samples = _samples(context.options.samples)
         self._file, self._show, self._can_fix = file, show, can_fix
         self._index = DuplicateIndex(context.options.memory_limit)
         self._shown: dict[tuple[str, str], int] = {}
@@ -140,11 +142,17 @@ class Collector(Generic[C]):
                 continue
             violation = shorten_values(one.violation, show_values=self.context.options.show_values)
             self._count(violation, one.line)
-            finding = self._placed(violation, one.line, one.offset, one.sample_id)
+            finding = self._placed(violation, one.line, one.offset, one.sample_id, one.column)
             if self._room(finding):
                 yield finding
 
-    def note(self, violation: Violation, file: str | None = None, line: int | None = None) -> None:
+    def note(
+        self,
+        violation: Violation,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
         """Add a finding about the whole file, or about another file of the run."""
         if violation.code not in self.context.enabled:
             return
@@ -153,7 +161,12 @@ class Collector(Generic[C]):
         # A row that breaks an array off is not among the rows that were read.
         place = line if self._places is None else self.tally.lines + 1
         self._count(violation, place if about_row else None)
-        self._pass_on(self._stamped(violation, file or self._file, line))
+        self._pass_on(self._stamped(violation, file or self._file, line, column))
+
+    def may_show(self, violation: Violation) -> bool:
+        """Tell whether a violation in the rows may be shown, so that its place matters."""
+        severity = self.context.selection.severity(violation)
+        return (violation.code, severity) not in self.unshown
 
     def fails(self) -> bool:
         """Tell whether a finding so far fails the run."""
@@ -200,18 +213,20 @@ class Collector(Generic[C]):
         number: int,
         offset: int | None,
         sample_id: str | int | None = None,
+        column: int | None = None,
     ) -> Finding:
         """Add the place to a violation: a line, or for array elements a line and a pointer."""
         if self._places is not None:
             violation = violation._replace(pointer=f"/{number - 1}{violation.pointer or ''}")
             number = self._places.line(number)
-        return self._stamped(violation, self._file, number, offset, sample_id)
+        return self._stamped(violation, self._file, number, column, offset, sample_id)
 
     def _stamped(
         self,
         violation: Violation,
         file: str,
         line: int | None,
+        column: int | None = None,
         offset: int | None = None,
         sample_id: str | int | None = None,
     ) -> Finding:
@@ -220,6 +235,7 @@ class Collector(Generic[C]):
             file,
             self.context.selection,
             line=line,
+            column=column,
             offset=offset,
             sample_id=sample_id,
             can_fix=self._can_fix and self._places is None,
@@ -276,11 +292,13 @@ def _links() -> RunLinks:
     return RunLinks()
 
 
-def _samples() -> RunSamples:
+def _samples(request: SampleRequest | None) -> RunSamples | None:
+    if request is None:
+        return None
     # Only comparisons ask for samples.
     from evalstream.stats.run_samples import RunSamples
 
-    return RunSamples()
+    return RunSamples(request)
 
 
 def _element_order(finding: Finding) -> tuple[float, str, str]:
@@ -295,6 +313,7 @@ def finding_of(
     selection: Selection,
     *,
     line: int | None = None,
+    column: int | None = None,
     offset: int | None = None,
     sample_id: str | int | None = None,
     can_fix: bool = False,
@@ -307,6 +326,7 @@ def finding_of(
         selection.severity(violation),
         file,
         line,
+        column,
         offset,
         violation.pointer,
         violation.keyword,

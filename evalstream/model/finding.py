@@ -1,7 +1,7 @@
 """Violations that rules report, findings that users see, and a list of many of them."""
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import IO, Any, Final, Generic, TypeVar
 
@@ -92,9 +92,10 @@ class Finding(NamedTuple):
     `found` is the value at the pointer. `expected` is the correct value, or a small JSON Schema
     where several values are correct.
 
-    `line` counts from 1 over all lines; `offset` is the byte offset of the line in the unpacked
-    bytes; `pointer` is a JSON Pointer (RFC 6901) into the row or the aggregate. `fix` says whether
-    `evalstream fix` mends it, SAFE, or only with `--unsafe`, UNSAFE.
+    `line` counts from 1 over all lines; `column`, of a value in a document, counts characters from
+    1; `offset` is the byte offset of the line in the unpacked bytes; `pointer` is a JSON Pointer
+    (RFC 6901) into the row or the document. `fix` says whether `evalstream fix` mends it, SAFE, or
+    only with `--unsafe`, UNSAFE.
     """
 
     code: str
@@ -102,6 +103,7 @@ class Finding(NamedTuple):
     severity: Severity
     file: str
     line: int | None
+    column: int | None
     offset: int | None
     pointer: str | None
     keyword: str | None
@@ -129,6 +131,13 @@ class Finding(NamedTuple):
         """The number of occurrences that this finding covers."""
         return 1 if self.count is None else self.count
 
+    @property
+    def position(self) -> str:
+        """The line and the column as they follow the name of a file, `:3:5`; "" without a line."""
+        if self.line is None:
+            return ""
+        return f":{self.line}" if self.column is None else f":{self.line}:{self.column}"
+
     def order(self) -> tuple[float, str, str]:
         """Sort key within one file: line, code, pointer; findings on the whole file come last.
 
@@ -148,11 +157,27 @@ MORE: Final = "more findings of this kind, counted but not listed"
 """The message that replaces the findings of a document above the limit."""
 
 
+class Position(NamedTuple):
+    """A place in a text: its line, and its column in characters if it is known, both from 1."""
+
+    line: int
+    column: int | None
+
+
+Locator = Callable[[Iterable[str]], Mapping[str, Position]]
+"""Returns the positions of JSON Pointers in a document; those that name nothing are left out."""
+
+
 class PlacedViolation(NamedTuple):
-    """A violation in the aggregate, with its line where the violation is in the JSON text."""
+    """A violation in a document, with its line and column as far as they are known."""
 
     violation: Violation
     line: int | None = None
+    column: int | None = None
+
+    def order(self) -> tuple[float, str, str]:
+        """Sort key within one document: line, code, pointer; those without a line come last."""
+        return float("inf") if self.line is None else self.line, *self.violation.order()
 
 
 class KnownFinding(NamedTuple):

@@ -37,7 +37,8 @@ class RuleText(NamedTuple):
     `summary` is a phrase that says what the rule finds, `fix` a sentence that says how to fix it,
     empty where it is not known. `help` is the whole page, and
     `sections` are its parts. `severity` is the label of the rule's own severity; a finding can have
-    another one. It is empty where it is not known.
+    another one. `page` is the path of the page in the repository. Both are empty where they are not
+    known.
     """
 
     name: str
@@ -47,6 +48,7 @@ class RuleText(NamedTuple):
     severity: str = ""
     sections: tuple[Section, ...] = ()
     status: Status = Status.STABLE
+    page: str = ""
 
     def as_dict(self) -> dict[str, str]:
         """Return the texts as the output contract writes them, and a status that is not stable."""

@@ -20,6 +20,8 @@ CONDITIONS: Final = (REGRESSION, DRIFT, OVERLAP)
 
 def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> None:
     """Set what follows from the comparisons of a report."""
+    for run in runs:
+        run.count_samples()
     if report.refused is None and not report.comparisons:
         report.refused = "the runs share no result and metric"
     report.first_line = _first_line(report, runs)
