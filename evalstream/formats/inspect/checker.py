@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from evalstream.engine.documents import DocumentCheck
@@ -29,7 +31,7 @@ from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import Stopped
 from evalstream.model.text import counted
 from evalstream.parsing.array_splitter import Element
-from evalstream.parsing.object_splitter import ObjectSplitter
+from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005
 
@@ -62,6 +64,8 @@ class _Check:
         self._documents, self._log, self._progress = documents, log, progress
         self._view: LogView | None = None
         self._version: Any = None
+        # The lines and columns of samples, a column that is not known as 0.
+        self._starts = array("Q")
 
     def run(self, path: str) -> None:
         """Read the log, and report why it cannot be read."""
@@ -129,7 +133,19 @@ class _Check:
 
     def _sample(self, element: Element) -> None:
         place, start = f"/{SAMPLES}/{self._log.count}", Position(element.line, element.column)
+        self._starts.extend((element.line, element.column or 0))
         self._log.sample(SampleText(element.text, place, start, element.offset))
+
+    def _locate(self, envelope: Envelope, pointers: Iterable[str]) -> Mapping[str, Position]:
+        """Return the positions of pointers to samples, and into the part outside them."""
+        wanted = list(pointers)
+        found = dict(envelope_locator(envelope)(wanted))
+        for pointer in wanted:
+            name = pointer.removeprefix(f"/{SAMPLES}/")
+            if name != pointer and name.isdecimal() and 2 * int(name) < len(self._starts):
+                line, column = self._starts[2 * int(name) : 2 * int(name) + 2]
+                found[pointer] = Position(line, column or None)
+        return found
 
     def _end(self, members: ObjectSplitter) -> None:
         """Check the part of a JSON log outside its samples."""
@@ -146,8 +162,8 @@ class _Check:
             most = self._documents.options.max_line_bytes
             self._fail(ES003, f"the part outside the samples is longer than {most:,} bytes")
             return
-        self._documents.locate(envelope_locator(envelope))
-        header = log.parse(envelope.text, 1)
+        self._documents.locate(partial(self._locate, envelope))
+        header = log.parse(envelope.text, envelope.line)
         if header is UNREADABLE or not isinstance(header, dict):
             self._fail(ES005, f"this is {NOT_OURS}") if header is not UNREADABLE else None
             self._documents.cannot("the log could not be read as an object")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
@@ -122,12 +122,17 @@ class LogCheck:
             self._missing = str(error)
             return None
 
-    def parse(self, text: bytes, line: int | None = None, place: str = "") -> Any:
-        """Return the value of a text, or UNREADABLE with its violations noted."""
+    def parse(
+        self, text: bytes, line_of: Callable[[int], int] | None = None, place: str = ""
+    ) -> Any:
+        """Return the value of a text, or UNREADABLE with its violations noted.
+
+        `line_of` returns the line in the file of a line in the text, if it has one.
+        """
         value, violations = self._parsed(text, place)
         for violation, at in violations:
-            found = None if line is None or at is None else line + at - 1
-            self.documents.note(violation, line=found)
+            line = None if line_of is None or at is None else line_of(at)
+            self.documents.note(violation, line=line)
         return value
 
     def _parse_sample(self, one: SampleText) -> Any:
