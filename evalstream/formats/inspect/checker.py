@@ -207,4 +207,5 @@ class _Check:
         summary = self._documents.closed(rows=self._log.count, version=version, claims=claims)
         if self._view is not None:
             summary.checked = tuple(self._log.verified())
+            summary.links = self._log.links
         return summary
