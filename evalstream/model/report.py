@@ -321,6 +321,13 @@ def _known_of(known: Mapping[str, int], severities: Mapping[Severity, int]) -> d
     return {"known": dict(sorted(known.items())), "known_severities": _by_label(severities)}
 
 
+class GoneRuns(NamedTuple):
+    """Runs that a ledger remembers and whose files are gone: their number, and the first names."""
+
+    runs: int = 0
+    names: tuple[str, ...] = ()
+
+
 class Totals(DataClass):
     """The totals of a check over all runs.
 
@@ -333,6 +340,7 @@ class Totals(DataClass):
     count what a baseline knows, without which the other counts are, and `vanished` what only the
     baseline has. `fixable`, `fixable_unsafely` and `unfixable` count occurrences as those of runs
     do. `claims` counts claims by state, and `refuted_runs` the failed runs with a refuted one.
+    `gone` are the runs of the ledger that are gone.
     """
 
     runs: int = 0
@@ -357,6 +365,7 @@ class Totals(DataClass):
     unfixable: int = 0
     claims: dict[str, int] = field(default_factory=dict)
     refuted_runs: int = 0
+    gone: GoneRuns = GoneRuns()
 
     def add(self, run: RunSummary) -> None:
         """Add one run, or a note."""
@@ -405,6 +414,7 @@ class Totals(DataClass):
             **({"excluded": self.excluded} if self.excluded else {}),
             **({"missing": self.missing} if self.missing else {}),
             **({"other_files": self.other_files} if self.other_files else {}),
+            **({"gone": self.gone._asdict()} if self.gone.runs else {}),
         }
 
 

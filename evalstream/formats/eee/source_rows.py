@@ -190,8 +190,8 @@ def _compare_member(
             yield about.rule.violation(message, pointer=pointer(at), expected=expected, found=value)
     if not found and about.is_required and not (known.has(None) or known.has("")):
         message = f"the row has no {about.name}, and the log has one"
-        lacking = f"/{place.removesuffix('/*')}"
-        yield about.rule.violation(message, pointer=lacking, expected=expected)
+        missing = f"/{place.removesuffix('/*')}"
+        yield about.rule.violation(message, pointer=missing, expected=expected)
 
 
 def _compare_messages(row: Mapping[str, Any], known: Sequence[Known]) -> Iterator[Violation]:
