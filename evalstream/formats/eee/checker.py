@@ -9,7 +9,6 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector
-from evalstream.engine.positions import json_locator, place_violations
 from evalstream.engine.routing import RowRouter, refuse_rowless
 from evalstream.engine.row_pass import RowPass, reason_of
 from evalstream.formats.eee import documents
@@ -430,8 +429,10 @@ class RunCheck:
     ) -> list[PlacedViolation]:
         """Return the violations that are enabled, with lines of the aggregate that was checked."""
         text = self._text if self._aggregate is None else self._aggregate.text
-        if text is None:
+        if text is None or not violations:
             return violations
+        from evalstream.engine.positions import json_locator, place_violations
+
         enabled = collector.context.enabled
         shown = (one for one in violations if one.violation.code in enabled)
         return place_violations(shown, json_locator(text))
