@@ -10,10 +10,10 @@ if sys.platform == "win32":
 from evalstream._version import __version__
 
 if TYPE_CHECKING:
-    from evalstream.api import check, merge, read_report, seal
-    from evalstream.api_changes import ChangedRuns, fix, migrate
-    from evalstream.api_compare import compare
-    from evalstream.api_thresholds import thresholds
+    from evalstream.api.changes import ChangedRuns, fix, migrate
+    from evalstream.api.check import check, merge, read_report, seal
+    from evalstream.api.compare import compare
+    from evalstream.api.thresholds import thresholds
     from evalstream.batch.parts import PartReporter
     from evalstream.batch.rewriting.outcome import Outcome
     from evalstream.engine.salvage import Salvage, salvage
@@ -97,7 +97,7 @@ _IMPORTED_WHEN_USED: Final = {
     "BrokenCompression": "evalstream.model.errors",
     "CannotCheck": "evalstream.model.errors",
     "CannotWrite": "evalstream.model.errors",
-    "ChangedRuns": "evalstream.api_changes",
+    "ChangedRuns": "evalstream.api.changes",
     "ComparisonReport": "evalstream.model.comparison",
     "EeeReporter": "evalstream.reporters.eee",
     "EvalstreamError": "evalstream.model.errors",
@@ -125,16 +125,16 @@ _IMPORTED_WHEN_USED: Final = {
     "TextReporter": "evalstream.reporters.text",
     "UsageError": "evalstream.model.errors",
     "WorkerLost": "evalstream.model.errors",
-    "check": "evalstream.api",
-    "compare": "evalstream.api_compare",
-    "fix": "evalstream.api_changes",
+    "check": "evalstream.api.check",
+    "compare": "evalstream.api.compare",
+    "fix": "evalstream.api.changes",
     "load_settings": "evalstream.settings.load",
-    "merge": "evalstream.api",
-    "migrate": "evalstream.api_changes",
-    "read_report": "evalstream.api",
+    "merge": "evalstream.api.check",
+    "migrate": "evalstream.api.changes",
+    "read_report": "evalstream.api.check",
     "salvage": "evalstream.engine.salvage",
-    "seal": "evalstream.api",
-    "thresholds": "evalstream.api_thresholds",
+    "seal": "evalstream.api.check",
+    "thresholds": "evalstream.api.thresholds",
 }
 """Public names by the modules that have them. None is imported before it is used: the command line
 answers signals before anything else is imported."""

@@ -7,7 +7,7 @@ from edits import apply_case
 from paths import CASES
 
 import evalstream
-from evalstream.api_changes import fix
+from evalstream.api.changes import fix
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.model.options import Options
 from evalstream.model.report import Report

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evalstream.api_options import CHOICES
 from evalstream.cli.help import HEADINGS
 from evalstream.engine.routing import SIDECAR
 from evalstream.model.options import OPTIONS
+from evalstream.settings.options import CHOICES
 
 CHECKOUT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
 EXAMPLES = CHECKOUT / "examples"

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Final
 
-from evalstream.api_options import kept_options
 from evalstream.batch.comparing.compare import compare_runs, lacks_clusters
 from evalstream.batch.comparing.matrix import compare_samples, reason_left_out
 from evalstream.batch.comparing.pairs import Request
@@ -28,6 +27,7 @@ from evalstream.model.sample_record import SampleRequest
 from evalstream.model.suggestions import unknown
 from evalstream.model.text import codes_of, counted
 from evalstream.reporters.comparison.base import ComparisonReporter
+from evalstream.settings.options import kept_options
 
 Input = str | os.PathLike[str]
 

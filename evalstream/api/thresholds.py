@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from evalstream.api_options import kept_options
 from evalstream.formats.evalguard.checker import checked_folder
 from evalstream.formats.evalguard.documents import NAME
 from evalstream.formats.evalguard.files import files_of
@@ -18,6 +17,7 @@ from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.text import entries_of
+from evalstream.settings.options import kept_options
 
 Input = str | os.PathLike[str]
 

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.api_options import checked_options, chosen_options, options_from, reported_options
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all, format_shown_by
 from evalstream.discovery.overlap import without_overlap
@@ -28,6 +27,12 @@ from evalstream.model.report import Report, RunSummary, Totals
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.text import on_one_line
 from evalstream.reporters.base import Reporter
+from evalstream.settings.options import (
+    checked_options,
+    chosen_options,
+    options_from,
+    reported_options,
+)
 
 if TYPE_CHECKING:
     from evalstream.batch.parts import PartReporter

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Any, Final
 
-from evalstream.api_options import kept_options
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.rewriting.fix import FixJob, fix_any
 from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any, shown
@@ -30,6 +29,7 @@ from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
 from evalstream.model.text import codes_of, entries_of
+from evalstream.settings.options import kept_options
 
 Input = str | os.PathLike[str]
 

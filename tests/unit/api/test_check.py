@@ -19,8 +19,8 @@ import pytest
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream.api_options import checked_options, options_from
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
+from evalstream.settings.options import checked_options, options_from
 
 CHECKOUT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
 EXAMPLES = CHECKOUT / "examples"
@@ -41,7 +41,7 @@ OWN_KEYWORDS = {
     },
     evalstream.seal: {"outputs", "overwrite", "force", "reporter", "progress"},
 }
-MAPPINGS = {"per_file_ignores": evalstream.api.PerFileIgnores}
+MAPPINGS = {"per_file_ignores": evalstream.api.check.PerFileIgnores}
 SEQUENCES = str | Sequence[str], tuple[str, ...]
 """A caller may give a text or a list where the options object holds a tuple."""
 
