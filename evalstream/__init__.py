@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from evalstream.api.changes import ChangedRuns, fix, migrate
     from evalstream.api.check import check, merge, read_report, seal
     from evalstream.api.compare import compare
+    from evalstream.api.rows import Checker, check_rows
     from evalstream.api.thresholds import thresholds
     from evalstream.batch.parts import PartReporter
     from evalstream.batch.rewriting.outcome import Outcome
@@ -53,6 +54,7 @@ __all__ = [
     "CannotCheck",
     "CannotWrite",
     "ChangedRuns",
+    "Checker",
     "ComparisonReport",
     "EeeReporter",
     "EvalstreamError",
@@ -82,6 +84,7 @@ __all__ = [
     "WorkerLost",
     "__version__",
     "check",
+    "check_rows",
     "compare",
     "fix",
     "load_settings",
@@ -98,6 +101,7 @@ _IMPORTED_WHEN_USED: Final = {
     "CannotCheck": "evalstream.model.errors",
     "CannotWrite": "evalstream.model.errors",
     "ChangedRuns": "evalstream.api.changes",
+    "Checker": "evalstream.api.rows",
     "ComparisonReport": "evalstream.model.comparison",
     "EeeReporter": "evalstream.reporters.eee",
     "EvalstreamError": "evalstream.model.errors",
@@ -126,6 +130,7 @@ _IMPORTED_WHEN_USED: Final = {
     "UsageError": "evalstream.model.errors",
     "WorkerLost": "evalstream.model.errors",
     "check": "evalstream.api.check",
+    "check_rows": "evalstream.api.rows",
     "compare": "evalstream.api.compare",
     "fix": "evalstream.api.changes",
     "load_settings": "evalstream.settings.load",

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
+from evalstream.api.inputs import Input, optional_path, path_of, paths_of
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all, format_shown_by
 from evalstream.discovery.overlap import without_overlap
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from evalstream.batch.parts import PartReporter
     from evalstream.batch.shards import Shard
 
-Input = str | os.PathLike[str]
 PerFileIgnores = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 
 DEFAULTS: Final = Options()
@@ -119,13 +119,13 @@ def check(
     Raises UsageError for a call that makes no sense, and CannotWrite where rows cannot be
     written. What is wrong with the data, or cannot be read, is in the report.
     """
-    return _check(
-        inputs,
+    return check_inputs(
+        paths_of(inputs),
         chosen_options(options, _with_former(locals())),
-        _Findings(reporter),
-        aggregate=_path(aggregate),
-        inputs_file=_path(inputs_file),
-        ledger=_path(ledger),
+        FindingSink(reporter),
+        aggregate=optional_path(aggregate, "the aggregate"),
+        inputs_file=optional_path(inputs_file, "inputs_file"),
+        ledger=optional_path(ledger, "the ledger"),
         shard=shard,
         outputs=outputs,
         overwrite=overwrite,
@@ -173,12 +173,13 @@ def seal(
     beside it. Raises UsageError for a call that makes no sense, and CannotWrite where the file
     cannot be written.
     """
-    options = sealing(options_from(_with_former(locals())), os.fspath(rows), _path(aggregate))
-    return _check(
-        rows,
+    path, beside = path_of(rows, "rows"), optional_path(aggregate, "the aggregate")
+    options = sealing(options_from(_with_former(locals())), path, beside)
+    return check_inputs(
+        [path],
         options,
-        _Findings(reporter),
-        aggregate=_path(aggregate),
+        FindingSink(reporter),
+        aggregate=beside,
         outputs=outputs,
         overwrite=overwrite,
         progress=progress,
@@ -229,7 +230,7 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
         raise CannotCheck(
             f"{whole[0].path}: its options make no sense; nothing was merged"
         ) from error
-    findings = _Findings(reporter)
+    findings = FindingSink(reporter)
     return findings.report(options, *merge_many(whole, options, findings.show))
 
 
@@ -247,12 +248,12 @@ def read_report(files: Input | Sequence[Input], *, reporter: Reporter | None = N
     paths = [os.fspath(path) for path in given]
     if are_parts(paths):
         return merge(paths, reporter=reporter)
-    findings = _Findings(reporter)
+    findings = FindingSink(reporter)
     report = read_stored(paths[0], findings.show)
     return findings.finished(replace(report, findings=findings.kept))
 
 
-class _Findings:
+class FindingSink:
     """Where the findings of one call go: to its reporter, or into a list."""
 
     def __init__(self, reporter: Reporter | None) -> None:
@@ -298,14 +299,10 @@ class _Findings:
         return report
 
 
-def _path(path: Input | None) -> str | None:
-    return None if path is None else os.fspath(path)
-
-
-def _check(
-    inputs: Input | Iterable[Input],
+def check_inputs(
+    inputs: Iterable[str],
     options: Options,
-    findings: _Findings,
+    findings: FindingSink,
     *,
     aggregate: str | None,
     inputs_file: str | None = None,
@@ -436,7 +433,7 @@ def _check_source(found: Sequence[Run | NoInput], options: Options, *, alone: bo
 
 
 def _runs(
-    inputs: Input | Iterable[Input],
+    paths: Iterable[str],
     aggregate: str | None,
     inputs_file: str | None,
     options: Options,
@@ -445,8 +442,6 @@ def _runs(
     progress: bool,
 ) -> Iterator[Run | NoInput]:
     """Find the runs. Raises UsageError where one of their files would be written over."""
-    names: Iterable[Input] = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
-    paths: Iterable[str] = (os.fspath(name) for name in names)
     beside = options.routing.seal_to if aggregate is None else aggregate
     if options.routing != RowRouting():
         paths = list(paths)

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from evalstream.io.file_state import Watch
 from evalstream.io.readers import DescriptorReader
 from evalstream.io.remote import is_remote
-from evalstream.io.standard_input import STANDARD_INPUT
+from evalstream.io.standard_input import stream_at
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.limits import MOST_JSON_BYTES, read_bounded, read_regular
@@ -26,7 +26,7 @@ def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JS
 
         return read_whole(path, most)
     if path == STDIN:
-        return read_bounded(STANDARD_INPUT.reader(), most)
+        return read_bounded(stream_at(path).reader(), most)
     # Opening a named pipe blocks until a writer opens it.
     with nullcontext() if os.path.isfile(path) else STOPPING.interruptible():
         descriptor = os.open(path, os.O_RDONLY)
