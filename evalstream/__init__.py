@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from evalstream.api.changes import ChangedRuns, fix, migrate
     from evalstream.api.check import check, merge, read_report, seal
     from evalstream.api.compare import compare
+    from evalstream.api.comparison_report import ComparisonReport
+    from evalstream.api.reports import Report
     from evalstream.api.rows import Checker, check_rows
     from evalstream.api.thresholds import thresholds
     from evalstream.batch.parts import PartReporter
     from evalstream.batch.rewriting.outcome import Outcome
     from evalstream.engine.salvage import Salvage, salvage
     from evalstream.formats.registry import CATALOGUE
-    from evalstream.model.comparison import ComparisonReport
     from evalstream.model.errors import (
         BrokenCompression,
         CannotCheck,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     )
     from evalstream.model.finding import Finding, Severity
     from evalstream.model.options import Options, RowRouting
-    from evalstream.model.report import Report, RunSummary
+    from evalstream.model.report import RunSummary
     from evalstream.model.rule_text import RuleText, Status
     from evalstream.reporters.base import Reporter
     from evalstream.reporters.eee import EeeReporter
@@ -102,7 +103,7 @@ _IMPORTED_WHEN_USED: Final = {
     "CannotWrite": "evalstream.model.errors",
     "ChangedRuns": "evalstream.api.changes",
     "Checker": "evalstream.api.rows",
-    "ComparisonReport": "evalstream.model.comparison",
+    "ComparisonReport": "evalstream.api.comparison_report",
     "EeeReporter": "evalstream.reporters.eee",
     "EvalstreamError": "evalstream.model.errors",
     "ExecutorLost": "evalstream.model.errors",
@@ -116,7 +117,7 @@ _IMPORTED_WHEN_USED: Final = {
     "Options": "evalstream.model.options",
     "Outcome": "evalstream.batch.rewriting.outcome",
     "PartReporter": "evalstream.batch.parts",
-    "Report": "evalstream.model.report",
+    "Report": "evalstream.api.reports",
     "Reporter": "evalstream.reporters.base",
     "RowRouting": "evalstream.model.options",
     "Rule": "evalstream.rules.base",

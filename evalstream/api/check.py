@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.api.inputs import Input, optional_path, path_of, paths_of
+from evalstream.api.reports import Report, with_tables
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all, format_shown_by
 from evalstream.discovery.overlap import without_overlap
@@ -24,7 +25,8 @@ from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import exit_code
 from evalstream.model.finding import Finding, FindingList, KnownFinding, Severity
 from evalstream.model.options import Options, RowRouting, Sealing
-from evalstream.model.report import Report, RunSummary, Totals
+from evalstream.model.report import Report as Outcome
+from evalstream.model.report import RunSummary, Totals
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.text import on_one_line
 from evalstream.reporters.base import Reporter
@@ -280,7 +282,7 @@ class FindingSink:
         found = (code for code in sorted(totals.counts) if code in CATALOGUE)
         texts = {code: CATALOGUE[code].text() for code in found}
         return self.finished(
-            Report(
+            Outcome(
                 runs,
                 self.kept,
                 self._shown,
@@ -292,11 +294,11 @@ class FindingSink:
             )
         )
 
-    def finished(self, report: Report) -> Report:
+    def finished(self, report: Outcome) -> Report:
         """Let the reporter write the report."""
         if self.reporter is not None:
             self.reporter.finish(report)
-        return report
+        return with_tables(report)
 
 
 def check_inputs(

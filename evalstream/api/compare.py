@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Final
 
+from evalstream.api.comparison_report import ComparisonReport, compared_with_tables
 from evalstream.batch.comparing.compare import compare_runs, lacks_clusters
 from evalstream.batch.comparing.matrix import compare_samples, reason_left_out
 from evalstream.batch.comparing.pairs import Request
@@ -17,7 +18,8 @@ from evalstream.discovery.overlap import without_overlap
 from evalstream.io.names import printable
 from evalstream.io.overwriting import Outputs
 from evalstream.io.progress import Progress
-from evalstream.model.comparison import ALL_PAIRS, BASELINE, CompareSettings, ComparisonReport, Flip
+from evalstream.model.comparison import ALL_PAIRS, BASELINE, CompareSettings, Flip
+from evalstream.model.comparison import ComparisonReport as Outcome
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import ExitCode
@@ -117,7 +119,7 @@ def compare(
         if matrix:
             report = compare_samples(checked, settings, metric)
             _pass_on(report, (), reporter)
-            return report
+            return compared_with_tables(report)
         _check_metric(checked, metric)
         request = Request(settings, metric, flips)
         used, left = _usable(checked, settings, metric) if leaderboard else (checked, [])
@@ -133,7 +135,7 @@ def compare(
             compared.report.flips = tuple(compared.flips())
         else:
             _pass_on(compared.report, compared.flips(), reporter)
-        return compared.report
+        return compared_with_tables(compared.report)
 
 
 def _usable(
@@ -148,9 +150,7 @@ def _usable(
     return used, [f"left out: {run.shown.label} {reason}" for run, reason in left if reason]
 
 
-def _add_left_out(
-    report: ComparisonReport, runs: Sequence[CheckedRun], left: Sequence[str]
-) -> None:
+def _add_left_out(report: Outcome, runs: Sequence[CheckedRun], left: Sequence[str]) -> None:
     """Name the runs that were left out, which leaves the leaderboard unchecked in part."""
     report.runs = [run.shown for run in runs]
     report.first_line += f"; {counted(len(left), 'run')} left out"
@@ -158,9 +158,7 @@ def _add_left_out(
     report.exit_code = int(ExitCode.UNCHECKED)
 
 
-def _pass_on(
-    report: ComparisonReport, flips: Iterable[Flip], reporter: ComparisonReporter | None
-) -> None:
+def _pass_on(report: Outcome, flips: Iterable[Flip], reporter: ComparisonReporter | None) -> None:
     if reporter is None:
         return
     reporter.begin(report)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from evalstream.api.check import DEFAULTS, ROUTING, FindingSink, check_inputs
 from evalstream.api.inputs import Input, path_of
+from evalstream.api.reports import Report
 from evalstream.io.held_rows import FedRows, HeldRows, Row, RowLines, json_line
 from evalstream.io.standard_input import StandardInput
 from evalstream.io.stream import HEAD_BYTES
@@ -17,7 +18,6 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import Report
 from evalstream.model.run import HeldInput
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import checked_options, chosen_options

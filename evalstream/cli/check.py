@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Annotated, Final
 
 from evalstream.api.check import check as run_check
+from evalstream.api.reports import Report
 from evalstream.cli.command import command
 from evalstream.cli.options import FilesFrom, ForceReport, Inputs, ShowProgress
 from evalstream.cli.output import Target, report_of, with_former_force
@@ -18,7 +19,6 @@ from evalstream.io.overwriting import is_same_file
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Group, Options, OptionText, RowRouting
-from evalstream.model.report import Report
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.reporters.base import Reporter

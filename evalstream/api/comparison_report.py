@@ -1,0 +1,69 @@
+"""The comparison that Python users get: that of the model, which shows itself in a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, NoReturn
+
+from evalstream.api.reports import FRAME, MOST_LINES, Record, Text
+from evalstream.api.tables import ComparisonTable, compared_records_of, pandas_frame, polars_frame
+from evalstream.model import comparison
+from evalstream.reporters.comparison.html import HtmlComparison
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+class ComparisonReport(comparison.ComparisonReport):
+    """The outcome of a comparison: its verdicts, and the samples that flip.
+
+    `len` counts the comparisons. `bool` raises TypeError. As the last expression of a notebook's
+    cell it shows itself as a page.
+    """
+
+    def __len__(self) -> int:
+        return len(self.comparisons)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a comparison is neither true nor false: use exit_code or len(report)")
+
+    def __repr__(self) -> str:
+        lines = [self.first_line, *([self.refused] if self.refused else [])]
+        lines += [
+            f"{one.a} and {one.b}, {one.metric.label}: {one.sentence or one.verdict.value}"
+            for one in self.comparisons[:MOST_LINES]
+        ]
+        if len(self) > MOST_LINES:
+            lines.append(f"… and {len(self) - MOST_LINES:,} more comparisons")
+        return "\n".join(filter(None, lines))
+
+    def _repr_html_(self) -> str:
+        page = Text()
+        reporter = HtmlComparison(page)
+        reporter.begin(self)
+        for flip in self.flips:
+            reporter.flip(flip)
+        reporter.end()
+        return FRAME.format(escape(page.text()), "comparison of evalstream")
+
+    def to_dicts(self, table: ComparisonTable = "comparisons") -> list[Record]:
+        """Return the comparisons as plain values; or the `flips`, `drifts` or `runs`.
+
+        `difference` is that of the means `mean_a` and `mean_b`, with its interval from `low` to
+        `high`, in the unit of the metric. Answers have their JSON text beside them.
+        """
+        return list(compared_records_of(self, table))
+
+    def to_pandas(self, table: ComparisonTable = "comparisons") -> pd.DataFrame:
+        """Return `to_dicts` as a DataFrame of pandas. Raises MissingExtra without pandas."""
+        return pandas_frame(compared_records_of(self, table))
+
+    def to_polars(self, table: ComparisonTable = "comparisons") -> pl.DataFrame:
+        """Return `to_dicts` as a DataFrame of polars. Raises MissingExtra without polars."""
+        return polars_frame(compared_records_of(self, table))
+
+
+def compared_with_tables(found: comparison.ComparisonReport) -> ComparisonReport:
+    """Return a comparison as Python users get it."""
+    return ComparisonReport(**vars(found))
