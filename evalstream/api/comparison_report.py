@@ -6,7 +6,13 @@ from html import escape
 from typing import TYPE_CHECKING, NoReturn
 
 from evalstream.api.reports import FRAME, MOST_LINES, Record, Text
-from evalstream.api.tables import ComparisonTable, compared_records_of, pandas_frame, polars_frame
+from evalstream.api.tables import (
+    COMPARED_COLUMNS,
+    ComparedTable,
+    compared_records_of,
+    pandas_frame,
+    polars_frame,
+)
 from evalstream.model import comparison
 from evalstream.reporters.comparison.html import HtmlComparison
 
@@ -47,21 +53,21 @@ class ComparisonReport(comparison.ComparisonReport):
         reporter.end()
         return FRAME.format(escape(page.text()), "comparison of evalstream")
 
-    def to_dicts(self, table: ComparisonTable = "comparisons") -> list[Record]:
-        """Return the comparisons as plain values; or the `flips`, `drifts` or `runs`.
+    def to_dicts(self, table: ComparedTable = "comparisons") -> list[Record]:
+        """Return the comparisons, or the `flips`, `drifts` or `runs`, as plain values.
 
         `difference` is that of the means `mean_a` and `mean_b`, with its interval from `low` to
         `high`, in the unit of the metric. Answers have their JSON text beside them.
         """
         return list(compared_records_of(self, table))
 
-    def to_pandas(self, table: ComparisonTable = "comparisons") -> pd.DataFrame:
+    def to_pandas(self, table: ComparedTable = "comparisons") -> pd.DataFrame:
         """Return `to_dicts` as a DataFrame of pandas. Raises MissingExtra without pandas."""
-        return pandas_frame(compared_records_of(self, table))
+        return pandas_frame(compared_records_of(self, table), COMPARED_COLUMNS[table])
 
-    def to_polars(self, table: ComparisonTable = "comparisons") -> pl.DataFrame:
+    def to_polars(self, table: ComparedTable = "comparisons") -> pl.DataFrame:
         """Return `to_dicts` as a DataFrame of polars. Raises MissingExtra without polars."""
-        return polars_frame(compared_records_of(self, table))
+        return polars_frame(compared_records_of(self, table), COMPARED_COLUMNS[table])
 
 
 def compared_with_tables(found: comparison.ComparisonReport) -> ComparisonReport:

@@ -102,18 +102,18 @@ class Report(report.Report):
 
     def to_pandas(self, table: ReportTable = "findings") -> pd.DataFrame:
         """Return `to_dicts` as a DataFrame of pandas. Raises MissingExtra without pandas."""
-        from evalstream.api.tables import pandas_frame, records_of
+        from evalstream.api.tables import COLUMNS, pandas_frame, records_of
 
-        return pandas_frame(records_of(self, table))
+        return pandas_frame(records_of(self, table), COLUMNS[table])
 
     def to_polars(self, table: ReportTable = "findings") -> pl.DataFrame:
         """Return `to_dicts` as a DataFrame of polars. Raises MissingExtra without polars.
 
         A column has one type there: sample ids are texts, and values stand as JSON text alone.
         """
-        from evalstream.api.tables import polars_frame, records_of
+        from evalstream.api.tables import COLUMNS, polars_frame, records_of
 
-        return polars_frame(records_of(self, table))
+        return polars_frame(records_of(self, table), COLUMNS[table])
 
 
 def with_tables(found: report.Report) -> Report:
