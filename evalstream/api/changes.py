@@ -37,7 +37,12 @@ NEWEST: Final = "0.3.0"
 
 
 class ChangedRuns(DataClass):
-    """What became of the runs of a call, in the order of the inputs."""
+    """What became of the runs of a call.
+
+    Attributes:
+        outcomes: One outcome for each run, in the order of the inputs.
+
+    """
 
     outcomes: list[Outcome] = field(default_factory=list)
 

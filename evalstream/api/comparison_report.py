@@ -26,6 +26,29 @@ class ComparisonReport(comparison.ComparisonReport):
 
     `len` counts the comparisons. `bool` raises TypeError. As the last expression of a notebook's
     cell it shows itself as a page.
+
+    Attributes:
+        runs: The runs that are compared.
+        baseline: The label of the baseline.
+        settings: The options of the comparison.
+        first_line: What was compared, and whether all runs passed their check.
+        refused: Why nothing is compared, None if it is.
+        comparisons: One comparison for each two runs, result and metric.
+        confounders: Settings that differ between the runs.
+        drifts: The first samples that were asked or scored differently.
+        drifts_in_all: The number of all such samples.
+        unmatched_results: Results that only some runs have, as texts.
+        differences: Tables of the differences of each two of many runs, in the unit of the metric.
+        overlaps: Tables of the shares of samples that each two of many runs have in common.
+        drift_counts: Tables of the numbers of drifted and relabelled samples of each two of many
+            runs.
+        rankings: The ranks of the runs, for each metric.
+        failed_on: The conditions of `fail_on` that hold.
+        allowed: The settings of scoring that differ, and that `allow_different` names.
+        warnings: What limits the comparison, in sentences.
+        exit_code: The exit code of the same comparison on the command line.
+        flips: The samples that flip; empty where a reporter takes them one by one.
+
     """
 
     def __len__(self) -> int:

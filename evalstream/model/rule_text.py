@@ -24,10 +24,16 @@ class Section(NamedTuple):
 class RuleText(NamedTuple):
     """The texts of one rule, and its status.
 
-    `summary` is a phrase that says what the rule finds, `fix` a sentence that says how to fix it,
-    empty where the documentation does not say it. `help` is the whole documentation, and
-    `sections` are its parts. `severity` is the label of the rule's own severity; a finding can have
-    another one. It is empty where it is not known.
+    Attributes:
+        name: The name of the rule.
+        summary: A phrase that says what the rule finds.
+        fix: A sentence that says how to fix it; empty where the documentation does not say it.
+        help: The whole documentation.
+        severity: The label of the rule's own severity, which a finding may differ from; empty if
+            unknown.
+        sections: The parts of the documentation.
+        status: Whether the rule is stable, in preview or retired.
+
     """
 
     name: str

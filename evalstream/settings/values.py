@@ -56,7 +56,7 @@ def values_in(table: Table) -> dict[str, Any]:
         for pattern, codes in values.get(PER_FILE, {}).items():
             _check_codes(f"per-file-ignores.{pattern!r}", codes)
     except UsageError as error:
-        raise UsageError(f"{printable(table.file)}: {error}") from error
+        raise UsageError(f"{printable(table.file)}: {error.on_command_line}") from error
     folder = os.path.dirname(table.file)
     for name in PATHS & values.keys():
         values[name] = _below(folder, values[name])
