@@ -9,6 +9,16 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
+from evalstream.api.arguments import chosen_arguments, described, options_of
+from evalstream.api.choices import (
+    Engine,
+    ExecutorName,
+    InputFormat,
+    Passing,
+    Profile,
+    Recipe,
+    SchemaVersion,
+)
 from evalstream.api.inputs import Input, optional_path, path_of, paths_of
 from evalstream.api.reports import Report, with_tables
 from evalstream.batch.single import check_any
@@ -30,12 +40,7 @@ from evalstream.model.report import RunSummary, Totals
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.text import on_one_line
 from evalstream.reporters.base import Reporter
-from evalstream.settings.options import (
-    checked_options,
-    chosen_options,
-    options_from,
-    reported_options,
-)
+from evalstream.settings.options import checked_options, reported_options
 
 if TYPE_CHECKING:
     from evalstream.batch.parts import PartReporter
@@ -66,32 +71,32 @@ def check(
     preview: bool = DEFAULTS.preview,
     fail_on: Severity = DEFAULTS.fail_on,
     jobs: int = DEFAULTS.jobs,
-    schema_version: str = DEFAULTS.schema_version,
+    schema_version: SchemaVersion = "auto",
     schema: str | None = DEFAULTS.schema,
-    recipe: str = DEFAULTS.recipe,
-    engine: str = DEFAULTS.engine,
+    recipe: Recipe = "auto",
+    engine: Engine = "auto",
     max_findings: int = DEFAULTS.max_findings,
     show_values: bool = DEFAULTS.show_values,
     sketches: bool = DEFAULTS.sketches,
     max_line_bytes: int = DEFAULTS.max_line_bytes,
     max_depth: int = DEFAULTS.max_depth,
     memory_limit: int = DEFAULTS.memory_limit,
-    profile: str = DEFAULTS.profile,
+    profile: Profile = "default",
     store_version: str = DEFAULTS.store_version,
     baseline: str | None = DEFAULTS.baseline,
     write_baseline: str | None = DEFAULTS.write_baseline,
-    input_format: str = DEFAULTS.input_format,
+    input_format: InputFormat = "auto",
     exclude: str | Sequence[str] = DEFAULTS.exclude,
     expect_ids: str | None = DEFAULTS.expect_ids,
     source: str | None = DEFAULTS.source,
-    executor: str = DEFAULTS.executor,
+    executor: ExecutorName = "auto",
     dask_address: str | None = DEFAULTS.dask_address,
     dask_scheduler_file: str | None = DEFAULTS.dask_scheduler_file,
     dask_insecure: bool = DEFAULTS.dask_insecure,
     skip_noise: bool = DEFAULTS.skip_noise,
     noise: str | None = DEFAULTS.noise,
     tee: str | None = ROUTING.tee,
-    passing: str | None = ROUTING.passing,
+    passing: Passing | None = None,
     accepted: str | None = ROUTING.accepted,
     rejected: str | None = ROUTING.rejected,
     seal_to: str | None = ROUTING.seal_to,
@@ -123,7 +128,7 @@ def check(
     """
     return check_inputs(
         paths_of(inputs),
-        chosen_options(options, _with_former(locals())),
+        chosen_arguments(options, _with_former(locals())),
         FindingSink(reporter),
         aggregate=optional_path(aggregate, "the aggregate"),
         inputs_file=optional_path(inputs_file, "inputs_file"),
@@ -150,11 +155,11 @@ def seal(
     preview: bool = DEFAULTS.preview,
     fail_on: Severity = DEFAULTS.fail_on,
     jobs: int = DEFAULTS.jobs,
-    schema_version: str = DEFAULTS.schema_version,
-    recipe: str = DEFAULTS.recipe,
+    schema_version: SchemaVersion = "auto",
+    recipe: Recipe = "auto",
     max_findings: int = DEFAULTS.max_findings,
     show_values: bool = DEFAULTS.show_values,
-    profile: str = DEFAULTS.profile,
+    profile: Profile = "default",
     store_version: str = DEFAULTS.store_version,
     tee: str | None = ROUTING.tee,
     file_path: str | None = ROUTING.file_path,
@@ -176,7 +181,7 @@ def seal(
     cannot be written.
     """
     path, beside = path_of(rows, "rows"), optional_path(aggregate, "the aggregate")
-    options = sealing(options_from(_with_former(locals())), path, beside)
+    options = sealing(options_of(_with_former(locals())), path, beside)
     return check_inputs(
         [path],
         options,
@@ -259,6 +264,9 @@ class FindingSink:
     """Where the findings of one call go: to its reporter, or into a list."""
 
     def __init__(self, reporter: Reporter | None) -> None:
+        if reporter is not None and (isinstance(reporter, type) or not hasattr(reporter, "finish")):
+            kind = "a class" if isinstance(reporter, type) else described(reporter)
+            raise TypeError(f"reporter is {kind}; it takes an object such as JsonReporter(file)")
         self.reporter = reporter
         self.kept = FindingList()
         self._shown = 0

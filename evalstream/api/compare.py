@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import Final
 
 from evalstream.api.comparison_report import ComparisonReport, compared_with_tables
+from evalstream.api.inputs import Input, paths_of
 from evalstream.batch.comparing.compare import compare_runs, lacks_clusters
 from evalstream.batch.comparing.matrix import compare_samples, reason_left_out
 from evalstream.batch.comparing.pairs import Request
@@ -30,8 +31,6 @@ from evalstream.model.suggestions import unknown
 from evalstream.model.text import codes_of, counted
 from evalstream.reporters.comparison.base import ComparisonReporter
 from evalstream.settings.options import kept_options
-
-Input = str | os.PathLike[str]
 
 IDENTITIES: Final = ("input", "sample_hash", "sample_id")
 """What can identify a sample across runs."""
@@ -94,8 +93,7 @@ def compare(
         codes_of(allow_different), ALL_PAIRS if leaderboard else pairs,
     )  # fmt: skip
     _check(settings, flips)
-    given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
-    names = [os.fspath(name) for name in given]
+    names = list(paths_of(inputs))
     finds_runs = matrix or leaderboard
     _check_inputs(names, finds_runs=finds_runs)
     if matrix and leaderboard:

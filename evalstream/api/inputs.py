@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from evalstream.api.arguments import described
+
 Input = str | os.PathLike[str]
 
 ROWS_ELSEWHERE: Final = "evalstream.check_rows checks rows in memory"
@@ -17,7 +19,8 @@ def path_of(value: Any, name: str) -> str:
         path = os.fspath(value)
         if isinstance(path, str) and not _is_row(path):
             return path
-    raise TypeError(f"{name} is {_described(value)}, not a path; {ROWS_ELSEWHERE}")
+    kind = "JSON" if isinstance(value, str) else described(value)
+    raise TypeError(f"{name} is {kind}, not a path; {ROWS_ELSEWHERE}")
 
 
 def optional_path(value: Any, name: str) -> str | None:
@@ -47,12 +50,3 @@ def _each(inputs: Iterable[Input]) -> Iterator[str]:
 def _is_row(text: str) -> bool:
     """Tell whether a text is the JSON of a row, and no file is called so."""
     return text[:1] == "{" and '"' in text and ":" in text and not os.path.exists(text)
-
-
-def _described(value: Any) -> str:
-    if isinstance(value, str):
-        return "JSON"
-    if hasattr(value, "read"):
-        return "a file object"
-    kind = value.__class__.__name__
-    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final
 
+from evalstream.api.arguments import chosen_arguments
 from evalstream.api.check import DEFAULTS, ROUTING, FindingSink, check_inputs
+from evalstream.api.choices import Engine, InputFormat, Profile, Recipe, SchemaVersion
 from evalstream.api.inputs import Input, path_of
 from evalstream.api.reports import Report
 from evalstream.io.held_rows import FedRows, HeldRows, Row, RowLines, json_line
@@ -20,7 +22,7 @@ from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import HeldInput
 from evalstream.reporters.base import Reporter
-from evalstream.settings.options import checked_options, chosen_options
+from evalstream.settings.options import checked_options
 
 ROWS: Final = "<rows>"
 AGGREGATE: Final = "<aggregate>"
@@ -43,18 +45,18 @@ def check_rows(
     preview: bool = DEFAULTS.preview,
     fail_on: Severity = DEFAULTS.fail_on,
     jobs: int = DEFAULTS.jobs,
-    schema_version: str = DEFAULTS.schema_version,
+    schema_version: SchemaVersion = "auto",
     schema: str | None = DEFAULTS.schema,
-    recipe: str = DEFAULTS.recipe,
-    engine: str = DEFAULTS.engine,
+    recipe: Recipe = "auto",
+    engine: Engine = "auto",
     max_findings: int = DEFAULTS.max_findings,
     show_values: bool = DEFAULTS.show_values,
     sketches: bool = DEFAULTS.sketches,
     max_line_bytes: int = DEFAULTS.max_line_bytes,
     max_depth: int = DEFAULTS.max_depth,
     memory_limit: int = DEFAULTS.memory_limit,
-    profile: str = DEFAULTS.profile,
-    input_format: str = DEFAULTS.input_format,
+    profile: Profile = "default",
+    input_format: InputFormat = "auto",
     expect_rows: int | None = ROUTING.expect_rows,
     expect_samples: int | None = ROUTING.expect_samples,
 ) -> Report:
@@ -71,7 +73,7 @@ def check_rows(
     call that makes no sense, and what the iterable raises. What is wrong with the data is in the
     report.
     """
-    chosen = _without_outputs(chosen_options(options, locals()))
+    chosen = _without_outputs(chosen_arguments(options, locals()))
     held = HeldRows(_iterable(rows))
     report = _check(held, aggregate, chosen, reporter, progress=progress)
     if held.error is not None:
@@ -104,22 +106,22 @@ class Checker:
         strict: bool = DEFAULTS.strict,
         preview: bool = DEFAULTS.preview,
         fail_on: Severity = DEFAULTS.fail_on,
-        schema_version: str = DEFAULTS.schema_version,
+        schema_version: SchemaVersion = "auto",
         schema: str | None = DEFAULTS.schema,
-        recipe: str = DEFAULTS.recipe,
-        engine: str = DEFAULTS.engine,
+        recipe: Recipe = "auto",
+        engine: Engine = "auto",
         max_findings: int = DEFAULTS.max_findings,
         show_values: bool = DEFAULTS.show_values,
         sketches: bool = DEFAULTS.sketches,
         max_line_bytes: int = DEFAULTS.max_line_bytes,
         max_depth: int = DEFAULTS.max_depth,
         memory_limit: int = DEFAULTS.memory_limit,
-        profile: str = DEFAULTS.profile,
-        input_format: str = DEFAULTS.input_format,
+        profile: Profile = "default",
+        input_format: InputFormat = "auto",
         expect_rows: int | None = ROUTING.expect_rows,
         expect_samples: int | None = ROUTING.expect_samples,
     ) -> None:
-        chosen = _without_outputs(chosen_options(options, locals()))
+        chosen = _without_outputs(chosen_arguments(options, locals()))
         _aggregate_of(aggregate)
         self._options = replace(checked_options(chosen), executor="serial")
         self._aggregate = aggregate

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from evalstream.model.data_class import DataClass, field
-from evalstream.model.report import NOUN
+from evalstream.model.data_class import DataClass, NamedTuple, field
+from evalstream.model.report import NOUN, Verdict
 
 
 class CompareVerdict(StrEnum):
@@ -104,7 +104,7 @@ class ComparedRun(DataClass):
     version: str | None = None
     model: str | None = None
     evaluation: str | None = None
-    verdict: str = "incomplete"
+    verdict: Verdict = "incomplete"
     reasons: Sequence[str] = ()
     rows: int = 0
     noun: str = NOUN

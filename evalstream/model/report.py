@@ -1,7 +1,7 @@
 """Reports of a check: run summaries, what was verified, and totals."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from evalstream.model.claim import STATES, JudgedClaim, State, confirms_score, count_states
 from evalstream.model.data_class import DataClass, NamedTuple, field
@@ -56,7 +56,9 @@ class Checked(NamedTuple):
 NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008", "ES010"})
 """Codes that mean that something could not be checked; they do not fail a run."""
 
-VERDICTS: Final = ("passed", "unconfirmed", "failed", "incomplete")
+Verdict = Literal["passed", "unconfirmed", "failed", "incomplete"]
+
+VERDICTS: Final[tuple[Verdict, ...]] = ("passed", "unconfirmed", "failed", "incomplete")
 """The possible verdicts of a run."""
 
 
@@ -125,7 +127,7 @@ class RunSummary(DataClass):
     inputs: str | None = None
     version: str | None = None
     rows: int = 0
-    verdict: str = "incomplete"
+    verdict: Verdict = "incomplete"
     algorithm: str | None = None
     declared: str | None = None
     actual: str | None = None
@@ -153,7 +155,7 @@ class RunSummary(DataClass):
     remark: str | None = None
     sketch: Sketch | None = None
     failing: dict[str, int] = field(default_factory=dict)
-    otherwise: str = "incomplete"
+    otherwise: Verdict = "incomplete"
     otherwise_reason: str | None = None
     known: dict[str, int] = field(default_factory=dict)
     known_severities: dict[Severity, int] = field(default_factory=dict)
