@@ -1,14 +1,28 @@
-"""Whether the arguments of a call have the types of the options that they set."""
+"""The arguments of calls: paths, options, closed sets of values, and what callers give instead."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
 
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, Options
 from evalstream.settings.options import chosen_options, options_from
+
+Input = str | os.PathLike[str]
+
+Profile = Literal["default", "datastore"]
+Engine = Literal["auto", "rust", "portable"]
+ExecutorName = Literal["auto", "serial", "pool", "dask"]
+Passing = Literal["all", "valid"]
+Recipe = Literal["auto", "concat", "concat-first", "json-str", "json-list", "json-list-spaced"]
+SchemaVersion = Literal["auto", "0.2.0", "0.2.0+list", "0.2.1", "0.2.2", "0.2.3", "0.3.0"]
+InputFormat = Literal[
+    "auto", "eee", "infereval", "harpia", "evalguard", "lm_eval", "inspect", "swe_bench"
+]
+
+ROWS_ELSEWHERE: Final = "evalstream.check_rows checks rows in memory"
 
 WORDS: Final = {
     bool: "True or False",
@@ -18,6 +32,45 @@ WORDS: Final = {
     Severity: "a severity, such as evalstream.Severity.WARNING",
 }
 """How messages call the types of options."""
+
+
+def path_of(value: Any, name: str) -> str:
+    """Return a path as a text. Raises TypeError for anything else, called `name`."""
+    if isinstance(value, (str, os.PathLike)):
+        path = os.fspath(value)
+        if isinstance(path, str) and not _is_row(path):
+            return path
+    kind = "JSON" if isinstance(value, str) else described(value)
+    raise TypeError(f"{name} is {kind}, not a path; {ROWS_ELSEWHERE}")
+
+
+def optional_path(value: Any, name: str) -> str | None:
+    """Return a path as a text, or None. Raises TypeError for anything else, called `name`."""
+    return None if value is None else path_of(value, name)
+
+
+def paths_of(inputs: Input | Iterable[Input]) -> Iterable[str]:
+    """Return one path, or many, as texts. Raises TypeError for anything else.
+
+    Of an iterator, each path is looked at when it is reached.
+    """
+    if isinstance(inputs, (str, os.PathLike)):
+        return [path_of(inputs, "the input")]
+    is_other = isinstance(inputs, (bytes, bytearray, Mapping)) or hasattr(inputs, "read")
+    if is_other or not isinstance(inputs, Iterable):
+        path_of(inputs, "the input")
+    paths = _each(inputs)
+    return list(paths) if isinstance(inputs, Sequence) else paths
+
+
+def _each(inputs: Iterable[Input]) -> Iterator[str]:
+    for number, value in enumerate(inputs, 1):
+        yield path_of(value, f"input {number:,}")
+
+
+def _is_row(text: str) -> bool:
+    """Tell whether a text is the JSON of a row, and no file is called so."""
+    return text[:1] == "{" and '"' in text and ":" in text and not os.path.exists(text)
 
 
 def chosen_arguments(options: Options | None, given: Mapping[str, Any]) -> Options:

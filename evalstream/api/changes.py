@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Any, Final
 
-from evalstream.api.inputs import Input, optional_path, path_of, paths_of
+from evalstream.api.arguments import Input, optional_path, path_of, paths_of
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.rewriting.fix import FixJob, fix_any
 from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any, shown

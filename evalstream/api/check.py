@@ -9,17 +9,22 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.api.arguments import chosen_arguments, described, options_of
-from evalstream.api.choices import (
+from evalstream.api.arguments import (
     Engine,
     ExecutorName,
+    Input,
     InputFormat,
     Passing,
     Profile,
     Recipe,
     SchemaVersion,
+    chosen_arguments,
+    described,
+    optional_path,
+    options_of,
+    path_of,
+    paths_of,
 )
-from evalstream.api.inputs import Input, optional_path, path_of, paths_of
 from evalstream.api.reports import Report, with_tables
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all, format_shown_by

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Final
 
+from evalstream.api.arguments import Input, paths_of
 from evalstream.api.comparison_report import ComparisonReport, compared_with_tables
-from evalstream.api.inputs import Input, paths_of
 from evalstream.batch.comparing.compare import compare_runs, lacks_clusters
 from evalstream.batch.comparing.matrix import compare_samples, reason_left_out
 from evalstream.batch.comparing.pairs import Request

@@ -8,10 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final
 
-from evalstream.api.arguments import chosen_arguments
+from evalstream.api.arguments import (
+    Engine,
+    Input,
+    InputFormat,
+    Profile,
+    Recipe,
+    SchemaVersion,
+    chosen_arguments,
+    path_of,
+)
 from evalstream.api.check import DEFAULTS, ROUTING, FindingSink, check_inputs
-from evalstream.api.choices import Engine, InputFormat, Profile, Recipe, SchemaVersion
-from evalstream.api.inputs import Input, path_of
 from evalstream.api.reports import Report
 from evalstream.io.held_rows import FedRows, HeldRows, Row, RowLines, json_line
 from evalstream.io.standard_input import StandardInput

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from evalstream.api.inputs import Input, paths_of
+from evalstream.api.arguments import Input, paths_of
 from evalstream.formats.evalguard.checker import checked_folder
 from evalstream.formats.evalguard.documents import NAME
 from evalstream.formats.evalguard.files import files_of

@@ -13,7 +13,7 @@ from paths import EXAMPLES
 
 from evalstream.model.uninterrupted import uninterrupted
 
-MOST_MODULES = 168
+MOST_MODULES = 169
 """How many modules of evalstream a plain check loads; each takes 0.3 ms."""
 
 
