@@ -25,9 +25,7 @@ Compare = Callable[[Path, str], None]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--rewrite`: write what is seen instead of comparing it."""
     parser.addoption(
-        "--rewrite",
-        action="store_true",
-        help="rewrite tests/rules/cases/*/findings.json and tests/transcripts",
+        "--rewrite", action="store_true", help="rewrite tests/rules/findings and tests/transcripts"
     )
 
 

@@ -83,9 +83,10 @@ def check(
     checked, whatever was found.
     """
     if not inputs and files_from is None:
-        from evalstream.cli.help import how_to_begin
-
-        raise how_to_begin("no input given; for example:", EXAMPLES, "evalstream check")
+        examples = "\n  ".join(EXAMPLES)
+        raise UsageError(
+            f"no input given; for example:\n  {examples}\nsee: evalstream check --help"
+        )
     announce_terminal("rows", *(inputs or []))
     announce_terminal("names of inputs", files_from)
     schema_file = options.schema

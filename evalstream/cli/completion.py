@@ -1,11 +1,10 @@
 """The command `completion`."""
 
 import sys
-from importlib import import_module
 from typing import Annotated, Final
 
 from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.program import COMMANDS, declared, guarded
+from evalstream.cli.program import COMPLETION, PROGRAM, guarded
 
 SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -19,11 +18,10 @@ SHELLS: Final = ("bash", "zsh", "fish")
 def completion(
     *, shell: Annotated[str, ArgumentText("SHELL", "The shell: {choices}.", SHELLS)]
 ) -> None:
-    """Print a script that completes commands, options, choices and rules in a shell.
+    """Print a script that completes commands, options, choices and rules in a shell."""
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    The script belongs to this version of evalstream: print it anew after an update.
-    """
-    script = import_module(f"evalstream.cli.shells.{shell}").script([*map(declared, COMMANDS)])
     with guarded():
-        sys.stdout.write(script)
+        script = get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION, shell=shell)
+        sys.stdout.write(f"{script}\n")
         sys.stdout.flush()

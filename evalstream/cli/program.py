@@ -18,6 +18,11 @@ from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.exit_codes import EEE, OWN, PIPE_CLOSED, ExitCode, error_exit_code, of_signal
 from evalstream.model.signals import STOPPING, Stopped
 
+PROGRAM: Final = "evalstream"
+
+COMPLETION: Final = "_EVALSTREAM_COMPLETE"
+"""The variable with which a shell asks for completions."""
+
 COMMANDS: Final = (
     "check",
     "seal",
@@ -103,15 +108,15 @@ def _scheme(given: Sequence[str]) -> str:
 def _run(given: Sequence[str]) -> None:
     """Run a plain command line at once; any other needs more modules."""
     name = named_command(given)
-    if name is not None:
+    if name is not None and COMPLETION not in os.environ:
         command = declared(name)
         values = read_plain(command, given[len(name.split()) :])
         if values is not None:
             command.run(values)
             return
-    from evalstream.cli.other_lines import run_other
+    from evalstream.cli.typer_app import run_by_typer
 
-    run_other(given)
+    run_by_typer(given)
 
 
 def named_command(given: Sequence[str]) -> str | None:

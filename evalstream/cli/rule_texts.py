@@ -12,12 +12,12 @@ from evalstream.cli.style import style_of
 from evalstream.formats.registry import formats_of
 from evalstream.io.overwriting import STDOUT
 from evalstream.model.finding import Severity
-from evalstream.model.rule_text import Status
+from evalstream.model.rule_text import BAD, EXAMPLES, Status
 from evalstream.parsing.json import dumps
 from evalstream.reporters.base import Style
 from evalstream.reporters.options import ReportOptions
 from evalstream.reporters.summary import TOOL
-from evalstream.rules.base import BAD, GOOD, Rule
+from evalstream.rules.base import Rule
 
 FORMS: Final = ("text", "json", "markdown")
 
@@ -141,7 +141,7 @@ def _section(rule: Rule) -> str:
         f"Severity: {severity}. Since {rule.since}. Formats: {formats}.{repair}",
     ]
     for heading, text in rule.sections().items():
-        shown = f"```text\n{text}\n```" if heading in {BAD, GOOD} else _plain(text)
+        shown = f"```text\n{text}\n```" if heading in EXAMPLES else _plain(text)
         parts += [f"### {heading}", shown]
     return "\n\n".join(parts) + "\n\n"
 

@@ -16,7 +16,7 @@ from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
-from evalstream.rules.base import Rule
+from evalstream.rules.base import RepairAction, Rule
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
@@ -47,23 +47,6 @@ class DeclaredRows(NamedTuple):
     """The rows that an aggregate declares; `path` is None if it declares none."""
 
     path: str | None
-
-
-class RecordView(NamedTuple):
-    """One row or record in the terms that all formats share; None for a value the format lacks.
-
-    `ids` are the members that name the record, by their names in the format. `input` is the
-    model's input, and `input_identity` is equal for equal inputs. `hash` is the hash of the input
-    as the record declares it. `scores` holds one value per score, by name. `output` is the model's
-    output. Values are those of the document, of any JSON type.
-    """
-
-    ids: Mapping[str, Any]
-    input: Any
-    input_identity: bytes | None
-    hash: Any
-    scores: Mapping[str, Any]
-    output: Any
 
 
 class Format(Protocol):
@@ -187,12 +170,6 @@ class Format(Protocol):
         """
         return None
 
-    def records(self, document: Any) -> Iterator[Any]:
-        """Iterate over the records in a parsed document; a row is its own only record."""
-
-    def record_view(self, record: Any, version: str) -> RecordView:
-        """Return the view of one record from `records`, in a document of a version."""
-
 
 class RowFormat(Format, Protocol):
     """The format of rows and aggregates, paired by their names and by what they declare."""
@@ -222,8 +199,8 @@ class RowFormat(Format, Protocol):
         make no sense.
         """
 
-    def repair(self, text: bytes | None, codes: Collection[str]) -> RunRepair:
-        """Return the repair of a run for the rules of some codes, given its aggregate's text.
+    def repair(self, text: bytes | None, actions: Collection[RepairAction]) -> RunRepair:
+        """Return what carries out the repairs of a run, given its aggregate's text.
 
         Raises ValueError for an aggregate that cannot be read.
         """

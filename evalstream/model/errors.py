@@ -39,8 +39,11 @@ class UsageError(EvalstreamError):
 
         # What follows the name of the program is a command to type.
         said, program, command = self.on_command_line.partition("evalstream ")
-        return re.sub(r"(?<![\w-])--([a-z][a-z-]+)", _keyword, said) + program + command
+        return re.sub(_FLAG, _keyword, said) + program + command
 
+
+_FLAG: Final = r"(?<![\w-])(?<!as )--(?!config\b|isolated\b)([a-z][a-z-]+)"
+"""A flag with a keyword; settings files are a matter of the command line alone."""
 
 _KEYWORDS: Final = {
     "pass": "passing",

@@ -1,8 +1,18 @@
 """What reports say about a rule, as data: reporters know no rules."""
 
 from enum import Enum
+from typing import Final
 
 from evalstream.model.data_class import NamedTuple
+
+FOUND: Final = "What it finds"
+WHY: Final = "Why it matters"
+FIX: Final = "How to fix"
+BAD: Final = "Bad"
+GOOD: Final = "Good"
+
+EXAMPLES: Final = frozenset({BAD, GOOD})
+"""The headings below which fragments of documents stand."""
 
 
 class Status(str, Enum):
@@ -14,7 +24,7 @@ class Status(str, Enum):
 
 
 class Section(NamedTuple):
-    """A part of a rule's documentation: prose in lines, or an example, which keeps its layout."""
+    """A part of a rule's page: prose in lines, or an example, which keeps its layout."""
 
     heading: str
     text: str
@@ -27,13 +37,12 @@ class RuleText(NamedTuple):
     Attributes:
         name: The name of the rule.
         summary: A phrase that says what the rule finds.
-        fix: A sentence that says how to fix it; empty where the documentation does not say it.
-        help: The whole documentation.
+        fix: A sentence that says how to fix it; empty where it is not known.
+        help: The whole page.
         severity: The label of the rule's own severity, which a finding may differ from; empty if
             unknown.
-        sections: The parts of the documentation.
+        sections: The parts of the page.
         status: Whether the rule is stable, in preview or retired.
-
     """
 
     name: str

@@ -1,14 +1,22 @@
 """The `Rule` type, and the facts about a file that the rules of all formats use."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
-from types import MappingProxyType
+from enum import Enum, auto
 from typing import Any, Final
 
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.rule_text import RuleText, Section, Status
+from evalstream.model.rule_text import (
+    BAD,
+    EXAMPLES,
+    FIX,
+    FOUND,
+    GOOD,
+    WHY,
+    RuleText,
+    Section,
+    Status,
+)
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.tally import Tally
 
@@ -51,53 +59,47 @@ RowCheck = Callable[[Mapping[str, Any]], Iterable[Violation]]
 """Returns the violations of one row, or the empty tuple."""
 
 
+class RepairAction(Enum):
+    """What a repair does to lines, to the values of rows and aggregates, or to a seal."""
+
+    REMOVE_BYTE_ORDER_MARK = auto()
+    REMOVE_BLANK_LINES = auto()
+    END_LINES_IN_LF = auto()
+    END_LAST_LINE = auto()
+    DROP_NULL = auto()
+    WRITE_TEXT = auto()
+    WRITE_PLAIN_VERSION = auto()
+    WRITE_PLAIN_SAMPLE_HASH = auto()
+    WRITE_PLAIN_CHECKSUM = auto()
+    WRITE_ROWS_PATH = auto()
+    WRITE_EVALUATION_ID = auto()
+
+
 class Repair(NamedTuple):
     """What `evalstream fix` does about the findings of a rule.
 
-    `title` says what it writes. `limit` says which findings it mends, and is empty where it mends
-    all of them; violations that a limited repair mends are marked `is_fixable`, or are those of the
-    `severity`. A repair that is not safe replaces what a source says, and is made only with
+    `action` is carried out by the modules that rewrite lines, rows and aggregates, which know no
+    codes. `title` says what it writes, and `limit` which findings it mends; it is empty where it
+    mends all of them. Violations that a limited repair mends are marked `is_fixable`, or are those
+    of the `severity`. A repair that is not safe replaces what a source says, and is made only with
     `--unsafe`.
     """
 
+    action: RepairAction
     title: str
     is_safe: bool = True
     limit: str = ""
     severity: Severity | None = None
 
 
-FOUND: Final = "What it finds"
-WHY: Final = "Why it matters"
-FIX: Final = "How to fix"
-BAD: Final = "Bad"
-GOOD: Final = "Good"
-
 _SENTENCE_END = LazyPattern(r"(?<=\.)\s+")
-
-_HEADING = LazyPattern(rf"^ *({FOUND}|{WHY}|{FIX}|{BAD}|{GOOD}):(?=\s)", re.MULTILINE)
-
-
-@cache
-def _sections(documentation: str) -> Mapping[str, str]:
-    """Return the text under each heading of a rule's documentation, in order.
-
-    Prose loses its indentation; the lines of an example keep theirs relative to each other.
-    """
-    from textwrap import dedent
-
-    _, *parts = _HEADING.split(documentation)
-    return MappingProxyType(
-        {
-            heading: dedent(text.strip("\n")).strip()
-            if heading in {BAD, GOOD}
-            else "\n".join(line.strip() for line in text.strip().splitlines())
-            for heading, text in zip(parts[::2], parts[1::2], strict=True)
-        }
-    )
 
 
 class Rule(NamedTuple):
-    """A rule: its code, which never changes, its name, its severity and its documentation.
+    """A rule: its code, which never changes, its name, its severity and its summary.
+
+    All else that users read about it is on its page, a Markdown file with its code's name
+    (`rules/pages.py`), which is read when its texts are asked for.
 
     At most one of `row`, `run`, `aggregate` and `record` is given, but a rule about rows may have
     `run` or `aggregate` as well. The parser, the schema or the driver report the rules that have
@@ -108,9 +110,6 @@ class Rule(NamedTuple):
         name: The name, such as sample-hash-mismatch.
         severity: The severity of its findings, unless a profile or the finding has another.
         summary: A phrase that says what it finds.
-        documentation: Text under the headings What it finds, Why it matters, How to fix, Bad and
-            Good. The last two show fragments of documents, each below a line that names the
-            document; tests compare them with the files of the rule's cases.
         row: Binds a context and returns a stateless check of one row, or None if there is nothing
             to check.
         run: Checks the merged facts, once per run.
@@ -137,14 +136,12 @@ class Rule(NamedTuple):
         status: Whether it is stable, in preview or retired. A rule in preview holds only with
             `preview` or if it is selected by its code or name, reports infos, and never fails a
             run. A retired rule still has its code and never holds.
-
     """
 
     code: str
     name: str
     severity: Severity
     summary: str
-    documentation: str
     row: Callable[[Any], RowCheck | None] | None = None
     run: Callable[[Any], Iterable[Violation]] | None = None
     aggregate: Callable[[Any], Iterable[Violation]] | None = None
@@ -167,8 +164,10 @@ class Rule(NamedTuple):
         return Violation(self.code, message, **details)
 
     def sections(self) -> Mapping[str, str]:
-        """Return the text under each heading of the documentation."""
-        return _sections(self.documentation)
+        """Return the text under each heading of the rule's page."""
+        from evalstream.rules.pages import read_page
+
+        return read_page(self.code)
 
     @property
     def found(self) -> str:
@@ -182,8 +181,8 @@ class Rule(NamedTuple):
 
     @property
     def fix(self) -> str:
-        """How to fix the defect; empty where the documentation does not say it."""
-        return self.sections().get(FIX, "")
+        """How to fix the defect."""
+        return self.sections()[FIX]
 
     @property
     def bad(self) -> str:
@@ -200,8 +199,7 @@ class Rule(NamedTuple):
         remedy = " ".join(self.fix.split())
         sentence = _SENTENCE_END.split(remedy, maxsplit=1)[0]
         sections = tuple(
-            Section(heading, text, heading in {BAD, GOOD})
-            for heading, text in self.sections().items()
+            Section(heading, text, heading in EXAMPLES) for heading, text in self.sections().items()
         )
         severity = self.severity.label
         return RuleText(
@@ -209,13 +207,13 @@ class Rule(NamedTuple):
         )
 
     def explained(self) -> str:
-        """Return the rule's documentation as `evalstream rules CODE` prints it."""
-        from inspect import cleandoc
-
+        """Return the rule's page as `evalstream rules CODE` prints it."""
         status = _STATUS_SAID[self.status]
         head = f"{self.code} {self.name}: {self.severity.label}{status}, since {self.since}"
         repair = f"\n\n{self.repair_text()}" if self.repair else ""
-        return f"{head}\n{self.summary}{repair}\n\n{cleandoc(self.documentation)}"
+        texts = self.sections().items()
+        parts = (f"\n\n{heading}:{_indented(heading, text)}" for heading, text in texts)
+        return f"{head}\n{self.summary}{repair}{''.join(parts)}"
 
     @property
     def fixable(self) -> bool:
@@ -236,3 +234,10 @@ _STATUS_SAID: Final = {
     Status.PREVIEW: ", in preview (reported as an info, never fails a run)",
     Status.RETIRED: ", retired (never applied)",
 }
+
+
+def _indented(heading: str, text: str) -> str:
+    """Return the text behind a heading: prose on its line, examples indented below it."""
+    if heading not in EXAMPLES:
+        return f" {text}"
+    return "".join(f"\n    {line}" if line else "\n" for line in text.splitlines())

@@ -19,36 +19,6 @@ ES805: Final = Rule(
     "nothing-confirmed",
     Severity.WARNING,
     "not one score of the run was confirmed",
-    """
-    What it finds: a run in which nothing fails and no score was confirmed: rows without an
-    aggregate, documents without rows, or scores that the rows do not answer. For an aggregate of
-    published figures (source_type documentation), which has no rows, it is an info, unless warnings
-    fail the check.
-
-    Why it matters: that nothing is wrong does not say that anything is right. The verdict is
-    unconfirmed, and `--strict` fails.
-
-    How to fix: Check the rows together with the document that claims their scores. Where claims are
-    open, the reasons are beside them.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {"evaluation_description": "novelty"},
-              "score_details": {"score": 0.5}
-            }]
-          }
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {"evaluation_description": "accuracy"},
-              "score_details": {"score": 0.75}
-            }]
-          }
-    """,
     about_aggregate=True,
 )
 

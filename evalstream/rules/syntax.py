@@ -13,7 +13,7 @@ from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue, type_name
 from evalstream.parsing.json_document import parse_document
 from evalstream.parsing.limits import refuse_many_values
 from evalstream.rules import torn_line
-from evalstream.rules.base import FileFacts, Repair, Rule
+from evalstream.rules.base import FileFacts, Repair, RepairAction, Rule
 from evalstream.rules.torn_line import ES104, ES111, HALF_WRITTEN
 
 BEGINS_WITH_MARK: Final = "the file begins with a UTF-8 byte order mark"
@@ -87,199 +87,42 @@ def _carriage_return(facts: FileFacts) -> Iterator[Violation]:
         yield ES112.violation(message, count=count)
 
 
-ES101: Final = Rule(
-    "ES101",
-    "invalid-utf8",
-    Severity.ERROR,
-    "bytes that are not valid UTF-8",
-    """
-    What it finds: the first byte of a line that is not UTF-8, with its offset.
-
-    Why it matters: JSON is UTF-8; a reader that guesses another encoding reads other text.
-
-    How to fix: Write the file again in UTF-8 from its source, or convert it with `iconv` from its
-    real encoding. `evalstream salvage` saves the other rows.
-
-    Bad:
-        line 2, as bytes:
-          {"raw": "caf\\xe9"}
-
-    Good:
-        line 2, as bytes:
-          {… "metadata": {… "note": "caf\\xc3\\xa9"}}
-    """,
-)
+ES101: Final = Rule("ES101", "invalid-utf8", Severity.ERROR, "bytes that are not valid UTF-8")
 
 ES102: Final = Rule(
     "ES102",
     "byte-order-mark",
     Severity.WARNING,
     "a byte order mark at the start; a file in UTF-16 or UTF-32 is an error",
-    """
-    What it finds: the bytes EF BB BF before the first row (a warning: the row is read without
-    them), or a file in UTF-16 or UTF-32 (an error: its rows cannot be read).
-
-    Why it matters: most JSON readers reject the mark, and the checksum covers it.
-
-    How to fix: Write the file in UTF-8 without a byte order mark (in Python: encoding="utf-8"),
-    then run `evalstream seal`. `evalstream salvage` writes a copy without the mark.
-
-    Bad:
-        line 1, as bytes:
-          \\xef\\xbb\\xbf{"schema_version": "0.2.0", …}
-
-    Good:
-        line 1, as bytes:
-          {"schema_version": "0.2.0", …}
-    """,
-    repair=Repair("removes the mark", limit="in UTF-8", severity=Severity.WARNING),
+    repair=Repair(
+        RepairAction.REMOVE_BYTE_ORDER_MARK,
+        "removes the mark",
+        limit="in UTF-8",
+        severity=Severity.WARNING,
+    ),
 )
 
-ES103: Final = Rule(
-    "ES103",
-    "invalid-json",
-    Severity.ERROR,
-    "a line that is not valid JSON",
-    """
-    What it finds: a syntax error, with column, byte offset and an excerpt.
-
-    Why it matters: no reader can read the row.
-
-    How to fix: Run the writer again for this row, with a JSON library instead of text formatting.
-    If the source is lost, `evalstream salvage` saves the other rows.
-
-    Bad:
-        line 2, as bytes:
-          {'single': 'quotes'}
-
-    Good:
-        line 2, as bytes:
-          {"schema_version": "0.2.0", …}
-    """,
-)
+ES103: Final = Rule("ES103", "invalid-json", Severity.ERROR, "a line that is not valid JSON")
 
 ES105: Final = Rule(
     "ES105",
     "spliced-record",
     Severity.ERROR,
     "several values on one line, or a cut-off row followed by a whole one",
-    """
-    What it finds: a line on which a second object begins before a newline, with the byte at which
-    it begins.
-
-    Why it matters: several writers shared the file, or one was resumed after a crash.
-
-    How to fix: Run the evaluation again with one writer per file. If that is not possible,
-    `evalstream salvage ROWS --to FILE` saves the whole rows; recompute the aggregate from them and
-    run `evalstream seal`.
-
-    Bad:
-        line 2, as bytes:
-          {"schema_version": "0.2.0", …}{"schema_version": "0.2.0", …}
-
-    Good:
-        line 2, as bytes:
-          {"schema_version": "0.2.0", …}
-        line 3, as bytes:
-          {"schema_version": "0.2.0", …}
-    """,
 )
 
-ES106: Final = Rule(
-    "ES106",
-    "nul-bytes",
-    Severity.ERROR,
-    "runs of NUL or other raw control bytes",
-    """
-    What it finds: NUL bytes, or control bytes other than tab, in a line.
-
-    Why it matters: they usually fill a hole that a network file system leaves after a crash; the
-    bytes that were there are lost.
-
-    How to fix: Copy the file again from its source; the lost bytes cannot be recovered from this
-    file. If the writer put control characters into strings, write them as escapes, with a JSON
-    library. `evalstream salvage` saves the whole rows.
-
-    Bad:
-        line 2, as bytes:
-          \\x00\\x00\\x00\\x00
-
-    Good:
-        line 2, as bytes:
-          {"schema_version": "0.2.0", …}
-    """,
-)
+ES106: Final = Rule("ES106", "nul-bytes", Severity.ERROR, "runs of NUL or other raw control bytes")
 
 ES107: Final = Rule(
-    "ES107",
-    "duplicate-key",
-    Severity.ERROR,
-    "a key occurs twice in one object, at any depth",
-    """
-    What it finds: an object in which a key occurs more than once, with its pointer.
-
-    Why it matters: some readers take the first value and some the last, so two readers can see two
-    different scores in one row.
-
-    How to fix: Correct the writer so that it writes each key once, and write the row again. Take
-    the value from the source log; do not choose between the two by hand.
-
-    Bad:
-        line 2, as bytes:
-          {"evaluation": {"score": 0, "score": 1}}
-
-    Good:
-        line 2, as bytes:
-          {… "evaluation": {"score": 1.0, …}, …}
-    """,
+    "ES107", "duplicate-key", Severity.ERROR, "a key occurs twice in one object, at any depth"
 )
 
 ES108: Final = Rule(
-    "ES108",
-    "non-finite-number",
-    Severity.ERROR,
-    "NaN, Infinity, or a number that overflows to it",
-    """
-    What it finds: the words NaN, Infinity and -Infinity, and numbers such as 1e999.
-
-    Why it matters: JSON has no such numbers, and a mean that includes one of them is worthless.
-
-    How to fix: Find out why the value is not finite, correct the computation, and write the rows
-    again. In Python, `json.dumps(..., allow_nan=False)` stops at the first such value. Leave an
-    optional field without a value out.
-
-    Bad:
-        line 2, as bytes:
-          {… "evaluation": {"score": NaN, …}, …}
-
-    Good:
-        line 2, as bytes:
-          {… "evaluation": {"score": 0, …}, …}
-    """,
+    "ES108", "non-finite-number", Severity.ERROR, "NaN, Infinity, or a number that overflows to it"
 )
 
 ES109: Final = Rule(
-    "ES109",
-    "not-an-object",
-    Severity.ERROR,
-    "a row that is valid JSON but not a JSON object",
-    """
-    What it finds: a line that holds an array, a string, a number, true, false or null.
-
-    Why it matters: the line is not a row; another program or a log message probably wrote it into
-    the file.
-
-    How to fix: Write only rows into the file, one JSON object per line, then run `evalstream
-    seal`. For log lines in a stream use `--skip-noise`.
-
-    Bad:
-        line 2, as bytes:
-          [1, 2, 3]
-
-    Good:
-        line 2, as bytes:
-          {"schema_version": "0.2.0", …}
-    """,
+    "ES109", "not-an-object", Severity.ERROR, "a row that is valid JSON but not a JSON object"
 )
 
 ES110: Final = Rule(
@@ -287,27 +130,7 @@ ES110: Final = Rule(
     "blank-line",
     Severity.WARNING,
     "a line that is empty or holds only white space",
-    """
-    What it finds: a line without a row. It does not count as a row.
-
-    Why it matters: readers that count newlines count one row too many.
-
-    How to fix: Remove the blank lines in the writer, or copy the rows without them: `evalstream
-    salvage ROWS --to FILE`. Then run `evalstream seal`, since the bytes have changed.
-
-    Bad:
-        line 1, as bytes:
-          {"schema_version": "0.2.0", …}\\n
-        line 2, as bytes:
-          \\n
-
-    Good:
-        line 1, as bytes:
-          {"schema_version": "0.2.0", …}\\n
-        line 2, as bytes:
-          {"schema_version": "0.2.0", …}\\n
-    """,
-    repair=Repair("removes the line"),
+    repair=Repair(RepairAction.REMOVE_BLANK_LINES, "removes the line"),
 )
 
 ES112: Final = Rule(
@@ -315,25 +138,8 @@ ES112: Final = Rule(
     "carriage-return",
     Severity.WARNING,
     "lines end in CR LF instead of LF",
-    """
-    What it finds: lines that end in CR LF, with their number. The checksum is still computed over
-    the stored bytes.
-
-    Why it matters: a transfer in text mode probably changed the file, and with it its checksum.
-
-    How to fix: Transfer the file again in binary mode, or write it with LF line ends. If the
-    aggregate was sealed over CR LF, run `evalstream seal` after the change.
-
-    Bad:
-        line 1, as bytes:
-          {"schema_version": "0.2.0", …}\\r\\n
-
-    Good:
-        line 1, as bytes:
-          {"schema_version": "0.2.0", …}\\n
-    """,
     run=_carriage_return,
-    repair=Repair("ends the lines in LF"),
+    repair=Repair(RepairAction.END_LINES_IN_LF, "ends the lines in LF"),
 )
 
 ES113: Final = Rule(
@@ -341,48 +147,10 @@ ES113: Final = Rule(
     "too-deep-or-too-big",
     Severity.ERROR,
     "nesting deeper than --max-depth, or an integer of more than 4,300 digits",
-    """
-    What it finds: values nested deeper than `--max-depth` (default: 200), and integers of more
-    digits than CPython converts to a number.
-
-    Why it matters: such rows make other readers crash or hang.
-
-    How to fix: Correct the writer: such a value is usually an object put into itself, or a number
-    that is really text. If the nesting is intended, raise `--max-depth`.
-
-    Bad:
-        With --max-depth 2, this row is three levels deep:
-        row 1:
-          {"answer_attribution": [{"turn_idx": 0}]}
-
-    Good:
-        With --max-depth 20, the same row is not too deep:
-        row 1:
-          {"answer_attribution": [{"turn_idx": 0}]}
-    """,
 )
 
 ES114: Final = Rule(
-    "ES114",
-    "unpaired-surrogate",
-    Severity.WARNING,
-    "an escape of half a surrogate pair",
-    """
-    What it finds: a lone escape from \\ud800 to \\udfff in a string or key, with its pointer.
-
-    Why it matters: UTF-8 cannot represent it, so the string cannot be encoded, hashed or stored.
-
-    How to fix: Correct the writer so that it keeps surrogate pairs whole, and write the row again
-    from the source. Text that was cut between the two halves of a character is the usual cause.
-
-    Bad:
-        row 2:
-          {"metadata": {"subject": "arithmetic", "note": "\\ud800"}}
-
-    Good:
-        row 2:
-          {"metadata": {"subject": "arithmetic", "note": "\\ud83d\\ude00"}}
-    """,
+    "ES114", "unpaired-surrogate", Severity.WARNING, "an escape of half a surrogate pair"
 )
 
 RULES: Final = (

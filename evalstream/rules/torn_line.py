@@ -12,7 +12,7 @@ from typing import Final
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import SyntaxIssue
-from evalstream.rules.base import Repair, Rule
+from evalstream.rules.base import Repair, RepairAction, Rule
 
 
 def breaks_off(issue: SyntaxIssue) -> bool:
@@ -36,27 +36,7 @@ def with_rows_before(violation: Violation, rows: int) -> Violation:
 
 
 ES104: Final = Rule(
-    "ES104",
-    "truncated-record",
-    Severity.ERROR,
-    "the last line has no newline and breaks off",
-    """
-    What it finds: a last line without a newline that ends before its JSON is complete.
-
-    Why it matters: the writer was cut off; later rows are probably missing as well.
-
-    How to fix: Run the writer again to its end, then run `evalstream seal`. If that is not
-    possible, `evalstream salvage ROWS --to FILE` saves the whole rows; recompute the aggregate
-    from them.
-
-    Bad:
-        line 9, the last, as bytes:
-          {"schema_version": "0.2
-
-    Good:
-        line 8, the last, as bytes:
-          {"schema_version": "0.2.0", …}\\n
-    """,
+    "ES104", "truncated-record", Severity.ERROR, "the last line has no newline and breaks off"
 )
 
 ES111: Final = Rule(
@@ -64,24 +44,7 @@ ES111: Final = Rule(
     "no-final-newline",
     Severity.WARNING,
     "the last row is whole but has no newline",
-    """
-    What it finds: a file whose last byte is not a newline.
-
-    Why it matters: a writer that appends to the file puts two rows on one line.
-
-    How to fix: End the last row with a newline, then run `evalstream seal`, since the bytes have
-    changed. First make sure that the writer had finished: `--expect-rows N` checks the number of
-    rows.
-
-    Bad:
-        line 8, the last, as bytes:
-          {"schema_version": "0.2.0", …}
-
-    Good:
-        line 8, the last, as bytes:
-          {"schema_version": "0.2.0", …}\\n
-    """,
-    repair=Repair("adds the newline"),
+    repair=Repair(RepairAction.END_LAST_LINE, "adds the newline"),
 )
 
 HALF_WRITTEN: Final = frozenset({ES104.code, "ES105", "ES106"})

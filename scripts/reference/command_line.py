@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from evalstream.cli.command import Command
-from evalstream.cli.help import argument_help, grouped, option_help, option_name, usage
+from evalstream.cli.command import MANY, REQUIRED, Argument, Command, default_of, flags_of
 from evalstream.cli.program import COMMANDS, declared
+from evalstream.cli.typer_app import argument_help, group_options, metavar, option_help
+from evalstream.model.options import Option
 from reference.markdown import code, fence, paragraphs, sentence, table
 from reference.program import DOCS
 
@@ -24,8 +25,7 @@ rule or schema is an error with exit code 2 that names what was probably meant.
 ## Completion in a shell
 
 `evalstream completion` prints a script that completes commands, options, their values, the codes
-and names of rules, and files. The script has everything in it, so that completion starts no
-process. It belongs to one version of evalstream: write it anew after an update.
+and names of rules, and files. The script asks the installed evalstream.
 
 ```sh
 # bash, with the package bash-completion
@@ -69,16 +69,41 @@ def _command(command: Command, examples: dict[str, Path]) -> Iterator[str]:
     if command.arguments:
         rows = ((code(one.text.metavar), sentence(argument_help(one))) for one in command.arguments)
         yield table(["argument", "meaning"], rows)
-    for heading, some in grouped(command):
+    for heading, some in group_options(command):
         if some:
             yield f"**{heading}**\n"
-            rows = ((code(option_name(one).strip()), option_help(one)) for one in some)
+            rows = ((code(option_name(one)), option_help(one)) for one in some)
             yield table(["option", "meaning"], rows)
     yield "**Examples**\n"
     yield fence("\n".join(command.examples), "sh")
     for text, path in examples.items():
         if text not in command.examples:
             yield f"{fence(text, 'sh')}\nFrom {_link(path)}.\n"
+
+
+def usage(command: Command) -> str:
+    """Return how a command is called."""
+    required = [
+        f"{flags_of(one)[0]} {metavar(one)}"
+        for one in command.options
+        if default_of(one) is REQUIRED
+    ]
+    arguments = map(argument_name, command.arguments)
+    return " ".join([PROGRAM, command.name, "[OPTIONS]", *required, *arguments])
+
+
+def argument_name(argument: Argument) -> str:
+    """Return an argument as the usage writes it."""
+    name = argument.text.metavar
+    shown = name if argument.default is REQUIRED else f"[{name}]"
+    return f"{shown}..." if argument.type in MANY else shown
+
+
+def option_name(option: Option) -> str:
+    """Return the flags of an option, short ones first, and what its value is called."""
+    flags = [flag for text in flags_of(option) for flag in text.split("/")]
+    flags.sort(key=lambda flag: flag.startswith("--"))
+    return f"{', '.join(flags)} {metavar(option)}".rstrip()
 
 
 def _examples() -> defaultdict[str, dict[str, Path]]:

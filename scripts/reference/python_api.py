@@ -15,8 +15,8 @@ from typing import Any
 
 import evalstream
 from evalstream.cli.command import flag_of
-from evalstream.cli.help import argument_help, option_help
 from evalstream.cli.program import COMMANDS, declared
+from evalstream.cli.typer_app import argument_help, option_help
 from evalstream.model.data_class import REQUIRED, DataClass, Field
 from reference.markdown import code, fence, paragraphs, sentence, table
 from reference.signatures import annotation, shown, signature

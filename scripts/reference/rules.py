@@ -1,16 +1,16 @@
 """The pages about rules: an index by family, and a page for each rule."""
 
-import json
 import re
 from collections.abc import Iterator
 from itertools import groupby
 
 from evalstream.formats.registry import CATALOGUE
-from evalstream.model.rule_text import Status
-from evalstream.rules.base import BAD, FIX, FOUND, GOOD, WHY, Rule
+from evalstream.model.rule_text import BAD, FIX, FOUND, GOOD, WHY, Status
+from evalstream.rules.base import Rule
+from evalstream.rules.pages import read_sections, without_changes
 from evalstream.rules.profiles import DEFAULT, PROFILES
 from reference.formats import titles_by_code_prefix
-from reference.markdown import code, fence, prose, sentence, table
+from reference.markdown import code, prose, sentence, table
 from reference.program import DOCS
 
 _LAYER = re.compile(r"^\| (ES\d) \| (.+) \|$", re.MULTILINE)
@@ -72,17 +72,14 @@ def _row(rule: Rule) -> tuple[str, ...]:
 
 def _page(rule: Rule, links: dict[str, str]) -> str:
     others = {one: link for one, link in links.items() if one != rule.code}
+    examples = read_sections(rule.code)
     parts = [
         f"# {rule.code}: {rule.name}\n",
         f"{sentence(prose(rule.summary, others))}\n",
         table(["property", "value"], _properties(rule)),
+        *(f"## {one}\n\n{prose(rule.sections()[one], others)}\n" for one in (FOUND, WHY, FIX)),
+        *(f"## {one}\n\n{without_changes(examples[one])}\n" for one in (BAD, GOOD)),
     ]
-    for heading in (FOUND, WHY, FIX):
-        if heading in rule.sections():
-            text = prose(rule.sections()[heading], others)
-            parts.append(f"## {heading}\n\n{sentence(text)}\n")
-    for heading in (BAD, GOOD):
-        parts += [f"## {heading}\n", *_example(rule.sections()[heading])]
     return "\n".join(parts)
 
 
@@ -119,21 +116,3 @@ def _active(rule: Rule) -> str:
     names = [code(name) for name, profile in PROFILES.items() if rule.code in profile.codes]
     by_profile = f", or in the profile {' or '.join(names)}" if names else ""
     return f"if {code('--select')} names it{by_profile}"
-
-
-def _example(text: str) -> Iterator[str]:
-    """Yield the parts of an example: prose, and labels with the text that is indented below."""
-    for part in re.split(r"\n(?=\S)", text):
-        label, _, shown = part.partition("\n")
-        yield f"{prose(label, {})}\n"
-        if shown:
-            body = "\n".join(line.removeprefix("  ") for line in shown.splitlines())
-            yield fence(body, "json" if _is_json(body) else "text")
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True

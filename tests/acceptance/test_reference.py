@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from edits import apply_case
 from paths import REPOSITORY
 
@@ -54,7 +55,7 @@ CHECKED = [
 ]
 """Arguments of checks that give each kind of run: of each format, good, bad and incomplete."""
 
-every_rule = pytest.mark.parametrize("rule", CATALOGUE.values(), ids=CATALOGUE.keys())
+every_rule = each("rule", list(CATALOGUE.values()), lambda rule: str(rule.code))
 every_command = pytest.mark.parametrize("command", commands(), ids=lambda one: one.name)
 every_part = pytest.mark.parametrize("part", ["report", *SCHEMA["$defs"]])
 

@@ -16,6 +16,7 @@ import pytest
 from paths import EXAMPLES, REPOSITORY, SCHEMAS
 
 import evalstream
+from evalstream.formats.registry import CATALOGUE
 from evalstream.parsing.native import binding
 from evalstream.parsing.native.sources import sources_digest
 
@@ -95,6 +96,12 @@ def test_the_wheel_brings_every_schema(unpacked: Path) -> None:
     theirs = unpacked / "evalstream" / "schemas"
     assert {path.relative_to(theirs) for path in theirs.glob("**/*.schema.*")} == ours
     assert ours
+
+
+def test_the_wheel_brings_the_page_of_every_rule(unpacked: Path) -> None:
+    assert {path.stem for path in unpacked.glob("evalstream/**/rules/*.md")} == set(CATALOGUE)
+    ran = run_from(unpacked, "from evalstream.cli import main; main()", "explain", "ES401")
+    assert "\n\nHow to fix: " in ran.stdout, ran.stderr
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(unpacked: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from corpus import expectations, needs_corpus, reader_of
+from each import each
 from paths import EXAMPLES
 from rows import hashed, valid_row
 
@@ -31,7 +32,7 @@ def text_of(case: Case) -> bytes:
 
 def parameters(cases: list[Case]) -> Any:
     """Run a test for each case, named as in the suite."""
-    return pytest.mark.parametrize("case", cases, ids=[case["name"] for case in cases])
+    return each("case", cases, lambda case: str(case["name"]))
 
 
 LINES = [case for case in CASES if b"\n" not in text_of(case)]

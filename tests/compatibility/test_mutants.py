@@ -21,6 +21,7 @@ from corpus import (
     schema_errors_of,
     value_at,
 )
+from each import each
 from rows import valid_row
 
 from evalstream.formats.eee.aggregate_check import read_aggregate
@@ -57,8 +58,8 @@ class Mutant(NamedTuple):
         return not self.errors
 
 
-def mutants(kind: str) -> Iterator[Any]:
-    """Yield the mutants of one kind of document as parameters named by file and line."""
+def mutants(kind: str) -> Iterator[Mutant]:
+    """Yield the mutants of one kind of document."""
     for name in (f"{kind}-0.2.0", f"{kind}-0.3.0"):
         expected = expectations(f"mutants/{name}.expected.json")
         if not expected:
@@ -76,7 +77,7 @@ def mutants(kind: str) -> Iterator[Any]:
             )
             if mutant.name in ANCHORED:
                 mutant = anchored(mutant, entry)
-            yield pytest.param(mutant, id=mutant.name)
+            yield mutant
 
 
 def anchored(mutant: Mutant, entry: dict[str, Any]) -> Mutant:
@@ -104,8 +105,8 @@ def assert_fits_other_versions(mutant: Mutant, engine: str, *, instance: bool) -
 def test_some_mutants_fit_another_version_than_their_own() -> None:
     found = {
         version
-        for parameters in (*mutants("instance"), *mutants("aggregate"))
-        for version in judged_by_others(parameters.values[0])
+        for mutant in (*mutants("instance"), *mutants("aggregate"))
+        for version in judged_by_others(mutant)
     }
     assert {"0.2.0+list", "0.2.1", "0.2.2"} <= found
 
@@ -171,8 +172,8 @@ def assert_nulls_are_named(
         assert (violation.code == "ES204") == (left < before), violation
 
 
-every_row = pytest.mark.parametrize("mutant", list(mutants("instance")))
-every_aggregate = pytest.mark.parametrize("mutant", list(mutants("aggregate")))
+every_row = each("mutant", list(mutants("instance")), lambda one: one.name)
+every_aggregate = each("mutant", list(mutants("aggregate")), lambda one: one.name)
 both_engines = pytest.mark.parametrize("engine", ENGINES)
 
 

@@ -22,6 +22,7 @@ from corpus import (
     row_violations,
     schema_errors_of,
 )
+from each import each
 from rows import valid_row
 
 import evalstream
@@ -57,7 +58,7 @@ RECIPES = {
 
 def parameters(entries: list[Pair], name: str) -> Any:
     """Run a test for each entry, named by a member of it."""
-    return pytest.mark.parametrize("pair", entries, ids=[str(entry[name]) for entry in entries])
+    return each("pair", entries, lambda entry: str(entry[name]), group=8)
 
 
 every_pair = parameters(PAIRS, "id")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, needs_corpus
+from each import each
 from fast_rows import MULTI, OPEN, agreed, bare, changed, context, limit, outcome, slowly, sound
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -347,9 +348,7 @@ def test_an_answer_is_found_in_one_of_many_turns() -> None:
 
 
 @needs_corpus
-@pytest.mark.parametrize(
-    "path", sorted((CORPUS / "eee-pairs").glob("*/")), ids=lambda path: path.name
-)
+@each("path", sorted((CORPUS / "eee-pairs").glob("*/")), lambda path: path.name, group=16)
 def test_both_ways_find_the_same_leaks_in_real_rows(path: Path) -> None:
     codes = ("ES312", "ES316")
     quickly, slow = (evalstream.check(path, engine=name, select=codes) for name in ("auto", "rust"))

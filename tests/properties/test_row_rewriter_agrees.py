@@ -22,6 +22,7 @@ from evalstream.parsing.json_tree import JsonType, Node, Splices, decoded, parse
 from evalstream.parsing.native.rewrite import CompiledPlace, rewriters
 from evalstream.parsing.reshape import Action, Place, RowPlace, Watch, reshape
 from evalstream.parsing.reshape import Test as WatchTest
+from evalstream.rules.base import RepairAction
 
 pytestmark = pytest.mark.skipif(rewriters() is None, reason="the scanner is not compiled")
 
@@ -276,7 +277,11 @@ def test_a_replaced_id_is_kept_alike() -> None:
             "0.3.0", EVALUATION, decisions=("evaluation-id",)
         )
         if seed % 2:
-            asked = RowRepairs("0.2.0", ("ES204", "ES208", "ES601"), EVALUATION)
+            asked = RowRepairs(
+                "0.2.0",
+                (RepairAction.DROP_NULL, RepairAction.WRITE_TEXT, RepairAction.WRITE_EVALUATION_ID),
+                EVALUATION,
+            )
         exact = RowMigrator(asked) if isinstance(asked, RowMigration) else RowRepairer(asked)
         expected, tally, left, changes = exactly(exact, data)
         rewritten = RowRewriter(asked).rewrite(data)

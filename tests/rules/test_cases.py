@@ -1,4 +1,4 @@
-"""The cases of each rule: what is found in the bad one, and that the good one is sound."""
+"""The examples on each rule's page: the bad one is found, and the good one is sound."""
 
 import json
 import math
@@ -10,15 +10,13 @@ import pytest
 import yaml
 from edits import apply_case
 from inspect_archive import unpacked
-from paths import CASES
+from paths import FINDINGS
 
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.parsing.json import shorten
 from evalstream.reporters.summary import run_line
 from evalstream.rules.base import Rule
-
-FILES = {"bad.txt", "good.txt", "findings.json"}
 
 ALSO_WRONG = {
     "ES107": {"ES201", "ES215"},  # its line holds only what the rule is about, and so no row
@@ -31,7 +29,7 @@ ALSO_WRONG = {
     "ES216": {"ES202"},  # what fails the one version
     "ES215": {"ES202", "ES208"},  # a row of 0.2.0 is judged by the nearest version of 9.9
 }
-"""Errors of other rules that the bad case of a rule brings with it, and why."""
+"""Errors of other rules that the bad example of a rule brings with it, and why."""
 
 
 def need_harness(rule: Rule) -> None:
@@ -51,7 +49,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @every_rule
-def test_the_bad_case_is_found_and_nothing_else_is_wrong(rule: Rule, here: Path) -> None:
+def test_the_bad_example_is_found_and_nothing_else_is_wrong(rule: Rule, here: Path) -> None:
     report = apply_case(rule.code, "bad", here).check()
     found = list(report)
     assert rule.code in {finding.code for finding in found}
@@ -61,7 +59,7 @@ def test_the_bad_case_is_found_and_nothing_else_is_wrong(rule: Rule, here: Path)
 
 
 @every_rule
-def test_the_good_case_is_sound(rule: Rule, here: Path) -> None:
+def test_the_good_example_is_sound(rule: Rule, here: Path) -> None:
     need_harness(rule)
     report = apply_case(rule.code, "good", here).check()
     assert rule.code not in report.counts
@@ -127,10 +125,8 @@ def test_golden(rule: Rule, here: Path, compare_json: Callable[[Path, Any], None
         need_harness(rule)
     report = apply_case(rule.code, "bad", here).check()
     seen = {"exit": report.exit_code, "findings": [finding.as_dict() for finding in report]}
-    compare_json(CASES / rule.code / "findings.json", seen)
+    compare_json(FINDINGS / f"{rule.code}.json", seen)
 
 
-def test_every_rule_has_a_folder_of_cases_and_no_other_is_there() -> None:
-    assert {path.name for path in CASES.iterdir()} == set(CATALOGUE)
-    for folder in CASES.iterdir():
-        assert {path.name for path in folder.iterdir()} == FILES
+def test_every_file_of_findings_is_that_of_a_rule() -> None:
+    assert {path.stem for path in FINDINGS.iterdir()} == set(CATALOGUE)

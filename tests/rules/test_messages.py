@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from paths import CASES, TRANSCRIPTS
+from paths import FINDINGS, TRANSCRIPTS
 
 from evalstream.formats.registry import CATALOGUE
 from evalstream.parsing.line_recovery import split_line
@@ -22,7 +22,7 @@ NO_JSON = (
 
 def messages() -> Iterator[str]:
     """Iterate over the messages of all cases, and the texts of all rules."""
-    for case in sorted(CASES.glob("*/findings.json")):
+    for case in sorted(FINDINGS.iterdir()):
         yield from (one["message"] for one in json.loads(case.read_bytes())["findings"])
     for rule in CATALOGUE.values():
         yield from (rule.summary, rule.found, rule.why, rule.fix)

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 from edits import apply_case
-from paths import CASES
 
 import evalstream
 from evalstream.api.changes import fix
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.model.options import Options
 from evalstream.model.report import Report
-from evalstream.rules.base import Rule
+from evalstream.rules.base import RepairAction, Rule
 
 SAFE, UNSAFE = main_format().repairs
 
@@ -48,6 +47,18 @@ def test_the_rules_with_repairs_are_those_that_the_task_of_fix_names() -> None:
     repaired = {code for code, rule in CATALOGUE.items() if rule.repair is not None}
     assert repaired == SAFE | UNSAFE
     assert {code for code, rule in CATALOGUE.items() if rule.fixable} == SAFE
+
+
+def test_every_action_is_that_of_one_rule() -> None:
+    actions = [rule.repair.action for rule in CATALOGUE.values() if rule.repair is not None]
+    assert sorted(actions, key=list(RepairAction).index) == list(RepairAction)
+
+
+def test_every_action_is_carried_out_where_rows_and_aggregates_are_rewritten() -> None:
+    package = Path(evalstream.__file__).parent
+    folders = (package / "batch" / "rewriting", package / "formats" / "eee" / "changes")
+    text = "".join(path.read_text("utf-8") for one in folders for path in one.glob("*.py"))
+    assert [one for one in RepairAction if f"RepairAction.{one.name}" not in text] == []
 
 
 @every_side
@@ -102,4 +113,3 @@ def test_the_text_of_a_rule_says_what_fix_does(code: str) -> None:
     assert rule.repair is not None
     command = "evalstream fix: " if code in SAFE else "evalstream fix --unsafe: "
     assert f"\n\n{command}{rule.repair.title}" in rule.explained()
-    assert (CASES / code / "bad.txt").is_file()

@@ -11,8 +11,8 @@ SCHEMAS = REPOSITORY / "schemas"
 PAIRS = TESTS / "pairs"
 """Sound runs in the layout of a datastore, a folder for each version of the format."""
 
-CASES = TESTS / "rules" / "cases"
-"""A folder for each rule, by its code: `bad.txt`, `good.txt` and `findings.json`."""
+FINDINGS = TESTS / "rules" / "findings"
+"""What is found in the bad example of each rule's page, by its code."""
 
 TRANSCRIPTS = TESTS / "transcripts"
 """Scenarios of the command line: commands, what they print, their exit codes."""

@@ -16,7 +16,7 @@ from evalstream.batch.rewriting.staging import Staging, remove_leftovers, sync_f
 from evalstream.batch.single import check_any
 from evalstream.engine.line_repairs import LineRepairs
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
-from evalstream.formats.registry import main_format
+from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.formats.rewriting import RunRepair
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
@@ -34,6 +34,7 @@ from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import counted
 from evalstream.model.uninterrupted import signals_blocked
+from evalstream.rules.base import RepairAction
 
 NOT_A_FILE: Final = "only files on this machine can be fixed"
 OUTSIDE: Final = "{} lies outside {}, the folder that all inputs share; name a folder around both"
@@ -110,9 +111,11 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
         return
     targets = [job.target(path) for path in (run.rows, run.aggregate) if path is not None]
     text = None if run.aggregate is None else document_bytes(run.aggregate)
-    repair = main_format().repair(text, codes)
+    repairs = (CATALOGUE[code].repair for code in codes)
+    actions = frozenset(repair.action for repair in repairs if repair is not None)
+    repair = main_format().repair(text, actions)
     with Staging(place) as staging:
-        parts = _rewritten(run, repair, before, (text, codes), job, staging, outcome)
+        parts = _rewritten(run, repair, before, (text, actions), job, staging, outcome)
         if not outcome.row_changes and not outcome.document_changes:
             _leave(before, outcome)
             return
@@ -151,16 +154,16 @@ def _rewritten(
     run: Run,
     repair: RunRepair,
     before: RunSummary,
-    mended: tuple[bytes | None, Collection[str]],
+    source: tuple[bytes | None, Collection[RepairAction]],
     job: FixJob,
     staging: Staging,
     outcome: Outcome,
 ) -> tuple[Part, Part]:
     """Write the repaired rows and the repaired aggregate; what needs no repair stays in place."""
-    text, codes = mended
+    text, actions = source
     rows, digests = run.rows, None
     if run.rows is not None:
-        made = _rows(run.rows, staging, repair, before, codes, job, outcome)
+        made = _rows(run.rows, staging, repair, before, actions, job, outcome)
         if outcome.row_changes:
             rows, digests = staging.path(_staged(run.rows)), made.target
     paths = None if run.rows is None or run.aggregate is None else (run.rows, run.aggregate)
@@ -204,7 +207,7 @@ def _rows(
     staging: Staging,
     repair: RunRepair,
     before: RunSummary,
-    codes: Collection[str],
+    actions: Collection[RepairAction],
     job: FixJob,
     outcome: Outcome,
 ) -> RewrittenRows:
@@ -219,10 +222,10 @@ def _rows(
             target_algorithms=repair.algorithms,
             progress=job.progress,
             repairs=LineRepairs(
-                byte_order_mark="ES102" in codes,
-                line_ends="ES112" in codes,
-                blank_lines="ES110" in codes,
-                final_newline="ES111" in codes,
+                byte_order_mark=RepairAction.REMOVE_BYTE_ORDER_MARK in actions,
+                line_ends=RepairAction.END_LINES_IN_LF in actions,
+                blank_lines=RepairAction.REMOVE_BLANK_LINES in actions,
+                final_newline=RepairAction.END_LAST_LINE in actions,
                 array_to_lines=False,
             ),
         )

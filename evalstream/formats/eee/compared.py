@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evalstream.engine.row_lookup import find_rows
 from evalstream.formats.eee.aggregate import Aggregate, Figures, Result
-from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, record_view
+from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, answer
 from evalstream.formats.eee.versions import nearest_version
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options
@@ -54,11 +54,11 @@ def answers(
             yield None
             continue
         declared = text_or_none(row.get("schema_version"))
-        view = record_view(row, nearest_version(declared or "", instance=True))
+        output, turns = answer(row, nearest_version(declared or "", instance=True))
         sample = sample_text(row.get("sample_id"))
         digest = digest_of(sample) if sample else 0
-        is_whole = row.get("output") is None or not any(map(row.get, TRANSCRIPT_KEYS))
-        yield Answered(row.get("sample_id"), view.output, digest, is_whole)
+        is_whole = output is None or not any(map(row.get, TRANSCRIPT_KEYS))
+        yield Answered(row.get("sample_id"), turns if output is None else output, digest, is_whole)
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

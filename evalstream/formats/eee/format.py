@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from evalstream.formats.base import DeclaredRows, Detector, Place, RecordView, RowFormat, Show
+from evalstream.formats.base import DeclaredRows, Detector, Place, RowFormat, Show
 from evalstream.formats.eee import documents
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
@@ -16,7 +16,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json import member, text_or_none
-from evalstream.rules.base import Rule
+from evalstream.rules.base import RepairAction, Rule
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
@@ -110,25 +110,16 @@ class EeeFormat(RowFormat):
 
         return answers(run.rows or "", options, places)
 
-    def records(self, document: Any) -> Iterator[Any]:
-        rows = document if isinstance(document, list) else [document]
-        return (row for row in rows if isinstance(row, dict) and self.declared_in(row) is None)
-
-    def record_view(self, record: Any, version: str) -> RecordView:
-        from evalstream.formats.eee.row_view import record_view
-
-        return record_view(record, version)
-
     def migrator(self, target: str, values: Mapping[str, Any]) -> Migrator:
         from evalstream.formats.eee.changes.run_migration import Migrator as EeeMigrator
         from evalstream.formats.eee.changes.supplied import supplied_from
 
         return EeeMigrator(target, supplied_from(values))
 
-    def repair(self, text: bytes | None, codes: Collection[str]) -> RunRepair:
+    def repair(self, text: bytes | None, actions: Collection[RepairAction]) -> RunRepair:
         from evalstream.formats.eee.changes.run_repair import RunRepair as EeeRepair
 
-        return EeeRepair(text, codes)
+        return EeeRepair(text, actions)
 
     @property
     def repairs(self) -> tuple[Set[str], Set[str]]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from evalstream.formats.base import RecordView
 from evalstream.formats.eee.sample_hash import Reference
 from evalstream.formats.eee.versions import OLDEST
-from evalstream.parsing.json import member
 
 SINGLE_TURN: Final = "single_turn"
 MULTI_TURN: Final = "multi_turn"
@@ -98,22 +96,3 @@ def transcript(row: Mapping[str, Any], version: str) -> tuple[str, list[Any]] | 
 def answer(row: Mapping[str, Any], version: str) -> tuple[Any, Any]:
     """Return the model's output: the output member, and the transcript."""
     return row.get("output"), row.get(transcript_key(version))
-
-
-_IDS: Final = ("evaluation_id", "evaluation_name", "evaluation_result_id", "model_id", "sample_id")
-
-
-def record_view(row: Mapping[str, Any], version: str) -> RecordView:
-    """Return the view of a row; members of `metadata` that distinguish repeats are ids, too."""
-    output, turns = answer(row, version)
-    score = member(row.get("evaluation"), "score")
-    marks = {name: member(row.get("metadata"), name) for name in REPEAT_MARKS}
-    ids = {**{name: row.get(name) for name in _IDS}, **marks}
-    return RecordView(
-        ids={name: value for name, value in ids.items() if value is not None},
-        input=row.get("input"),
-        input_identity=input_text(row),
-        hash=row.get("sample_hash"),
-        scores={} if score is None else {"score": score},
-        output=turns if output is None else output,
-    )

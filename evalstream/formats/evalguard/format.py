@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from evalstream.engine.harness_logs import LM_EVAL
-from evalstream.formats.base import Detector, FolderFormat, Place, RecordView, Show
+from evalstream.formats.base import Detector, FolderFormat, Place, Show
 from evalstream.formats.evalguard import documents
-from evalstream.formats.evalguard.documents import KINDS, MANIFEST, REPORT, RESPONSE, SCHEMAS
+from evalstream.formats.evalguard.documents import KINDS, MANIFEST, RESPONSE, SCHEMAS
 from evalstream.io.beginning import Beginning
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.progress import Progress
@@ -85,24 +85,6 @@ class EvalGuardFormat(FolderFormat):
         if run.rows is None or run.beside or not os.path.isdir(run.rows):
             raise UsageError("one folder is sealed at a time, with all of its documents")
         return sealed_folder(run.rows)
-
-    def records(self, document: Any) -> Iterator[Any]:
-        from evalstream.formats.evalguard.report import values_of
-        from evalstream.formats.evalguard.views import Document
-
-        if not isinstance(document, dict) or documents.kind_of_members(document.keys()) != REPORT:
-            return iter(())
-        return values_of(Document("", REPORT, document, None))
-
-    def record_view(self, record: Any, _version: str) -> RecordView:
-        return RecordView(
-            ids={"metric": record.name} | ({} if record.task is None else {"task": record.task}),
-            input=None,
-            input_identity=None,
-            hash=None,
-            scores={} if record.value is None else {record.name: record.value},
-            output=None,
-        )
 
 
 FORMAT: Final[FolderFormat] = EvalGuardFormat()

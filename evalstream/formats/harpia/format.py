@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from evalstream.formats.base import Detector, PairedFormat, Place, RecordView, Show
+from evalstream.formats.base import Detector, PairedFormat, Place, Show
 from evalstream.formats.harpia import documents
-from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, UNSURE, member, metric_of
+from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, UNSURE
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.comparison import Answered
@@ -73,31 +73,6 @@ class HarpiaFormat(PairedFormat):
         from evalstream.formats.harpia.compared import answers
 
         return answers(run, options, places)
-
-    def records(self, document: Any) -> Iterator[Any]:
-        lines = document if isinstance(document, list) else [document]
-        return (line for line in lines if documents.kind_of(line) == LOG)
-
-    def record_view(self, record: Any, _version: str) -> RecordView:
-        from evalstream.formats.harpia.values import scores_in
-
-        named = {
-            "instance_id": member(record, "instance_id"),
-            "metric": metric_of(record),
-            "parameters": member(record, "parameters"),
-        }
-        result = member(record, "result")
-        scores = () if result is None else scores_in(result.value)
-        return RecordView(
-            ids={name: found.value for name, found in named.items() if found is not None},
-            input=None,
-            input_identity=None,
-            hash=None,
-            scores={
-                "/".join(path) or "result": value for path, value in scores if value is not None
-            },
-            output=None,
-        )
 
 
 FORMAT: Final[PairedFormat] = HarpiaFormat()

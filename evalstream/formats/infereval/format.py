@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from evalstream.formats.base import Detector, PairedFormat, Place, RecordView, Show
+from evalstream.formats.base import Detector, PairedFormat, Place, Show
 from evalstream.formats.infereval import documents
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS
 from evalstream.io.beginning import Beginning
@@ -15,12 +15,8 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.model.sealed_text import SealedText
-from evalstream.parsing.json import canonical, member
 from evalstream.parsing.peek import OBJECT
 from evalstream.rules.base import Rule
-
-_SHOWN: Final = ("premises", "conclusions")
-"""The members of an item that its prompt is built of."""
 
 
 class InferevalFormat(PairedFormat):
@@ -92,21 +88,6 @@ class InferevalFormat(PairedFormat):
         from evalstream.formats.infereval.compared import answers
 
         return answers(run.rows or "", options, places)
-
-    def records(self, document: Any) -> Iterator[Any]:
-        items = member(document, ITEMS)
-        return (item for item in items or () if isinstance(item, dict))
-
-    def record_view(self, record: Any, _version: str) -> RecordView:
-        shown = {name: record[name] for name in _SHOWN if name in record}
-        return RecordView(
-            ids={"id": record["id"]} if "id" in record else {},
-            input=shown or None,
-            input_identity=canonical(shown) if shown else None,
-            hash=None,
-            scores={},
-            output=record.get("model_verdict"),
-        )
 
 
 FORMAT: Final[PairedFormat] = InferevalFormat()

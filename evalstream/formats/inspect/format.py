@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from evalstream.formats.base import Detector, PairedFormat, Place, RecordView, Show
+from evalstream.formats.base import Detector, PairedFormat, Place, Show
 from evalstream.formats.inspect import documents
-from evalstream.formats.inspect.documents import LOG, SAMPLES
+from evalstream.formats.inspect.documents import LOG
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.comparison import Answered
@@ -15,7 +15,6 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.model.source_log import SourceLog, Wanted
-from evalstream.parsing.json import canonical, member
 from evalstream.rules.base import Rule
 
 
@@ -72,23 +71,6 @@ class InspectFormat(PairedFormat):
         from evalstream.formats.inspect.source import opened
 
         return opened(path, options, wanted)
-
-    def records(self, document: Any) -> Iterator[Any]:
-        samples = member(document, SAMPLES)
-        return (one for one in samples or () if isinstance(one, dict))
-
-    def record_view(self, record: Any, _version: str) -> RecordView:
-        shown = record.get("input")
-        scores = member(record, "scores")
-        values = scores if isinstance(scores, dict) else {}
-        return RecordView(
-            ids={name: record[name] for name in ("id", "epoch") if name in record},
-            input=shown,
-            input_identity=None if shown is None else canonical(shown),
-            hash=None,
-            scores={name: member(score, "value") for name, score in values.items()},
-            output=member(record.get("output"), "completion"),
-        )
 
 
 FORMAT: Final[PairedFormat] = InspectFormat()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from evalstream.formats.base import Detector, PairedFormat, Place, RecordView, Show
+from evalstream.formats.base import Detector, PairedFormat, Place, Show
 from evalstream.formats.lm_eval import documents
 from evalstream.formats.lm_eval.documents import RESULTS, SAMPLES
 from evalstream.io.beginning import Beginning
@@ -70,25 +70,6 @@ class LmEvalFormat(PairedFormat):
         from evalstream.formats.lm_eval.source import opened
 
         return opened(path, options, wanted)
-
-    def records(self, document: Any) -> Iterator[Any]:
-        rows = document if isinstance(document, list) else [document]
-        return (row for row in rows if documents.is_samples(row))
-
-    def record_view(self, record: Any, _version: str) -> RecordView:
-        from evalstream.formats.lm_eval.compared import digests
-        from evalstream.formats.lm_eval.row import metrics_of, prompt_of
-
-        shown = digests(record)
-        identity = None if shown is None else (shown.high << 64 | shown.low).to_bytes(16, "big")
-        return RecordView(
-            ids={name: record[name] for name in ("doc_id", "filter") if name in record},
-            input=prompt_of(record),
-            input_identity=identity,
-            hash=record.get("doc_hash"),
-            scores=dict(metrics_of(record)),
-            output=record.get("filtered_resps"),
-        )
 
 
 FORMAT: Final[PairedFormat] = LmEvalFormat()

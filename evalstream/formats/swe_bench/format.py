@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from evalstream.formats.base import Detector, PairedFormat, Place, RecordView, Show
+from evalstream.formats.base import Detector, PairedFormat, Place, Show
 from evalstream.formats.swe_bench import documents
 from evalstream.formats.swe_bench.documents import (
     DETAILS,
@@ -72,21 +72,6 @@ class SweBenchFormat(PairedFormat):
         from evalstream.formats.swe_bench.checker import check
 
         return check(run, options, show, progress)
-
-    def records(self, document: Any) -> Iterator[Any]:
-        from evalstream.formats.swe_bench.views import predictions_in
-
-        return (one for _, one in predictions_in(document) if isinstance(one, dict))
-
-    def record_view(self, record: Any, _version: str) -> RecordView:
-        return RecordView(
-            ids={name: record[name] for name in ("instance_id",) if name in record},
-            input=None,
-            input_identity=None,
-            hash=None,
-            scores={},
-            output=record.get("model_patch"),
-        )
 
 
 FORMAT: Final[PairedFormat] = SweBenchFormat()

@@ -83,3 +83,35 @@ def change(document: Any, pointer: str, value: str | None) -> None:
         parent.append(json.loads(value))
     else:
         parent[key] = json.loads(value)
+
+
+def contains(whole: Any, part: Any) -> bool:
+    """Tell whether a value has all that a part of it shows.
+
+    An object has the shown members and may have more. A list has the shown elements in their
+    order, and may have others between them. Numbers are equal in value and in type.
+    """
+    if type(whole) is not type(part):
+        return False
+    if isinstance(part, dict):
+        return all(key in whole and contains(whole[key], part[key]) for key in part)
+    if isinstance(part, list):
+        rest = iter(whole)
+        return all(any(contains(element, shown) for element in rest) for shown in part)
+    return bool(whole == part)
+
+
+def fit(whole: Any, part: Any) -> Any:
+    """Return a value with all that a part of it shows: what it has already stays as it is.
+
+    Objects get the members that are shown. Lists of objects change element by element, from the
+    first; every other value is replaced.
+    """
+    if contains(whole, part):
+        return whole
+    if isinstance(whole, dict) and isinstance(part, dict):
+        return whole | {key: fit(whole.get(key), value) for key, value in part.items()}
+    if isinstance(whole, list) and isinstance(part, list) and isinstance(part[0], dict):
+        changed = [fit(old, new) for old, new in zip(whole, part, strict=False)]
+        return changed + part[len(whole) :] + whole[len(part) :]
+    return part

@@ -10,26 +10,41 @@ from typing import Any
 
 from paths import EXAMPLES, PAIRS
 
-from edits.case import Case, change
+from edits.case import Case, change, contains, fit
 from edits.inspect_log import log_of
 from edits.recipes import rehash
 
 ALSO = re.compile(r"^\s*also (\S+)\n", re.MULTILINE)
+OF_RUN = re.compile(r"^(first|second) run, (.+)\n?", re.MULTILINE)
+AT_PATH = re.compile(r"^(\S+/\S+) has (.+)\n?", re.MULTILINE)
 DETAILS = "detailed_evaluation_results"
+ELISION = "…"
 
 
 def apply(script: str, folder: Path) -> Case:
     """Copy the pair that a script is about into `folder`, edit and seal it anew.
 
     What follows `also FOLDER` is about another pair in that folder; then everything is checked
-    together, with the options of the first pair.
+    together, with the options of the first pair. `PATH has JSON` is not made but demanded.
     """
-    script, *others = ALSO.split(script)
-    case = _edited(script).written(folder)
+    demands, script = AT_PATH.findall(script), AT_PATH.sub("", script)
+    case = _applied(script, folder)
+    for path, part in demands:
+        if not contains(json.loads((folder / path).read_bytes()), json.loads(part)):
+            raise ValueError(f"{path} does not have {part}")
+    return case
+
+
+def _applied(script: str, folder: Path) -> Case:
+    shown = {"first": "", "second": ""}
+    for run, directive in OF_RUN.findall(script):
+        shown[run] += f"{directive}\n"
+    script, *others = ALSO.split(OF_RUN.sub("", script))
+    case = _edited(f"{script}\n{shown['first']}").written(folder)
     if not others:
         return case
     place, other = others
-    second = _edited(other).written(folder / place)
+    second = _edited(f"{other}\n{shown['second']}").written(folder / place)
     documents = {
         f"{run} run, {name}": path
         for run, each in (("first", case), ("second", second))
@@ -40,8 +55,8 @@ def apply(script: str, folder: Path) -> Case:
 
 def _edited(script: str) -> "_Edit":
     edit = _Edit(_pair("0.2.0"))
-    for directive in script.splitlines():
-        edit.follow(directive.strip())
+    for directive in filter(None, map(str.strip, script.splitlines())):
+        edit.follow(directive)
     return edit
 
 
@@ -127,14 +142,42 @@ class _Edit:
         self._load(_pair(version))
 
     def _row(self, number: str, edit: Callable[[dict[str, Any]], None]) -> None:
-        index = int(number) - 1
-        row = json.loads(self._lines[index])
+        row = json.loads(self._lines[int(number) - 1])
         edit(row)
+        self._put_row(int(number) - 1, row)
+
+    def _put_row(self, index: int, row: Any) -> None:
         text = json.dumps(row, ensure_ascii=False)
         self._replace(index, text.encode(errors="backslashreplace") + b"\n")
 
     def _row_set(self, number: str, pointer: str, value: str) -> None:
         self._row(number, lambda row: change(row, pointer, value))
+
+    def _row_has(self, number: str, part: str) -> None:
+        index = int(number) - 1
+        row, shown = json.loads(self._lines[index]), json.loads(part)
+        if not contains(row, shown):
+            self._put_row(index, fit(row, shown))
+
+    def _rows_have(self, path: str, values: str) -> None:
+        """Set a member of all rows, each to its value."""
+        for number, part in enumerate(json.loads(values), 1):
+            for name in reversed(path.split(".")):
+                part = {name: part}  # noqa: PLW2901 - wrapped from the innermost member
+            self._row_has(str(number), json.dumps(part))
+
+    def _line_has(self, number: str, last: str | None, shown: str) -> None:
+        """Replace a line, unless it is as shown; `…` stands for what is left out."""
+        index = int(number) - 1
+        self._lines = re.findall(rb"[^\n]*\n|[^\n]+", b"".join(self._lines))
+        parts = [_unescaped(part) for part in shown.split(ELISION)]
+        line = self._lines[index] if index < len(self._lines) else b""
+        is_whole = last or parts[-1].endswith(b"\n")
+        pattern = b".*".join(map(re.escape, parts))
+        if not re.fullmatch(pattern, line if is_whole else line.removesuffix(b"\n"), re.DOTALL):
+            if ELISION in shown:
+                raise ValueError(f"line {number} is not {shown}")
+            self._replace(index, parts[0] + (b"" if is_whole else b"\n"))
 
     def _rows_set(self, pointer: str, value: str) -> None:
         for number in range(1, len(self._lines) + 1):
@@ -190,6 +233,9 @@ class _Edit:
     def _log_set(self, pointer: str, value: str) -> None:
         change(self._log, pointer, value)
 
+    def _log_has(self, part: str) -> None:
+        self._log = fit(self._log, json.loads(part))
+
     def _log_removed(self, pointer: str) -> None:
         change(self._log, pointer, None)
 
@@ -219,6 +265,12 @@ class _Edit:
 
     def _aggregate_removed(self, pointer: str) -> None:
         self._later.append(lambda: change(self._document, pointer, None))
+
+    def _aggregate_has(self, part: str) -> None:
+        self._later.append(lambda: self._make_document(json.loads(part)))
+
+    def _make_document(self, part: Any) -> None:
+        self._document = fit(self._document, part)
 
     def _aggregate_alone(self) -> None:
         """Name the aggregate alone, which leads to its rows."""
@@ -251,6 +303,13 @@ class _Edit:
 
     _DIRECTIVES: tuple[tuple[str, Callable[..., None]], ...] = (
         (r"version (\S+)", _version),
+        (r"row (\d+) has (.+)", _row_has),
+        (r"(\S+) of the rows has (.+)", _rows_have),
+        (r"line (\d+)(, the last)?, as bytes has (.+)", _line_has),
+        (r"aggregate has (.+)", _aggregate_has),
+        (r"log has (.+)", _log_has),
+        (r"schema has (.+)", _schema),
+        (r"(\S+\.json) has (.+)", _put_beside),
         (r"row (\d+) (/\S+) = (.+)", _row_set),
         (r"rows (/\S+) = (.+)", _rows_set),
         (r"row (\d+) (/\S+) removed", _row_removed),
@@ -290,3 +349,8 @@ class _Edit:
 def _bytes(text: str) -> bytes:
     """Return the bytes that a JSON text stands for, one per character."""
     return str(json.loads(text)).encode("latin-1")
+
+
+def _unescaped(text: str) -> bytes:
+    """Return the bytes that a text with escapes stands for; all else in it is ASCII."""
+    return text.encode("ascii").decode("unicode_escape").encode("latin-1")

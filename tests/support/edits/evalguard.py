@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from paths import EXAMPLES
 
-from edits.case import Case, parent_of
+from edits.case import Case, contains, fit, parent_of
 
 EXAMPLE = EXAMPLES / "evalguard"
 
@@ -19,7 +19,8 @@ def apply(script: str, folder: Path) -> Case:
     """Copy the example into `folder` and edit it directive by directive.
 
     A directive begins with a document: `PATH /pointer = JSON`, `PATH /pointer removed`,
-    `PATH copied to PATH`, `PATH moved to PATH`, `PATH missing`, `PATH written: JSON`.
+    `PATH copied to PATH`, `PATH moved to PATH`, `PATH missing`, `PATH written: JSON`,
+    `PATH has JSON`.
     """
     root = folder / "evalguard"
     shutil.copytree(EXAMPLE, root)
@@ -70,6 +71,14 @@ def _create(path: Path, text: str) -> None:
     _write(path, json.loads(text))
 
 
+def _fit(path: Path, text: str) -> None:
+    if not path.exists():
+        _create(path, text)
+    document = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
+    if not contains(document, json.loads(text)):
+        _write(path, fit(document, json.loads(text)))
+
+
 def _opened(path: Path, place: str) -> tuple[Any, Any, Any]:
     """Return a document, and where a pointer leads in it: the object or list, and the key."""
     document = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
@@ -113,4 +122,5 @@ _DIRECTIVES: list[tuple[str, Callable[..., None]]] = [
     (r"(\S+) moved to (\S+)", _move),
     (r"(\S+) missing", _delete),
     (r"(\S+) written: (.*)", _create),
+    (r"(\S+) has (.*)", _fit),
 ]

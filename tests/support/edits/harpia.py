@@ -7,12 +7,15 @@ from typing import Any
 
 from paths import EXAMPLES
 
-from edits.case import Case, change
+from edits.case import Case, change, fit
 
 EXAMPLE = EXAMPLES / "harpia"
 INPUT, OUTPUT, LOG = "input.json", "output.json", "log.jsonl"
 DOCUMENT = re.compile(r"(input|output) (?:(/\S*) (?:= (.+)|(removed))|unchanged)")
 RECORD = re.compile(r"record (\d+) (?:(/\S*) (?:= (.+)|(removed))|(repeated|dropped|unchanged))")
+SHOWN = re.compile(r"(input|output) has (.+)")
+SHOWN_RECORD = re.compile(r"log, record (\d+) has (.+)")
+SHOWN_LOG = re.compile(r"log has (.+)")
 
 ARRAY = "log as an array"
 
@@ -35,6 +38,13 @@ def apply(script: str, folder: Path) -> Case:
             name, place, value, _ = found.groups()
             if place is not None:
                 change(known[f"{name}.json"], place, value)
+        elif found := SHOWN.fullmatch(line):
+            known[f"{found[1]}.json"] = fit(known[f"{found[1]}.json"], json.loads(found[2]))
+        elif found := SHOWN_RECORD.fullmatch(line):
+            index = int(found[1]) - 1
+            known[LOG][index] = fit(known[LOG][index], json.loads(found[2]))
+        elif found := SHOWN_LOG.fullmatch(line):
+            known[LOG] = fit(known[LOG], json.loads(found[1]))
         elif line == ARRAY:
             is_array = True
         elif found := RECORD.fullmatch(line):

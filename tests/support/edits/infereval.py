@@ -7,10 +7,11 @@ from typing import Any
 
 from paths import EXAMPLES
 
-from edits.case import Case, change
+from edits.case import Case, change, contains, fit
 
 EXAMPLE = EXAMPLES / "infereval"
 BENCHMARK, EVALUATION = "benchmark", "evaluation"
+SHOWN = re.compile(r"(benchmark|evaluation) has (.+)")
 DIRECTIVE = re.compile(r"(benchmark|evaluation) (/\S*) (?:= (.+)|(removed))")
 
 
@@ -32,6 +33,12 @@ def apply(script: str, folder: Path) -> Case:
     for line in filter(None, map(str.strip, script.splitlines())):
         if line in {"both", "evaluation alone"}:
             both, alone = both or line == "both", alone or line != "both"
+            continue
+        if found := SHOWN.fullmatch(line):
+            name, part = found[1], json.loads(found[2])
+            if not contains(known[name], part):
+                known[name] = fit(known[name], part)
+                changed.add(name)
             continue
         found = DIRECTIVE.fullmatch(line)
         if found is None:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from inspect_archive import members_of, packed, sound_log
 
-from edits.case import Case, change
+from edits.case import Case, change, fit
 
 ON_LOG = re.compile(r"log (/\S*) (?:= (.+)|removed)")
+SHOWN = re.compile(r"log has (.+)")
 ON_MEMBER = re.compile(r"member (\S+) (/\S*) (?:= (.+)|removed)")
 MEMBER_GONE = re.compile(r"member (\S+) missing")
 MEMBER_ADDED = re.compile(r"member (\S+) added = (.+)")
@@ -34,6 +35,8 @@ def apply(script: str, folder: Path) -> Case:
     log = sound_log()
     for found in filter(None, map(ON_LOG.fullmatch, lines)):
         change(log, found[1], found[2])
+    for found in filter(None, map(SHOWN.fullmatch, lines)):
+        log = fit(log, json.loads(found[1]))
     folder.mkdir(parents=True, exist_ok=True)
     if "archive" not in lines:
         path = folder / "run.json"
@@ -62,7 +65,7 @@ def _archive(log: dict[str, Any], lines: list[str]) -> bytes:
             members.append((found[1], {**members[names.index(found[1])][1], "invalidated": True}))
         elif found := MEMBER_DAMAGED.fullmatch(line):
             spoiled = found[1]
-        elif line != "archive" and not ON_LOG.fullmatch(line):
+        elif line != "archive" and not (ON_LOG.fullmatch(line) or SHOWN.fullmatch(line)):
             raise ValueError(f"no such directive: {line}")
     with warnings.catch_warnings(action="ignore"):  # of repeated names
         data = packed(members, 0 if spoiled else 8)

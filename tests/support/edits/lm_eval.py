@@ -9,7 +9,7 @@ from typing import Any
 
 from paths import EXAMPLES
 
-from edits.case import Case, change
+from edits.case import Case, change, fit
 
 EXAMPLE = EXAMPLES / "tutorial" / "log" / "acme__acorn-1b"
 TASK = "word_sums"
@@ -17,6 +17,8 @@ TIME = "2026-11-02T10-20-30.123456"
 SAMPLES, RESULTS = f"samples_{TASK}_{TIME}.jsonl", f"results_{TIME}.json"
 DIGESTS = ("doc_hash", "prompt_hash", "target_hash")
 IN_RESULTS = re.compile(r"results (?:(/\S*) (?:= (.+)|(removed))|unchanged|(hashed))")
+SHOWN = re.compile(r"results has (.+)")
+SHOWN_ROW = re.compile(r"row (\d+) has (.+)")
 IN_ROW = re.compile(r"row (\d+) (?:(/\S*) (?:= (.+)|(removed))|(repeated|dropped))")
 AGAIN = re.compile(r"rows 1 to (\d+) again(?: as (\S+))?")
 
@@ -44,6 +46,10 @@ def apply(script: str, folder: Path) -> Case:
                 results["task_hashes"][TASK] = task_hash(rows)
             elif place is not None:
                 change(results, place, value)
+        elif found := SHOWN.fullmatch(line):
+            results = fit(results, json.loads(found[1]))
+        elif found := SHOWN_ROW.fullmatch(line):
+            rows[int(found[1]) - 1] = fit(rows[int(found[1]) - 1], json.loads(found[2]))
         elif found := IN_ROW.fullmatch(line):
             number, place, value, _, whole = found.groups()
             _edit(rows, int(number) - 1, place, value, whole)

@@ -4,17 +4,20 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import yaml
 from paths import EXAMPLES
 
-from edits.case import Case, change
+from edits.case import Case, change, contains, fit
 
 EXAMPLE = EXAMPLES / "swe_bench"
 REPORT, PREDICTIONS = "acme__acorn-7b.tiny.json", "preds.jsonl"
 SUBMISSION = "submission"
 RESULTS = f"{SUBMISSION}/results/results.json"
 CHANGE = re.compile(r"(\S+) (/\S*) (?:= (.+)|removed)")
+SHOWN = re.compile(r"(\S+) has (.+)")
+SHOWN_ROW = re.compile(r"row (\d+) has (.+)")
 WRITTEN = re.compile(r"(\S+) written: (.+)")
 MISSING = re.compile(r"(\S+) missing")
 ROW = re.compile(r"row (\d+) (/\S*) (?:= (.+)|removed)")
@@ -44,17 +47,24 @@ def _follow(line: str, root: Path) -> None:
     if line in (SUBMISSION, "report unchanged"):
         return
     if found := ROW.fullmatch(line):
-        path, number = root / PREDICTIONS, int(found[1]) - 1
-        rows = [json.loads(row) for row in path.read_text(encoding="utf-8").splitlines()]
+        rows, number = _rows(root), int(found[1]) - 1
         change(rows[number], found[2], found[3])
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        _write_rows(root, rows)
+    elif found := SHOWN_ROW.fullmatch(line):
+        rows, number, part = _rows(root), int(found[1]) - 1, json.loads(found[2])
+        if not contains(rows[number], part):
+            rows[number] = fit(rows[number], part)
+            _write_rows(root, rows)
     elif found := CHANGE.fullmatch(line):
-        path = root / (REPORT if found[1] == "report" else found[1])
+        path = _path(root, found[1])
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         change(document, found[2], found[3])
-        is_yaml = path.suffix == ".yaml"
-        text = yaml.safe_dump(document) if is_yaml else json.dumps(document, indent=2)
-        path.write_text(text, encoding="utf-8")
+        _write(path, document)
+    elif found := SHOWN.fullmatch(line):
+        path, part = _path(root, found[1]), json.loads(found[2])
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not contains(document, part):
+            _write(path, fit(document, part))
     elif found := MISSING.fullmatch(line):
         (root / found[1]).unlink()
     elif found := WRITTEN.fullmatch(line):
@@ -63,3 +73,22 @@ def _follow(line: str, root: Path) -> None:
         path.write_text(found[2], encoding="utf-8")
     else:
         raise ValueError(f"no such directive: {line}")
+
+
+def _path(root: Path, name: str) -> Path:
+    return root / (REPORT if name == "report" else name)
+
+
+def _write(path: Path, document: Any) -> None:
+    is_yaml = path.suffix == ".yaml"
+    text = yaml.safe_dump(document) if is_yaml else json.dumps(document, indent=2)
+    path.write_text(text, encoding="utf-8")
+
+
+def _rows(root: Path) -> list[Any]:
+    return [json.loads(row) for row in (root / PREDICTIONS).read_text("utf-8").splitlines()]
+
+
+def _write_rows(root: Path, rows: list[Any]) -> None:
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (root / PREDICTIONS).write_text(text, encoding="utf-8")

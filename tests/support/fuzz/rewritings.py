@@ -7,17 +7,23 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.formats.eee.changes.row_repairs import RowRepairs
 from evalstream.formats.eee.changes.rows import RowMigration
+from evalstream.rules.base import RepairAction
 from fuzz.templates import EVALUATION, NAMES
 
-CODES: Final = ("ES204", "ES208", "ES405", "ES215")
+ACTIONS: Final = (
+    RepairAction.DROP_NULL,
+    RepairAction.WRITE_TEXT,
+    RepairAction.WRITE_PLAIN_SAMPLE_HASH,
+    RepairAction.WRITE_PLAIN_VERSION,
+)
 
 
 def some_rewriting(chance: random.Random) -> RowMigration | RowRepairs:
     """Return what to do with rows."""
     evaluation_id = chance.choice((None, EVALUATION, EVALUATION, 'another "id" é'))
     if chance.random() < 0.3:
-        codes = frozenset(chance.sample(CODES, chance.randrange(1, 5)))
-        return RowRepairs(chance.choice(versions.INSTANCE_VERSIONS), codes, evaluation_id)
+        actions = frozenset(chance.sample(ACTIONS, chance.randrange(1, 5)))
+        return RowRepairs(chance.choice(versions.INSTANCE_VERSIONS), actions, evaluation_id)
     return RowMigration(
         chance.choice(("0.2.3", "0.3.0")),
         evaluation_id,

@@ -101,12 +101,11 @@ def recording(command: Command) -> tuple[Command, list[dict[str, Any]]]:
 def by_typer(command: Command, line: Sequence[str]) -> dict[str, Any] | None:
     """Return what typer calls a command with, or None if it does not call it."""
     # Loaded in the test, as older versions of typer warn.
-    from evalstream.cli.typer_command import read_by_typer
+    from evalstream.cli.typer_app import read_by_typer
 
     recorder, calls = recording(command)
     try:
-        values = read_by_typer(recorder, line)
-        if values is not None:
+        for _, values in read_by_typer([recorder], [*command.name.split(), *line]):
             recorder.run(values)
     except UsageError:
         return None

@@ -14,6 +14,7 @@ from evalstream.model.data_class import replace
 from evalstream.parsing.json_tree import JsonType
 from evalstream.parsing.reshape import Action, Place
 from evalstream.parsing.schema_files import builtin_schema
+from evalstream.rules.base import RepairAction
 
 RESULT: Final = ("evaluation_results", "*")
 SAMPLE_IDS: Final = (*RESULT, "source_data", "sample_ids", "*")
@@ -33,9 +34,11 @@ def migration_place(target: str) -> Place:
 
 
 @lru_cache(maxsize=32)
-def repair_place(version: str, codes: Collection[str]) -> Place:
-    """Return the place of an aggregate of a version, for the rules that are to be mended."""
-    return only(SchemaPlaces(builtin_schema(versions.aggregate_schema_name(version))).root(), codes)
+def repair_place(version: str, repairs: Collection[RepairAction]) -> Place:
+    """Return the place of an aggregate of a version, for the repairs that are to be made."""
+    return only(
+        SchemaPlaces(builtin_schema(versions.aggregate_schema_name(version))).root(), repairs
+    )
 
 
 def _acting(place: Place, path: tuple[str, ...], actions: Mapping[JsonType, Action]) -> Place:

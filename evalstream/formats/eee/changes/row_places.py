@@ -17,14 +17,15 @@ from evalstream.model.data_class import replace
 from evalstream.parsing.json_tree import JsonType
 from evalstream.parsing.reshape import Action, Place, RowPlace, Test, Watch
 from evalstream.parsing.schema_files import builtin_schema
+from evalstream.rules.base import RepairAction
 
 OLD_TRANSCRIPT: Final = "interactions"
 NEW_TRANSCRIPT: Final = "messages"
 
-REPAIRS: Final = {Action.DROP: "ES204", Action.TEXT: "ES208"}
-"""The rules whose findings an action that follows from a schema mends.
+REPAIRS: Final = {Action.DROP: RepairAction.DROP_NULL, Action.TEXT: RepairAction.WRITE_TEXT}
+"""The repairs that consist of what follows from a schema.
 
-In a map of strings both actions mend ES208.
+In a map of strings both are part of writing text.
 """
 
 
@@ -90,19 +91,23 @@ def other_ids(evaluation_id: str, foreign_id: str) -> tuple[Watch, ...]:
 
 
 def repair_place(
-    version: str, codes: Collection[str], evaluation_id: str | None, *, annotated: bool = False
+    version: str,
+    repairs: Collection[RepairAction],
+    evaluation_id: str | None,
+    *,
+    annotated: bool = False,
 ) -> RowPlace:
-    """Return the place of rows of a version that keep it, for the rules that are to be mended.
+    """Return the place of rows of a version that keep it, for the repairs that are to be made.
 
     With `evaluation_id` each row gets that id, and with `annotated` the plain number of the
     version. Rows that declare their version otherwise are left to the exact path.
     """
-    place = _kept_place(version, frozenset(codes))
+    place = _kept_place(version, frozenset(repairs))
     members = dict(place.members)
     number = version.partition("+")[0]
-    if annotated and "ES215" in codes:
+    if annotated and RepairAction.WRITE_PLAIN_VERSION in repairs:
         members["schema_version"] = _constant(place, "schema_version", number, VERSION)
-    if "ES405" in codes:
+    if RepairAction.WRITE_PLAIN_SAMPLE_HASH in repairs:
         members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
     if evaluation_id is not None:
         members = with_evaluation_id(members, evaluation_id)
@@ -111,24 +116,26 @@ def repair_place(
 
 
 @lru_cache(maxsize=32)
-def _kept_place(version: str, codes: frozenset[str]) -> Place:
-    """Return the place of all rows of a version that are repaired for these rules."""
-    return only(SchemaPlaces(builtin_schema(versions.instance_schema_name(version))).root(), codes)
+def _kept_place(version: str, repairs: frozenset[RepairAction]) -> Place:
+    """Return the place of all rows of a version for these repairs."""
+    return only(
+        SchemaPlaces(builtin_schema(versions.instance_schema_name(version))).root(), repairs
+    )
 
 
-def only(place: Place, codes: Collection[str], *, in_map: bool = False) -> Place:
-    """Leave out the actions that mend other rules."""
+def only(place: Place, repairs: Collection[RepairAction], *, in_map: bool = False) -> Place:
+    """Leave out the actions of other repairs."""
     actions = {
         kind: action
         for kind, action in place.actions.items()
-        if ("ES208" if in_map else REPAIRS[action]) in codes
+        if (RepairAction.WRITE_TEXT if in_map else REPAIRS[action]) in repairs
     }
     return replace(
         place,
         actions=actions,
-        members={name: only(inner, codes) for name, inner in place.members.items()},
-        others=place.others and only(place.others, codes, in_map=True),
-        items=place.items and only(place.items, codes),
+        members={name: only(inner, repairs) for name, inner in place.members.items()},
+        others=place.others and only(place.others, repairs, in_map=True),
+        items=place.items and only(place.items, repairs),
     )
 
 

@@ -12,25 +12,26 @@ from evalstream.model.changes import Applied
 from evalstream.model.data_class import DataClass
 from evalstream.parsing.json_tree import JsonType, Node, Splices, decoded, parse_tree
 from evalstream.parsing.reshape import Place, RowPlace, reshape
+from evalstream.rules.base import RepairAction
 
 
 class RowRepairs(DataClass, frozen=True):
     """How the rows of a run are repaired.
 
     `version` is the one that most rows follow, and that rows without a version are repaired by;
-    those of unknown versions are repaired by the nearest one, as they are checked. `codes` are the
-    rules whose findings are mended. With `evaluation_id` each row gets that id, provided that its
-    own is that of the first row, `foreign_id`, if that has one.
+    those of unknown versions are repaired by the nearest one, as they are checked. `actions` are
+    those of the rules whose findings are mended. With `evaluation_id` each row gets that id,
+    provided that its own is that of the first row, `foreign_id`, if that has one.
     """
 
     version: str
-    codes: Collection[str]
+    actions: Collection[RepairAction]
     evaluation_id: str | None = None
     foreign_id: str | None = None
 
     def place(self) -> RowPlace:
         """Return the places of the rows of its version; the exact path takes the others."""
-        place = repair_place(self.version, self.codes, self.evaluation_id)
+        place = repair_place(self.version, self.actions, self.evaluation_id)
         if self.evaluation_id is None or self.foreign_id is None:
             return place
         return place._replace(exact=(*place.exact, other_ids(self.evaluation_id, self.foreign_id)))
@@ -81,7 +82,7 @@ class RowRepairer:
     def _place(self, version: str, annotated: bool) -> Place:
         known = self._places.get((version, annotated))
         if known is None:
-            codes, evaluation_id = self._repairs.codes, self._repairs.evaluation_id
-            known = repair_place(version, codes, evaluation_id, annotated=annotated).place
+            actions, evaluation_id = self._repairs.actions, self._repairs.evaluation_id
+            known = repair_place(version, actions, evaluation_id, annotated=annotated).place
             self._places[version, annotated] = known
         return known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from evalstream.engine.block_rewriting import BlockRewriter
 from evalstream.formats.eee import versions
@@ -23,20 +23,18 @@ from evalstream.parsing.json import UTF8_MARK, text_or_none
 from evalstream.parsing.json_edit import set_members
 from evalstream.parsing.json_tree import Splices
 from evalstream.parsing.reshape import reshape
-
-EVALUATION_ID: Final = "ES601"
-"""The rule whose repair replaces the evaluation_id of rows."""
+from evalstream.rules.base import RepairAction
 
 
 class RunRepair:
     """The repair of one run, whose aggregate was read, if it has one.
 
-    `codes` are the rules whose findings are mended. Raises ValueError for an aggregate that cannot
-    be read.
+    `actions` are those of the rules whose findings are mended. Raises ValueError for an aggregate
+    that cannot be read.
     """
 
-    def __init__(self, text: bytes | None, codes: Collection[str]) -> None:
-        self._text, self._codes = text, frozenset(codes)
+    def __init__(self, text: bytes | None, actions: Collection[RepairAction]) -> None:
+        self._text, self._actions = text, frozenset(actions)
         self._document: Aggregate | None = None
         if text is not None:
             parsed_aggregate(text.removeprefix(UTF8_MARK))
@@ -55,9 +53,9 @@ class RunRepair:
         """
         aggregate = self._document
         known = versions.nearest_version(version or "", instance=True)
-        sets_id = aggregate is not None and EVALUATION_ID in self._codes
+        sets_id = aggregate is not None and RepairAction.WRITE_EVALUATION_ID in self._actions
         evaluation_id = aggregate.evaluation_id if sets_id and aggregate is not None else None
-        return RowRewriter(RowRepairs(known, self._codes, evaluation_id, id_in(first)))
+        return RowRewriter(RowRepairs(known, self._actions, evaluation_id, id_in(first)))
 
     def wrong_seal(self, digests: Mapping[str, Mapping[str, str]], rows: int) -> str | None:
         """Return why the seal of the source is wrong, None if it is right or says nothing."""
@@ -83,20 +81,20 @@ class RunRepair:
 
     def _reshaped(self, text: bytes, aggregate: Aggregate) -> tuple[bytes, list[Applied]]:
         applied: list[Applied] = []
-        if text.startswith(UTF8_MARK) and "ES102" in self._codes:
+        if text.startswith(UTF8_MARK) and RepairAction.REMOVE_BYTE_ORDER_MARK in self._actions:
             text = text.removeprefix(UTF8_MARK)
             applied.append(Applied(Change(BYTE_ORDER_MARK), Example("", "\\ufeff", None)))
         mark = UTF8_MARK if text.startswith(UTF8_MARK) else b""
         characters, tree = parsed_aggregate(text.removeprefix(UTF8_MARK))
         version = versions.nearest_version(aggregate.version or "", instance=False)
         splices = Splices(characters, tree)
-        applied += reshape(splices, repair_place(version, self._codes))
+        applied += reshape(splices, repair_place(version, self._actions))
         return mark + splices.apply().encode(), applied
 
     def _digest(self, aggregate: Aggregate, applied: list[Applied]) -> dict[str, Any]:
         """Write a checksum in the plain form, with its algorithm."""
         declared, plain = aggregate.claim("checksum"), aggregate.checksum
-        if "ES502" not in self._codes or plain is None:
+        if RepairAction.WRITE_PLAIN_CHECKSUM not in self._actions or plain is None:
             return {}
         members = {}
         if declared != plain:
@@ -113,7 +111,11 @@ class RunRepair:
         """Write a path that names the rows."""
         declared = text_or_none(aggregate.claim("file_path"))
         right = path_to_declare(*rows, aggregate.version)
-        if "ES507" not in self._codes or None in (declared, right) or declared == right:
+        if (
+            RepairAction.WRITE_ROWS_PATH not in self._actions
+            or None in (declared, right)
+            or declared == right
+        ):
             return {}
         applied.append(_applied(FILE_PATH, "file_path", declared, right))
         return {"file_path": right}

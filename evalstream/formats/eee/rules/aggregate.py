@@ -261,34 +261,6 @@ ES701: Final = Rule(
     "impossible-aggregate-score",
     Severity.ERROR,
     "a score that is not finite or outside its bounds, or bounds that are reversed",
-    """
-    What it finds: a result whose score is outside [min_score, max_score] of its metric, or not
-    finite, and a min_score above max_score.
-
-    Why it matters: the claim contradicts the scale that it is given on; percentages and shares
-    were mixed up, or a placeholder such as -1 was published.
-
-    How to fix: Recompute the score from the rows or the source log, and write score and bounds on
-    the same scale. Leave a result without a score out of the aggregate.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {"min_score": 0, "max_score": 1},
-              "score_details": {"score": 75.0}
-            }]
-          }
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {"min_score": 0, "max_score": 1},
-              "score_details": {"score": 0.75}
-            }]
-          }
-    """,
     aggregate=_aggregate_score,
     about_aggregate=True,
     former_names=("aggregate-score",),
@@ -299,38 +271,6 @@ ES702: Final = Rule(
     "impossible-uncertainty",
     Severity.ERROR,
     "an uncertainty that cannot result from a measurement",
-    """
-    What it finds: a standard error or deviation that is negative or not finite, a lower bound
-    above the upper one, a bound that is not finite, a confidence level outside 0 to 1. As a
-    warning: a score outside its own interval.
-
-    Why it matters: readers judge by it whether models differ.
-
-    How to fix: Recompute the uncertainty from the rows or the source log, on the scale of the
-    score. Write the bounds of the interval themselves, not their distances from the score.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "score_details": {
-                "score": 0.75,
-                "uncertainty": {"standard_error": {"value": -0.163663, "method": "analytic"}}
-              }
-            }]
-          }
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "score_details": {
-                "score": 0.75,
-                "uncertainty": {"standard_error": {"value": 0.163663, "method": "analytic"}}
-              }
-            }]
-          }
-    """,
     aggregate=_uncertainty,
     about_aggregate=True,
     former_names=("uncertainty",),
@@ -341,44 +281,6 @@ ES703: Final = Rule(
     "standard-error-mismatch",
     Severity.WARNING,
     "standard_error is not standard_deviation / sqrt(num_samples)",
-    """
-    What it finds: an analytic standard error that does not follow from the deviation and the
-    number of samples beside it, to the digits of both.
-
-    Why it matters: at least one of the three numbers does not fit the others; it may come from
-    another run.
-
-    How to fix: Recompute all three from the same rows. If the error was not computed analytically,
-    name its method in standard_error.method.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "score_details": {
-                "uncertainty": {
-                  "standard_error": {"value": 0.26, "method": "analytic"},
-                  "standard_deviation": 0.46291,
-                  "num_samples": 8
-                }
-              }
-            }]
-          }
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "score_details": {
-                "uncertainty": {
-                  "standard_error": {"value": 0.16, "method": "analytic"},
-                  "standard_deviation": 0.46291,
-                  "num_samples": 8
-                }
-              }
-            }]
-          }
-    """,
     aggregate=_standard_error,
     about_aggregate=True,
     former_names=("standard-error",),
@@ -389,30 +291,6 @@ ES704: Final = Rule(
     "malformed-evaluation-id",
     Severity.WARNING,
     "evaluation_id without a separator or with an empty part, or a timestamp that is not a number",
-    """
-    What it finds: an evaluation_id without a slash, or with nothing between two slashes, before
-    the first or after the last; and a retrieved_timestamp that is not a number, which the schema
-    requires in Unix time. Neither the number of parts nor the form of any part is checked:
-    producers end ids in times, dates, hashes or names.
-
-    Why it matters: the id distinguishes two runs of one model, and readers sort records by the
-    number in retrieved_timestamp.
-
-    How to fix: Write evaluation_id as eval_name/model_id/retrieved_timestamp, and
-    retrieved_timestamp in Unix seconds. Write the same evaluation_id into the rows, then run
-    `evalstream seal`.
-
-    Bad:
-        aggregate:
-          {"evaluation_id": "tiny-arithmetic//1760000000", "retrieved_timestamp": "1760000000"}
-
-    Good:
-        aggregate:
-          {
-            "evaluation_id": "tiny-arithmetic/acorn-7b/1760000000",
-            "retrieved_timestamp": "1760000000.25"
-          }
-    """,
     aggregate=_evaluation_id_shape,
     about_aggregate=True,
     former_names=("evaluation-id-shape",),
@@ -423,39 +301,6 @@ ES705: Final = Rule(
     "bootstrap-incomplete",
     Severity.WARNING,
     "a bootstrap method without num_bootstrap_samples, or a number of samples of 0 or less",
-    """
-    What it finds: a standard error or interval by a bootstrap method without the number of
-    resamples, and a num_samples or num_bootstrap_samples that is not positive.
-
-    Why it matters: the uncertainty cannot be computed again.
-
-    How to fix: Write the number of resamples that the harness used into num_bootstrap_samples.
-    Correct a num_samples that is not positive from the rows. If the number is not known, compute
-    the uncertainty again.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "score_details": {
-                "uncertainty": {"standard_error": {"value": 0.163663, "method": "bootstrap"}}
-              }
-            }]
-          }
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "score_details": {
-                "uncertainty": {
-                  "standard_error": {"value": 0.163663, "method": "bootstrap"},
-                  "num_bootstrap_samples": 1000
-                }
-              }
-            }]
-          }
-    """,
     aggregate=_bootstrap,
     about_aggregate=True,
     former_names=("bootstrap",),
@@ -466,42 +311,6 @@ ES706: Final = Rule(
     "deployment-missing",
     Severity.WARNING,
     "deployment_type or model_availability is missing; an info where both are",
-    """
-    What it finds: an aggregate before 0.2.3 that names one of deployment_type and
-    model_availability without the other, and, as an info, one that names neither. With `--profile
-    datastore` both are errors. From 0.2.3 on the schema requires both.
-
-    Why it matters: a hosted model may change under the same name, and the schema requires both
-    from 0.2.3 on. A store of that version refuses the record.
-
-    How to fix: Run `evalstream migrate`, which asks for both and writes them into
-    model_info.additional_details. Or write them there from how the model was run, in the values
-    that the schema lists from 0.2.3 on.
-
-    Bad:
-        aggregate:
-          {
-            "schema_version": "0.2.0",
-            "model_info": {
-              "id": "acme/acorn-7b",
-              "additional_details": {"model_availability": "open_weights"}
-            }
-          }
-
-    Good:
-        aggregate:
-          {
-            "schema_version": "0.2.0",
-            "model_info": {
-              "id": "acme/acorn-7b",
-              "additional_details": {
-                "deployment_type": "self_deployed",
-                "model_availability": "open_weights",
-                "region": "eu"
-              }
-            }
-          }
-    """,
     run=_deployment,
     about_aggregate=True,
     about_paths=True,
@@ -513,41 +322,6 @@ ES708: Final = Rule(
     "level-score-not-an-index",
     Severity.WARNING,
     "a levels score that is not an index of level_names",
-    """
-    What it finds: a result on a scale of levels whose score is not an index of level_names, or is
-    -1 without has_unknown_level.
-
-    Why it matters: it is not possible to see which level is meant.
-
-    How to fix: Write the index of the level in level_names, counted from 0; take the level from
-    the source log. If -1 means an unknown level, set has_unknown_level to true.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {
-                "score_type": "levels",
-                "level_names": ["low", "high"],
-                "has_unknown_level": false
-              },
-              "score_details": {"score": 0.75}
-            }]
-          }
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {
-                "score_type": "levels",
-                "level_names": ["low", "high"],
-                "has_unknown_level": false
-              },
-              "score_details": {"score": 1}
-            }]
-          }
-    """,
     aggregate=_level_score,
     about_aggregate=True,
     former_names=("level-score",),

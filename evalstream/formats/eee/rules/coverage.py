@@ -194,39 +194,6 @@ ES604: Final = Rule(
     "result-without-rows",
     Severity.WARNING,
     "a result with an id has no rows, or rows join none of the results",
-    """
-    What it finds: a result with an evaluation_result_id that no row carries, rows without an
-    evaluation_result_id where the aggregate's results have them, and rows that join no result by
-    their evaluation_name where others do.
-
-    Why it matters: such a result lacks the samples behind it, and such rows support no claim.
-
-    How to fix: Restore the rows of the result, or convert the source log again so that every row
-    names its result. Where the aggregate lacks the result of these rows, add it with figures
-    computed from them.
-
-    Bad:
-        row 2:
-          {"evaluation_name": "tiny-arithmetic"}
-        aggregate:
-          {
-            "evaluation_results": [{
-              "evaluation_name": "tiny-arithmetic",
-              "evaluation_result_id": "accuracy"
-            }]
-          }
-
-    Good:
-        row 2:
-          {"evaluation_name": "tiny-arithmetic", "evaluation_result_id": "accuracy"}
-        aggregate:
-          {
-            "evaluation_results": [{
-              "evaluation_name": "tiny-arithmetic",
-              "evaluation_result_id": "accuracy"
-            }]
-          }
-    """,
     run=_result_without_rows,
     about_aggregate=True,
 )
@@ -236,36 +203,6 @@ ES607: Final = Rule(
     "uneven-fan-out",
     Severity.WARNING,
     "results of one evaluation are scored over different sets of samples",
-    """
-    What it finds: results with the same evaluation_name and dataset whose rows score different
-    sets of samples that overlap. Sets that share no sample (the splits of a dataset) are allowed.
-
-    Why it matters: metrics of one evaluation that are shown side by side were not measured on the
-    same questions; often rows were lost.
-
-    How to fix: Restore the missing rows from the source log, or score all samples with each
-    metric. If a metric applies to some samples only, give its result another evaluation_name.
-
-    Bad:
-        Sample arith-001 has a row for the result accuracy and none for f1:
-        row 1:
-          {"sample_id": "arith-001", "evaluation_result_id": "accuracy"}
-        row 2:
-          {"sample_id": "arith-002", "evaluation_result_id": "accuracy"}
-        row 3:
-          {"sample_id": "arith-002", "evaluation_result_id": "f1"}
-
-    Good:
-        Every sample has a row for each result:
-        row 1:
-          {"sample_id": "arith-001", "evaluation_result_id": "accuracy"}
-        row 2:
-          {"sample_id": "arith-001", "evaluation_result_id": "f1"}
-        row 3:
-          {"sample_id": "arith-002", "evaluation_result_id": "accuracy"}
-        row 4:
-          {"sample_id": "arith-002", "evaluation_result_id": "f1"}
-    """,
     run=_uneven_fan_out,
     about_aggregate=True,
 )
@@ -275,46 +212,6 @@ ES608: Final = Rule(
     "disagreeing-copies",
     Severity.WARNING,
     "the same sample has different choices or output under different results",
-    """
-    What it finds: rows that score the same repeat of a sample under different results, and show
-    other choices, another output or another transcript. (Another input is ES407.) It is an info in a
-    log of Inspect with several scorers: its converter writes the answer or the explanation of each
-    scorer into output.raw.
-
-    Why it matters: the metrics were measured on different answers, or a copy was edited.
-
-    How to fix: Convert the source log again, so that all rows of a sample carry the same choices
-    and output. If the answers come from different runs of the model, number them as repeats in
-    metadata.epoch.
-
-    Bad:
-        row 1:
-          {
-            "sample_id": "arith-001",
-            "evaluation_result_id": "accuracy",
-            "output": {"raw": ["The answer is 5."]}
-          }
-        row 2:
-          {
-            "sample_id": "arith-001",
-            "evaluation_result_id": "f1",
-            "output": {"raw": ["another answer"]}
-          }
-
-    Good:
-        row 1:
-          {
-            "sample_id": "arith-001",
-            "evaluation_result_id": "accuracy",
-            "output": {"raw": ["The answer is 5."]}
-          }
-        row 2:
-          {
-            "sample_id": "arith-001",
-            "evaluation_result_id": "f1",
-            "output": {"raw": ["The answer is 5."]}
-          }
-    """,
 )
 
 ES609: Final = Rule(
@@ -322,43 +219,6 @@ ES609: Final = Rule(
     "sample-list-mismatch",
     Severity.WARNING,
     "source_data.samples_number or sample_ids disagree with the rows",
-    """
-    What it finds: a samples_number that is not the number of samples that the rows score (unless
-    num_samples says that a part was evaluated, and the rows confirm that), and a sample_ids list
-    that is not the set of samples in the rows.
-
-    Why it matters: the claim is about other samples than those in the rows.
-
-    How to fix: Restore missing rows from the source log; if none is missing, list the samples that
-    were scored. samples_number is the size of the data set: where only a part was evaluated, say
-    so in num_samples.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "source_data": {"dataset_name": "tiny-arithmetic", "samples_number": 4}
-            }]
-          }
-        sample_id of the rows:
-          [
-            "arith-001", "arith-002", "arith-003", "arith-004", "arith-005", "arith-006",
-            "arith-007", "arith-008"
-          ]
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "source_data": {"dataset_name": "tiny-arithmetic", "samples_number": 8}
-            }]
-          }
-        sample_id of the rows:
-          [
-            "arith-001", "arith-002", "arith-003", "arith-004", "arith-005", "arith-006",
-            "arith-007", "arith-008"
-          ]
-    """,
     run=_sample_list,
     about_aggregate=True,
     former_names=("sample-list",),
@@ -369,37 +229,6 @@ ES610: Final = Rule(
     "uneven-repeats",
     Severity.WARNING,
     "samples of one result have different repeats, or not the first ones",
-    """
-    What it finds: a result whose rows repeat some samples more often than others, by the repeat
-    marks (metadata.epoch, repeat, trial or seed) of its rows; and one whose samples have equally
-    many repeats, but by metadata.epoch, repeat or trial not the same ones, or not the first ones
-    without a gap, from 0 or 1. Rows that are the same repeat twice are ES408 and ES409.
-
-    Why it matters: the mean over the rows weighs samples by their repeats. Rows were lost, samples
-    with a good score were added again, or the best of several repeats was kept.
-
-    How to fix: Restore the missing repeats from the source log, or run them again, so that all
-    samples have as many. Then recompute the aggregate's figures from the rows, and run `evalstream
-    seal`.
-
-    Bad:
-        row 1:
-          {"sample_id": "arith-001", "metadata": {"epoch": 1}}
-        row 2:
-          {"sample_id": "arith-001", "metadata": {"epoch": 2}}
-        row 3:
-          {"sample_id": "arith-002", "metadata": {"epoch": 1}}
-
-    Good:
-        row 1:
-          {"sample_id": "arith-001", "metadata": {"epoch": 1}}
-        row 2:
-          {"sample_id": "arith-001", "metadata": {"epoch": 2}}
-        row 3:
-          {"sample_id": "arith-002", "metadata": {"epoch": 1}}
-        row 4:
-          {"sample_id": "arith-002", "metadata": {"epoch": 2}}
-    """,
     run=_uneven_repeats,
     about_aggregate=True,
 )

@@ -70,46 +70,6 @@ ES903: Final = Rule(
     "repeated-aggregate",
     Severity.WARNING,
     "the same record twice, apart from evaluation_id, retrieved_timestamp, file_path and order",
-    """
-    What it finds: where several runs are checked in one call, an aggregate with the same content
-    as an earlier one, whatever the order of its keys and of the items of its arrays, once
-    evaluation_id and retrieved_timestamp (at any depth) and detailed_evaluation_results.file_path
-    are left out. The finding names the earlier file. With `--profile datastore` it is an error.
-
-    Why it matters: a record that was collected twice counts twice in every statistic. A true
-    repetition has at least other rows, and so another checksum.
-
-    How to fix: Keep one of the two records, and remove the other with its rows. If the second is a
-    true repetition, publish its rows and seal them: `evalstream seal`.
-
-    Bad:
-        first run, aggregate:
-          {
-            "retrieved_timestamp": "1760000000",
-            "model_info": {"id": "acme/acorn-7b"},
-            "evaluation_results": [{"score_details": {"score": 0.75}}]
-          }
-        second run, aggregate:
-          {
-            "retrieved_timestamp": "1760000009",
-            "model_info": {"id": "acme/acorn-7b"},
-            "evaluation_results": [{"score_details": {"score": 0.75}}]
-          }
-
-    Good:
-        first run, aggregate:
-          {
-            "retrieved_timestamp": "1760000000",
-            "model_info": {"id": "acme/acorn-7b"},
-            "evaluation_results": [{"score_details": {"score": 0.75}}]
-          }
-        second run, aggregate:
-          {
-            "retrieved_timestamp": "1760000000",
-            "model_info": {"id": "acme/birch-7b"},
-            "evaluation_results": [{"score_details": {"score": 0.75}}]
-          }
-    """,
     about_aggregate=True,
 )
 
@@ -118,47 +78,6 @@ ES904: Final = Rule(
     "overlapping-files",
     Severity.WARNING,
     "the same evaluation in several files whose samples overlap",
-    """
-    What it finds: where several runs are checked in one call, rows of the same evaluation as those
-    of an earlier file, by the evaluation_id of the aggregate, or else of the rows, where some
-    samples (a sample_id under the same evaluation_name and evaluation_result_id) are in both.
-    Shards of an evaluation without a common sample are allowed. Two aggregates with the same
-    evaluation_id are reported as well unless both have rows of it; a rows file that belongs to two
-    aggregates does not overlap with itself, and counts for the first. ES903 says more where the
-    records are the same. An info reports rows of so many results (over 10,000) that not all were
-    compared.
-
-    Why it matters: a reader who puts the files together counts these samples twice, and every mean
-    over them is wrong.
-
-    How to fix: Publish each sample in one file: write the shards again without their overlap, and
-    seal them. If the files are different runs, give each its own evaluation_id, in the aggregate
-    and in its rows.
-
-    Bad:
-        first run, row 1:
-          {
-            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",
-            "sample_id": "arith-001"
-          }
-        second run, row 1:
-          {
-            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",
-            "sample_id": "arith-001"
-          }
-
-    Good:
-        first run, row 1:
-          {
-            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",
-            "sample_id": "arith-004"
-          }
-        second run, row 1:
-          {
-            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",
-            "sample_id": "arith-001"
-          }
-    """,
     about_aggregate=True,
 )
 
@@ -167,51 +86,6 @@ ES905: Final = Rule(
     "drifted-sample",
     Severity.WARNING,
     "one sample_id with different inputs across runs of one evaluation",
-    """
-    What it finds: where several runs are checked in one call, a sample with another input (raw,
-    references, choices) than in the first run that has the sample. Runs are compared, whatever
-    their models, where evaluation_name, the first component of the evaluation_id
-    (`eval_name/model/timestamp`; the aggregate's, or else the rows'), and dataset_name, hf_repo
-    and hf_split of the result that the rows join are the same, or where the rows join no result.
-    Of several rows of a run with the same sample and input the first is reported. A run whose
-    samples and inputs are exactly those of an earlier run with such findings is reported once as a
-    whole, with their number.
-
-    Why it matters: scores of models that received different questions under the same name cannot
-    be compared. The data set, or the way its samples are numbered, changed between the runs.
-
-    How to fix: Run the evaluations on the same version of the data set, with sample_ids from the
-    data set itself. If the versions differ on purpose, say so in evaluation_name or source_data
-    (dataset_name, hf_split).
-
-    Bad:
-        first run, row 2:
-          {
-            "evaluation_name": "tiny-arithmetic",
-            "sample_id": "arith-002",
-            "input": {"raw": "What is 7 * 6? Answer with a number."}
-          }
-        second run, row 3:
-          {
-            "evaluation_name": "tiny-arithmetic",
-            "sample_id": "arith-002",
-            "input": {"raw": "What is 70 * 6? Answer with a number."}
-          }
-
-    Good:
-        first run, row 2:
-          {
-            "evaluation_name": "tiny-arithmetic",
-            "sample_id": "arith-002",
-            "input": {"raw": "What is 7 * 6? Answer with a number."}
-          }
-        second run, row 3:
-          {
-            "evaluation_name": "tiny-arithmetic",
-            "sample_id": "arith-002",
-            "input": {"raw": "What is 7 * 6? Answer with a number."}
-          }
-    """,
 )
 
 ES906: Final = Rule(
@@ -219,31 +93,6 @@ ES906: Final = Rule(
     "reused-uuid",
     Severity.ERROR,
     "the same UUID names records of different content",
-    """
-    What it finds: where several runs are checked in one call, an aggregate `<uuid>.json` whose
-    UUID is also the name of an earlier aggregate in another folder, and whose content differs. The
-    content is compared as in ES903; where it is the same, ES903 reports it. The finding names the
-    first file with the UUID. The case of the letters does not matter.
-
-    Why it matters: a record is addressed by its UUID and never changes under it. A store that
-    keeps records by UUID keeps one of the two and drops the other.
-
-    How to fix: Give the later record a new version 4 UUID, for the aggregate and its rows file
-    alike. Then run `evalstream seal`, which writes the new file_path. If it is a new version of
-    the old record, keep only one of them.
-
-    Bad:
-        data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
-          {"model_info": {"id": "acme/acorn-7b"}}
-        second/data/tiny-arithmetic/acme/birch-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
-          {"model_info": {"id": "acme/birch-7b"}}
-
-    Good:
-        data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
-          {"model_info": {"id": "acme/acorn-7b"}}
-        second/data/tiny-arithmetic/acme/birch-7b/5d2b9c1e-8f4a-4b7d-9c3e-6a1f0e2d7b84.json:
-          {"model_info": {"id": "acme/birch-7b"}}
-    """,
     about_aggregate=True,
 )
 
@@ -252,29 +101,6 @@ ES908: Final = Rule(
     "case-collision",
     Severity.WARNING,
     "two paths that differ only in upper and lower case",
-    """
-    What it finds: where several runs are checked in one call, a file of a run, or a folder above
-    it, whose path differs from an earlier one only in upper and lower case. Each further spelling
-    of a name in a folder is reported once, at the first file that shows it.
-
-    Why it matters: the usual file systems of Windows and macOS treat the two as one. When the
-    store is copied there, one of two files overwrites the other, and two folders become one.
-
-    How to fix: Rename one of the two paths; for folders of one model, keep the spelling of
-    model_info.id. After that run `evalstream seal`, which writes the new file_path.
-
-    Bad:
-        data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
-          {"model_info": {"id": "acme/acorn-7b"}}
-        data/tiny-arithmetic/ACME/acorn-7b/5d2b9c1e-8f4a-4b7d-9c3e-6a1f0e2d7b84.json:
-          {"model_info": {"id": "ACME/acorn-7b"}}
-
-    Good:
-        data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
-          {"model_info": {"id": "acme/acorn-7b"}}
-        data/tiny-arithmetic/ACME-Labs/acorn-7b/5d2b9c1e-8f4a-4b7d-9c3e-6a1f0e2d7b84.json:
-          {"model_info": {"id": "ACME-Labs/acorn-7b"}}
-    """,
 )
 
 RULES: Final = (ES903, ES904, ES905, ES906, ES908)

@@ -191,30 +191,6 @@ ES901: Final = Rule(
     "wrong-datastore-path",
     Severity.ERROR,
     "not data/<collection>/<developer>/<model>/<uuid4>.json or …_samples.jsonl, or not portable",
-    """
-    What it finds: only with `--profile datastore` or where it is selected: an aggregate that is
-    not at `data/<collection>/<developer>/<model>/<uuid4>.json`, rows that are not next to it as
-    `<uuid4>_samples.jsonl` (a version 4 UUID in lower case, the same for both), and folders whose
-    names are not portable. A portable name has no invisible characters and none of `< > : " \\ | ?
-    *`, does not begin with a space, full stop or hyphen, does not end in a space or full stop,
-    does not name a device of Windows, takes 255 bytes at most, is in the Unicode form NFC, and is
-    not `data`. Rows on standard input have no path.
-
-    Why it matters: the datastore is queried by these paths. A file at another place is not found,
-    and a name that one file system cannot hold prevents a checkout of the whole store there.
-
-    How to fix: Move both files to `data/<collection>/<developer>/<model>/`, as `<uuid4>.json` and
-    `<uuid4>_samples.jsonl`. Then run `evalstream seal`, which writes the new file_path. Outside a
-    datastore, check without `--profile datastore`.
-
-    Bad:
-        data/tiny-arithmetic/acme/acorn:7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
-          {"model_info": {"id": "acme/acorn-7b"}}
-
-    Good:
-        data/tiny-arithmetic/acme/Acorn-7b@v1.5_(chat)/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
-          {"model_info": {"id": "acme/Acorn-7b@v1.5_(chat)"}}
-    """,
     run=_datastore_path,
     optional=True,
     about_aggregate=True,
@@ -227,35 +203,6 @@ ES902: Final = Rule(
     "orphaned-file",
     Severity.ERROR,
     "rows without an aggregate, declared rows that are missing, or rows that are not declared",
-    """
-    What it finds: only with `--profile datastore` or where it is selected: rows without an
-    aggregate, an aggregate whose declared rows are missing (without the profile this is ES001, and
-    the verdict is incomplete, not failed), and rows next to an aggregate, under its name, that it
-    does not declare. A file_path that names another file than the rows next to it is ES507.
-
-    Why it matters: rows without an aggregate support no claim, and a claim without its rows cannot
-    be verified.
-
-    How to fix: Put rows and aggregate into one folder, then run `evalstream seal ROWS --aggregate
-    FILE` to declare the rows. Restore a missing file from its source; remove rows only if they
-    belong to no published run.
-
-    Bad:
-        A rows file with the name of the aggregate lies beside it.
-        aggregate:
-          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
-
-    Good:
-        A rows file with the name of the aggregate lies beside it.
-        aggregate:
-          {
-            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",
-            "detailed_evaluation_results": {
-              "format": "jsonl",
-              "file_path": "data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57_samples.jsonl"
-            }
-          }
-    """,
     run=_orphan,
     optional=True,
     about_aggregate=True,
@@ -268,31 +215,6 @@ ES910: Final = Rule(
     "foreign-directory",
     Severity.WARNING,
     "the model's identity addresses another directory than that of the file, or none",
-    """
-    What it finds: an aggregate at `data/<collection>/<developer>/<model>/<uuid4>.json` whose
-    model_info.id addresses another `<developer>/<model>`, or does not address a directory. The
-    part of the id before the first slash is the developer's folder; the other parts, joined by an
-    underscore, are the model's; spaces around a part are dropped, and a colon becomes an
-    underscore. An id without a slash needs model_info.developer. A part does not address a
-    directory if it is empty or `unknown` or `data`, ends in a full stop, names a device of
-    Windows, or holds one of `< > " \\ | ? *` or a control character. Upper and lower case are not
-    the same. With `--profile datastore` it is an error, and the name of the file does not matter.
-
-    Why it matters: the datastore is queried by these paths. One model under two paths is two
-    models to every reader, and a record under another model's path is read as that model's.
-
-    How to fix: Move the files to the directory that the finding expects, if model_info.id names
-    the evaluated model. Otherwise correct model_info.id, and model_id in the rows. Then run
-    `evalstream seal`, which writes the new file_path.
-
-    Bad:
-        data/tiny-arithmetic/acme/Acorn-7B/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
-          {"model_info": {"id": "acme/acorn-7b"}}
-
-    Good:
-        data/tiny-arithmetic/acme/acorn_7b-chat_q4/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
-          {"model_info": {"id": "acme/acorn:7b-chat/q4"}}
-    """,
     run=_foreign_directory,
     about_aggregate=True,
     about_paths=True,
@@ -303,25 +225,6 @@ ES911: Final = Rule(
     "version-too-old",
     Severity.ERROR,
     "the record's schema_version is below the version that the store takes",
-    """
-    What it finds: only with `--profile datastore` or where it is selected: an aggregate, or rows,
-    of a schema_version below that of the store, which is 0.3.0, or the value of `--store-version`.
-    A schema_version that is missing or unknown is ES201 or ES215.
-
-    Why it matters: the store validates every record by its own version, and refuses one that lacks
-    what that version requires.
-
-    How to fix: Run `evalstream migrate`, which writes rows and aggregate anew in a later version,
-    asks for what an earlier one did not require, and seals them.
-
-    Bad:
-        aggregate:
-          {"schema_version": "0.2.2"}
-
-    Good:
-        aggregate:
-          {"schema_version": "0.3.0"}
-    """,
     run=_version_too_old,
     optional=True,
     about_aggregate=True,

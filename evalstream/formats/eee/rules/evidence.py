@@ -353,40 +353,6 @@ ES307: Final = Rule(
     "correct-contradicts-score",
     Severity.WARNING,
     "is_correct contradicts a score of 0 or 1",
-    """
-    What it finds: a score of 1 that is not correct, or a score of 0 that is correct, where the
-    metric declares no bounds or other ones near 0 and 1; the worst score called correct, or the
-    best one called incorrect, where lower is better; and a worst score above 0 called correct. At
-    the bounds of other metrics it is ES808. A score of 1 need not be correct under metrics that
-    grade, such as F1 or ROUGE, and in rows whose metadata.is_correct_applicable is false.
-
-    Why it matters: the accuracy computed from is_correct differs from the accuracy computed from
-    the scores.
-
-    How to fix: Score the sample again with the harness, and write both fields from the same
-    result. If lower is better or the scale is not 0 to 1, say so in metric_config
-    (lower_is_better, min_score, max_score).
-
-    Bad:
-        row 1:
-          {"evaluation": {"score": 1.0, "is_correct": false}}
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {"lower_is_better": false, "min_score": 0, "max_score": 1.01}
-            }]
-          }
-
-    Good:
-        row 1:
-          {"evaluation": {"score": 1.0, "is_correct": true}}
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {"lower_is_better": false, "min_score": 0, "max_score": 1.01}
-            }]
-          }
-    """,
     row=_correct_versus_score,
     reads=("/evaluation/is_correct",),
     in_scanner=True,
@@ -398,48 +364,6 @@ ES808: Final = Rule(
     "score-underived",
     Severity.ERROR,
     "what the row itself says of its answer gives another score",
-    """
-    What it finds: an is_correct that is true at the worst score of the row's metric, or false at
-    its best one, where the metric declares its min_score and max_score; and an extracted_value with
-    the extraction_method exact_match that is the reference although the score is the worst, or
-    surely is not although it is the best (0 and 1 where the metric declares no bounds). It is a
-    warning if a result has no scores but 0 and 1, and one of them is called right in some rows and
-    wrong in others. A graded
-    metric need not call its best score correct. Texts that differ in case, white space, punctuation
-    or the form of a number, letters of choices, several different references, and rows with an
-    error are not judged; nor are metrics by other names than exact match and accuracy. Where lower
-    is better, and where a worst score above 0 is called correct, it is ES307.
-
-    Why it matters: the score is what the figures of the run are computed from. A row that
-    contradicts its score was edited, or its score belongs to another answer.
-
-    How to fix: Score the sample again with the harness, and write score, is_correct and answer from
-    the same result. Then recompute the aggregate's figures, and run `evalstream seal`.
-
-    Bad:
-        row 2:
-          {
-            "input": {"raw": "What is 4 * 6? Answer with a number.", "reference": "24"},
-            "answer_attribution": [{
-              "extracted_value": "banana",
-              "extraction_method": "exact_match",
-              "is_terminal": true
-            }],
-            "evaluation": {"score": 1.0, "is_correct": true}
-          }
-
-    Good:
-        row 2:
-          {
-            "input": {"raw": "What is 4 * 6? Answer with a number.", "reference": "24"},
-            "answer_attribution": [{
-              "extracted_value": "24",
-              "extraction_method": "exact_match",
-              "is_terminal": true
-            }],
-            "evaluation": {"score": 1.0, "is_correct": true}
-          }
-    """,
     row=_score_underived,
     run=_called_both,
     reads=("/evaluation/is_correct", "/answer_attribution"),

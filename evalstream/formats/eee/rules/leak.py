@@ -246,27 +246,6 @@ ES312: Final = Rule(
     "answer-leak",
     Severity.WARNING,
     "input.raw holds the assistant's turn, or ends in the reference",
-    """
-    What it finds: an input.raw that ends in the output, contains a turn of the assistant (each of
-    twenty characters or more, on lines of their own or after a speaker's name), or ends in the
-    reference. A question with choices may end in a choice, and in a letter. Off unless it is
-    selected.
-
-    Why it matters: the model was shown the answer, or the converter wrote the conversation into
-    the question.
-
-    How to fix: Write into input.raw only what the model received before its answer, and run the
-    converter again. If the model really received the answer, run the evaluation again with a
-    correct prompt.
-
-    Bad:
-        row 1:
-          {"input": {"raw": "What is 2 + 3? Answer with a number. 5", "reference": "5"}}
-
-    Good:
-        row 1:
-          {"input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}}
-    """,
     row=_answer_leak,
     reads=("/input/raw",),
     in_scanner=True,
@@ -278,26 +257,6 @@ ES316: Final = Rule(
     "exposed-credential",
     Severity.ERROR,
     "a key or value that looks like a secret; the value is never printed",
-    """
-    What it finds: strings in the forms that issuers of keys publish, private keys, bearer tokens,
-    and values under names such as `api_key` or `password`; placeholders and names of variables are
-    ignored. The value is never shown, nor is the name where the name is the secret. Off unless it
-    is selected.
-
-    Why it matters: agentic transcripts hold what tools printed, and a published key has to be
-    revoked.
-
-    How to fix: Revoke the credential first, then remove it from the rows and the source log, and
-    run `evalstream seal`. If the value is not a secret, use `--ignore ES316`.
-
-    Bad:
-        row 1:
-          {"metadata": {"subject": "arithmetic", "api_key": "q8Zr-41xT_mmP0vW"}}
-
-    Good:
-        row 1:
-          {"metadata": {"subject": "arithmetic", "api_key": "YOUR_API_KEY_HERE"}}
-    """,
     row=_credential,
     reads=("",),
     in_scanner=True,

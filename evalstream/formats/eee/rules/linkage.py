@@ -9,7 +9,7 @@ from evalstream.formats.eee.aggregate import RESULTS, Aggregate, tasks_in_name
 from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, one_of
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import Repair, RowCheck, Rule
+from evalstream.rules.base import Repair, RepairAction, RowCheck, Rule
 
 
 def _foreign_evaluation(context: RowContext) -> RowCheck | None:
@@ -142,32 +142,12 @@ ES601: Final = Rule(
     "foreign-evaluation",
     Severity.ERROR,
     "evaluation_id differs from that of the aggregate",
-    """
-    What it finds: a row whose evaluation_id is not the evaluation_id of the aggregate.
-
-    Why it matters: the row belongs to another run, or the converter wrote another key; in both
-    cases the rows cannot be joined with the claims that they are meant to support.
-
-    How to fix: Name the aggregate of these rows with `--aggregate FILE`, or convert the source log
-    again. Some older converters write another key into the rows: a current one writes the same
-    evaluation_id into both files.
-
-    Bad:
-        row 2:
-          {"evaluation_id": "another-run/1700000000"}
-        aggregate:
-          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
-
-    Good:
-        row 2:
-          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
-        aggregate:
-          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
-    """,
     row=_foreign_evaluation,
     reads=("/evaluation_id",),
     by_ids=True,
-    repair=Repair("writes the evaluation_id of the aggregate", is_safe=False),
+    repair=Repair(
+        RepairAction.WRITE_EVALUATION_ID, "writes the evaluation_id of the aggregate", is_safe=False
+    ),
 )
 
 ES602: Final = Rule(
@@ -175,26 +155,6 @@ ES602: Final = Rule(
     "foreign-model",
     Severity.ERROR,
     "model_id differs from model_info.id of the aggregate",
-    """
-    What it finds: a row whose model_id is not the model_info.id of the aggregate.
-
-    Why it matters: scores of one model would be published under the name of another.
-
-    How to fix: Find out from the source log which model was evaluated, and correct the side that
-    is wrong. If the rows belong to another run, name their aggregate with `--aggregate FILE`.
-
-    Bad:
-        row 2:
-          {"model_id": "another/model"}
-        aggregate:
-          {"model_info": {"id": "acme/acorn-7b"}}
-
-    Good:
-        row 2:
-          {"model_id": "acme/acorn-7b"}
-        aggregate:
-          {"model_info": {"id": "acme/acorn-7b"}}
-    """,
     row=_foreign_model,
     reads=("/model_id",),
     by_ids=True,
@@ -205,28 +165,6 @@ ES603: Final = Rule(
     "unknown-result",
     Severity.ERROR,
     "evaluation_result_id is not the id of a result in the aggregate",
-    """
-    What it finds: a row whose evaluation_result_id is not the id of any result in the aggregate.
-    Before 0.2.2 the format does not define the key, and it counts only where results have ids.
-
-    Why it matters: from 0.2.2 on the id joins rows with results; such a row supports no claim.
-
-    How to fix: Convert rows and aggregate together from one source log, so that their
-    evaluation_result_ids agree. If the result was left out of the aggregate, add it with figures
-    computed from its rows.
-
-    Bad:
-        row 2:
-          {"evaluation_result_id": "another-metric"}
-        aggregate:
-          {"evaluation_results": [{"evaluation_result_id": "accuracy"}]}
-
-    Good:
-        row 2:
-          {"evaluation_result_id": "accuracy"}
-        aggregate:
-          {"evaluation_results": [{"evaluation_result_id": "accuracy"}]}
-    """,
     row=_unknown_result,
     reads=("/evaluation_result_id",),
     by_ids=True,
@@ -237,42 +175,6 @@ ES605: Final = Rule(
     "unknown-evaluation-name",
     Severity.WARNING,
     "evaluation_name is not one of the aggregate's, or belongs to another result than the id",
-    """
-    What it finds: a row whose evaluation_name is that of another result than the one that its
-    evaluation_result_id names, or is neither the name nor the dataset of a result in the
-    aggregate, nor the task in a name such as `accuracy on arc_easy for scorer choice`. The dataset
-    may include its organisation, and a subtask may follow the name of the whole after a slash or
-    colon; rows that join a result by id may name its subtasks in other ways.
-
-    Why it matters: before 0.2.2 the name is the only key that joins rows with results; a row that
-    joins no result supports no claim.
-
-    How to fix: Write the evaluation_name of the result that the row belongs to, the same in rows
-    and aggregate. Take it from the source log, and correct the converter. If the rows belong to
-    another run, name their aggregate with `--aggregate FILE`.
-
-    Bad:
-        row 2:
-          {"evaluation_name": "another-benchmark"}
-        aggregate:
-          {
-            "evaluation_results": [{
-              "evaluation_name": "tiny-arithmetic",
-              "source_data": {"dataset_name": "tiny-arithmetic"}
-            }]
-          }
-
-    Good:
-        row 2:
-          {"evaluation_name": "tiny-arithmetic"}
-        aggregate:
-          {
-            "evaluation_results": [{
-              "evaluation_name": "tiny-arithmetic",
-              "source_data": {"dataset_name": "tiny-arithmetic"}
-            }]
-          }
-    """,
     row=_unknown_evaluation_name,
     reads=("/evaluation_name",),
     by_ids=True,
@@ -283,33 +185,6 @@ ES606: Final = Rule(
     "repeated-result",
     Severity.ERROR,
     "two results have the same evaluation_result_id",
-    """
-    What it finds: an evaluation_result_id that more than one result of the aggregate has.
-
-    Why it matters: it is not possible to see which rows belong to which result, so neither claim
-    can be checked.
-
-    How to fix: Give each result its own evaluation_result_id, in the aggregate and in its rows. If
-    the same result was written twice, keep one of them.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [
-              {"evaluation_result_id": "accuracy", "evaluation_name": "tiny-arithmetic"},
-              {"evaluation_result_id": "accuracy", "evaluation_name": "tiny-arithmetic"}
-            ]
-          }
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [
-              {"evaluation_result_id": "accuracy", "evaluation_name": "tiny-arithmetic"},
-              {"evaluation_result_id": "f1", "evaluation_name": "tiny-arithmetic"}
-            ]
-          }
-    """,
     aggregate=_repeated_result,
     about_aggregate=True,
 )

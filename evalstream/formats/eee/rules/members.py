@@ -263,37 +263,6 @@ ES709: Final = Rule(
     "evaluation-id-disagrees",
     Severity.WARNING,
     "evaluation_id names another model or time than the aggregate does",
-    """
-    What it finds: an evaluation_id whose part before the last names a model, and not that of
-    model_info.id or model_info.name; and a part that is a time (seconds since 1970, or a date with
-    a time of day) more than a minute from retrieved_timestamp and from every evaluation_timestamp.
-    A part that names the benchmark, the dataset or the harness is no model. The separators in a
-    model's name, its organisation and the date of its release do not matter.
-
-    Why it matters: rows and stores identify a run by this id. An id from another run makes two runs
-    one.
-
-    How to fix: Write evaluation_id from the members of this run, as
-    eval_name/model_id/retrieved_timestamp, here and in the rows. Then run `evalstream seal`.
-
-    Bad:
-        row 1:
-          {"evaluation_id": "tiny-arithmetic/other/oak-70b/1760000000"}
-        aggregate:
-          {
-            "evaluation_id": "tiny-arithmetic/other/oak-70b/1760000000",
-            "model_info": {"id": "acme/acorn-7b"}
-          }
-
-    Good:
-        row 1:
-          {"evaluation_id": "tiny-arithmetic/hf_acme_acorn-7b/1760000000"}
-        aggregate:
-          {
-            "evaluation_id": "tiny-arithmetic/hf_acme_acorn-7b/1760000000",
-            "model_info": {"id": "acme/acorn-7b"}
-          }
-    """,
     aggregate=_evaluation_id_disagrees,
     about_aggregate=True,
 )
@@ -303,55 +272,6 @@ ES710: Final = Rule(
     "implausible-member",
     Severity.WARNING,
     "a value that the schema's description of the member rules out",
-    """
-    What it finds: an evaluation_timestamp that is no time, or a day or more after
-    retrieved_timestamp; an address that is no URL; several judges without an aggregation_method; a
-    level_metadata that describes another number of levels than level_names has; a weight, a
-    temperature, a limit or a number of samples or attempts below 0; a top_p outside 0 to 1. As an
-    error: a row's score that is neither 0 nor 1, nor one of the bounds, where score_type is binary.
-    As an info: an hf_split other than train, val, validation and test.
-
-    Why it matters: the schema accepts any text or number here, and readers take it as it is
-    described.
-
-    How to fix: Take the value from the log or the configuration of the run, and run the converter
-    again. Leave out an optional member whose value is not known. Where scores lie between 0 and 1,
-    score_type is continuous.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {
-                "llm_scoring": {
-                  "judges": [
-                    {"model_info": {"name": "Judge", "id": "acme/judge-1"}, "weight": 1},
-                    {"model_info": {"name": "Judge", "id": "acme/judge-2"}, "weight": -1}
-                  ],
-                  "input_prompt": "Is the answer right? {answer}",
-                  "aggregation_method": "weighted_average"
-                }
-              }
-            }]
-          }
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {
-                "llm_scoring": {
-                  "judges": [
-                    {"model_info": {"name": "Judge", "id": "acme/judge-1"}, "weight": 2},
-                    {"model_info": {"name": "Judge", "id": "acme/judge-2"}, "weight": 1}
-                  ],
-                  "input_prompt": "Is the answer right? {answer}",
-                  "aggregation_method": "weighted_average"
-                }
-              }
-            }]
-          }
-    """,
     row=_neither_zero_nor_one,
     aggregate=_implausible_member,
     about_aggregate=True,

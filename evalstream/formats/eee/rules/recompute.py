@@ -96,44 +96,6 @@ ES801: Final = Rule(
     "score-refuted",
     Severity.ERROR,
     "a score that no formula of its kind gives from the rows",
-    """
-    What it finds: a score that the rows of its result refute. The name of the metric says which
-    formula is tried: the mean (accuracy, exact match, rate), the median, the mode, a deviation; a
-    metric without a name is a mean. The recomputed figure must round to the score at the digits it
-    was written with; from three decimals on a truncated score counts as well. A score of a metric
-    with another name is refuted only where no average of these rows reaches it. Rows join by
-    evaluation_result_id, else by evaluation_name; an aggregate with a single result takes all rows.
-    The message names another definition that gives the score, if one does: percent, the share of
-    is_correct, the mean over subtasks.
-
-    Why it matters: the published number is not what the samples show.
-
-    How to fix: Find out which rows the score comes from; if it is these rows, recompute the score
-    from them. If the score is another figure than its metric says, correct metric_name. Never edit
-    rows to match the score.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "evaluation_name": "tiny-arithmetic",
-              "score_details": {"score": 0.9}
-            }]
-          }
-        evaluation.score of the rows:
-          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "evaluation_name": "tiny-arithmetic",
-              "score_details": {"score": 0.75}
-            }]
-          }
-        evaluation.score of the rows:
-          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
-    """,
     run=_score_refuted,
     about_aggregate=True,
     former_names=("score-not-reproduced",),
@@ -144,39 +106,6 @@ ES802: Final = Rule(
     "sample-count-refuted",
     Severity.ERROR,
     "num_samples is not the number of joined rows or of distinct samples",
-    """
-    What it finds: a num_samples that is neither the number of rows that join the result, nor that
-    of their distinct samples, nor that of the rows without an error. It is a warning where
-    num_samples is larger than all of them: then rows are missing.
-
-    Why it matters: the claim rests on other samples than those in the file, and its uncertainty on
-    another number.
-
-    How to fix: Restore missing rows from the source log; if the rows are complete, recompute
-    num_samples from them. Then recompute the uncertainty as well.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "evaluation_name": "tiny-arithmetic",
-              "score_details": {"score": 0.75, "uncertainty": {"num_samples": 7}}
-            }]
-          }
-        evaluation.score of the rows:
-          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "evaluation_name": "tiny-arithmetic",
-              "score_details": {"score": 0.75, "uncertainty": {"num_samples": 8}}
-            }]
-          }
-        evaluation.score of the rows:
-          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
-    """,
     run=_sample_count_refuted,
     about_aggregate=True,
     former_names=("sample-count", "sample-count-mismatch"),
@@ -187,41 +116,6 @@ ES803: Final = Rule(
     "uncertainty-refuted",
     Severity.ERROR,
     "deviation, standard error or interval does not follow from the rows",
-    """
-    What it finds: a standard_deviation that is that of the scores neither over n-1 nor over n, a
-    standard_error that is not the deviation over the root of n, and a confidence_interval
-    that is neither the normal nor the Wilson nor the t interval. Where every sample has the same
-    number of repeats, n may also be the number of samples, each with the mean of its repeats; where
-    its repeats are all equal, n must be that. A figure by bootstrap is refuted if it is far from
-    the closed form: an error by more than 4 / √draws and a tenth, an interval by more than a third
-    of its width at either end. Whatever its method, a deviation is at most half the range of the
-    scores, times √(n / (n-1)).
-
-    Why it matters: it decides which differences between models count as real.
-
-    How to fix: Recompute the uncertainty from these rows with the harness, or restore the rows
-    that it was computed from. If it was not computed analytically, name its method.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "score_details": {"score": 0.75, "uncertainty": {"standard_deviation": 0.1}}
-            }]
-          }
-        evaluation.score of the rows:
-          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "score_details": {"score": 0.75, "uncertainty": {"standard_deviation": 0.433}}
-            }]
-          }
-        evaluation.score of the rows:
-          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
-    """,
     run=_uncertainty_refuted,
     about_aggregate=True,
     former_names=("uncertainty-not-reproduced",),
@@ -232,37 +126,6 @@ ES804: Final = Rule(
     "claim-open",
     Severity.WARNING,
     "claims that the rows neither confirm nor refute",
-    """
-    What it finds: claims for which the rows do not suffice, one finding for each reason: no row
-    joins the result, the claim covers more samples than there are rows, rows have no score, the
-    metric has no known formula, the method of an uncertainty is not known or has too few draws.
-
-    Why it matters: the claim may be right, but these rows do not show it. The verdict counts open
-    claims, and `--strict` fails.
-
-    How to fix: Publish all rows of the result, each with its score and the evaluation_result_id
-    that joins it. Name the metric by its formula, and the method of an uncertainty.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "score_details": {"score": 0.75, "uncertainty": {"num_samples": 5000}}
-            }]
-          }
-        evaluation.score of the rows:
-          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "score_details": {"score": 0.75, "uncertainty": {"num_samples": 8}}
-            }]
-          }
-        evaluation.score of the rows:
-          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
-    """,
     run=_claim_open,
     about_aggregate=True,
     former_names=("claim-not-recomputed",),
@@ -273,37 +136,6 @@ ES806: Final = Rule(
     "claim-rounded",
     Severity.INFO,
     "a claim that agrees with the rows at one or two digits only",
-    """
-    What it finds: a figure with one or two significant digits that the recomputed one rounds to, or
-    a level, of five or more, that is the one nearest to the mean.
-
-    Why it matters: 0.8 is the rounded form of everything from 0.75 to 0.85, which is a wide room
-    for differences between models.
-
-    How to fix: Write the figure with all its digits.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "evaluation_name": "tiny-arithmetic",
-              "score_details": {"score": 0.8}
-            }]
-          }
-        evaluation.score of the rows:
-          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "evaluation_name": "tiny-arithmetic",
-              "score_details": {"score": 0.75}
-            }]
-          }
-        evaluation.score of the rows:
-          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
-    """,
     run=_claim_rounded,
     about_aggregate=True,
 )
@@ -313,33 +145,6 @@ ES807: Final = Rule(
     "declaration-contradicted",
     Severity.ERROR,
     "the names of a metric contradict each other about how its score is computed",
-    """
-    What it finds: a metric_config whose metric_name, metric_id and evaluation_description, or the
-    evaluation_name of the result, name figures of different kinds: a mean in one place and a median
-    in another.
-
-    Why it matters: the score could be compared with whichever figure fits it.
-
-    How to fix: Give the metric one name, that of the formula which the harness used.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {"evaluation_description": "median"},
-              "evaluation_name": "accuracy on tiny-arithmetic for scorer match"
-            }]
-          }
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [{
-              "metric_config": {"evaluation_description": "accuracy"},
-              "evaluation_name": "accuracy on tiny-arithmetic for scorer match"
-            }]
-          }
-    """,
     aggregate=_declaration_contradicted,
     about_aggregate=True,
 )

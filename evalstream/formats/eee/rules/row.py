@@ -397,28 +397,6 @@ ES301: Final = Rule(
     "not-one-terminal-answer",
     Severity.WARNING,
     "not exactly one item of answer_attribution is terminal; an empty list is an info",
-    """
-    What it finds: an answer_attribution in which no item or more than one is terminal, and, as an
-    info, rows whose list is empty.
-
-    Why it matters: it is not possible to see which of the extracted values was scored.
-
-    How to fix: Set is_terminal to true in the one item whose value was scored, and to false in the
-    others. Take it from the scorer's log, and correct the converter so that all rows agree.
-
-    Bad:
-        row 1:
-          {"answer_attribution": [{"extracted_value": "5", "is_terminal": false}]}
-
-    Good:
-        row 1:
-          {
-            "answer_attribution": [
-              {"extracted_value": "4", "is_terminal": false},
-              {"extracted_value": "5", "is_terminal": true}
-            ]
-          }
-    """,
     row=_terminal_answer,
     reads=("/answer_attribution",),
     in_scanner=True,
@@ -430,28 +408,6 @@ ES302: Final = Rule(
     "attribution-unknown-turn",
     Severity.ERROR,
     "turn_idx of an answer is not a turn of the transcript, or not 0 in a single_turn row",
-    """
-    What it finds: an answer whose turn_idx names a turn that the row does not have.
-
-    Why it matters: the answer cannot be found in the row, or the transcript was cut.
-
-    How to fix: Write the turn_idx of the turn that holds the answer, counted from 0; 0 in a
-    single_turn row. If the transcript was cut, restore its turns from the source log.
-
-    Bad:
-        row 1:
-          {
-            "interaction_type": "single_turn",
-            "answer_attribution": [{"turn_idx": 1, "source": "output.raw"}]
-          }
-
-    Good:
-        row 1:
-          {
-            "interaction_type": "single_turn",
-            "answer_attribution": [{"turn_idx": 0, "source": "output.raw"}]
-          }
-    """,
     row=_attribution_turn,
     reads=("/answer_attribution",),
     in_scanner=True,
@@ -463,33 +419,6 @@ ES303: Final = Rule(
     "attribution-wrong-source",
     Severity.WARNING,
     "source of an answer is not output.raw, or not the content of a turn",
-    """
-    What it finds: a source that looks like a place in the row and is not the right one:
-    `output.raw` in a single_turn row, `interactions[i].content` or `messages[i].content` of a turn
-    in another row. Sources in other words, and reasoning and tool calls as sources, are an info
-    once per file.
-
-    Why it matters: a tool that follows the source finds nothing there.
-
-    How to fix: Write `output.raw` in a single_turn row, else the `content` of the turn that holds
-    the answer. In 0.2.0 the path is `interactions[i].content`, later `messages[i].content`.
-
-    Bad:
-        row 1:
-          {
-            "interaction_type": "single_turn",
-            "output": {"raw": "The answer is 5."},
-            "answer_attribution": [{"source": "output.text", "extracted_value": "5"}]
-          }
-
-    Good:
-        row 1:
-          {
-            "interaction_type": "single_turn",
-            "output": {"raw": "The answer is 5."},
-            "answer_attribution": [{"source": "output.raw", "extracted_value": "5"}]
-          }
-    """,
     row=_attribution_source,
     reads=("/answer_attribution",),
     in_scanner=True,
@@ -501,41 +430,6 @@ ES308: Final = Rule(
     "score-out-of-bounds",
     Severity.ERROR,
     "a score outside the metric's bounds; a warning where the row joins by name only",
-    """
-    What it finds: a score below min_score or above max_score of the metric that the row joins, by
-    evaluation_result_id, or, as a warning, by its name. A binary metric without bounds has 0 and
-    1. A score of levels is an index of level_names, or -1 with has_unknown_level. Bounds in
-    reversed order are ignored here (ES701 reports them).
-
-    Why it matters: the score may be a percentage where the metric uses shares, or the row belongs
-    to another metric.
-
-    How to fix: Write scores and bounds on the same scale: run the converter again, or correct
-    min_score and max_score. Trust the metric's definition in the harness. Where the row belongs to
-    another metric, correct its evaluation_result_id.
-
-    Bad:
-        row 1:
-          {"evaluation_result_id": "accuracy", "evaluation": {"score": 100}}
-        aggregate:
-          {
-            "evaluation_results": [{
-              "evaluation_result_id": "accuracy",
-              "metric_config": {"min_score": 0, "max_score": 1}
-            }]
-          }
-
-    Good:
-        row 1:
-          {"evaluation_result_id": "accuracy", "evaluation": {"score": 0.99}}
-        aggregate:
-          {
-            "evaluation_results": [{
-              "evaluation_result_id": "accuracy",
-              "metric_config": {"min_score": 0, "max_score": 1}
-            }]
-          }
-    """,
     row=_score_out_of_bounds,
     reads=("/evaluation/score",),
     in_scanner=True,
@@ -546,23 +440,6 @@ ES309: Final = Rule(
     "token-sum-mismatch",
     Severity.WARNING,
     "total_tokens is not input_tokens plus output_tokens, nor these with cache or reasoning",
-    """
-    What it finds: a total_tokens that is neither the sum of input and output tokens nor this sum
-    with any of the counts of cache writes, cache reads and reasoning tokens.
-
-    Why it matters: costs are computed from these counts.
-
-    How to fix: Take all token counts of the row from the same response of the provider, and write
-    them again. If the total is not known, leave token_usage out instead of guessing.
-
-    Bad:
-        row 1:
-          {"token_usage": {"input_tokens": 20, "output_tokens": 8, "total_tokens": 29}}
-
-    Good:
-        row 1:
-          {"token_usage": {"input_tokens": 20, "output_tokens": 8, "total_tokens": 28}}
-    """,
     row=_token_sum,
     reads=("/token_usage/total_tokens",),
     in_scanner=True,
@@ -574,25 +451,6 @@ ES310: Final = Rule(
     "time-above-latency",
     Severity.WARNING,
     "time to first token or generation time above latency",
-    """
-    What it finds: a time_to_first_token_ms or generation_time_ms above latency_ms. Inspect writes
-    total minus working time as latency; its generation time is not checked, nor is that of rows
-    without an aggregate that names their harness.
-
-    Why it matters: a part cannot take longer than the whole; units or columns are probably mixed
-    up.
-
-    How to fix: Write all times in milliseconds, each from its own measurement in the source log.
-    If the latency excludes some of the time, leave it out rather than publish it under this name.
-
-    Bad:
-        row 1:
-          {"performance": {"latency_ms": 210.5, "generation_time_ms": 211}}
-
-    Good:
-        row 1:
-          {"performance": {"latency_ms": 210.5, "generation_time_ms": 210.5}}
-    """,
     row=_timing,
     reads=("/performance/time_to_first_token_ms", "/performance/generation_time_ms"),
     in_scanner=True,
@@ -604,23 +462,6 @@ ES311: Final = Rule(
     "empty-identifier",
     Severity.WARNING,
     "an identifier or the input is empty",
-    """
-    What it finds: an evaluation_id, model_id, sample_id, evaluation_name or input.raw that is
-    empty or blank.
-
-    Why it matters: the schema accepts an empty string, but rows cannot be joined by one.
-
-    How to fix: Write the identifier or the input from the source log, and run the converter again.
-    Do not invent an id: one that differs from the harness joins no other run.
-
-    Bad:
-        row 1:
-          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000", "sample_id": " "}
-
-    Good:
-        row 1:
-          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000", "sample_id": "0"}
-    """,
     row=_empty_identifier,
     reads=("/evaluation_id", "/model_id", "/evaluation_name", "/sample_id", "/input/raw"),
     in_scanner=True,
@@ -631,35 +472,6 @@ ES313: Final = Rule(
     "reference-not-a-choice",
     Severity.INFO,
     "choices are given, and the reference is not one of them, nor the letter or number of one",
-    """
-    What it finds: rows with choices whose reference is neither one of the choices nor the letter
-    or the number of one, counted from 0 or from 1.
-
-    Why it matters: an answer that is one of the choices can never equal the reference.
-
-    How to fix: Compare the row with the data set, and write the reference as one of the choices,
-    or as its letter or number. If answers are free text, leave input.choices out.
-
-    Bad:
-        row 1:
-          {
-            "input": {
-              "raw": "What is 2 + 3? Answer with a number.",
-              "reference": "5",
-              "choices": ["6", "7"]
-            }
-          }
-
-    Good:
-        row 1:
-          {
-            "input": {
-              "raw": "What is 2 + 3? Answer with a number.",
-              "reference": "5",
-              "choices": ["5", "6"]
-            }
-          }
-    """,
     row=_reference_not_a_choice,
     reads=("/input/choices",),
     in_scanner=True,
@@ -670,22 +482,6 @@ ES314: Final = Rule(
     "error-yet-correct",
     Severity.WARNING,
     "error is set and is_correct is true",
-    """
-    What it finds: a row whose error is not blank and whose is_correct is true.
-
-    Why it matters: a time-out or refusal raises the score.
-
-    How to fix: Find out in the source log whether the sample failed, and score it again. Remove
-    error only if the answer was complete and the message did not concern it.
-
-    Bad:
-        row 1:
-          {"error": "timed out", "evaluation": {"is_correct": true}}
-
-    Good:
-        row 1:
-          {"error": "", "evaluation": {"is_correct": true}}
-    """,
     row=_error_yet_correct,
     reads=("/error",),
     in_scanner=True,
@@ -696,26 +492,6 @@ ES317: Final = Rule(
     "malformed-model-id",
     Severity.INFO,
     "model_id is not written organisation/name",
-    """
-    What it finds: a model_id without an organisation, such as `gpt-4`.
-
-    Why it matters: stores and leaderboards order runs by organisation and name.
-
-    How to fix: Write model_id as organisation/name, such as acme/acorn-7b, in every row and in
-    model_info.id. Then run `evalstream seal`, since the bytes have changed.
-
-    Bad:
-        row 1:
-          {"model_id": "acorn-7b"}
-        aggregate:
-          {"model_info": {"name": "Acorn 7B", "id": "acorn-7b"}}
-
-    Good:
-        row 1:
-          {"model_id": "acme/acorn-7b"}
-        aggregate:
-          {"model_info": {"name": "Acorn 7B", "id": "acme/acorn-7b"}}
-    """,
     row=_model_id_shape,
     reads=("/model_id",),
     by_ids=True,

@@ -12,7 +12,7 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalised
-from evalstream.rules.base import Repair, Rule, Where
+from evalstream.rules.base import Repair, RepairAction, Rule, Where
 from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 from evalstream.stats.tally import Tally
 
@@ -317,35 +317,6 @@ ES401: Final = Rule(
     "sample-hash-mismatch",
     Severity.ERROR,
     "sample_hash is not the digest of this row's input under the file's recipe",
-    """
-    What it finds: a row whose sample_hash is not what the file's recipe gives for its input.raw
-    and input.reference, nor what any other known recipe gives. Where most rows follow one recipe
-    and less than a quarter of them only another one, these are counted in one finding: a further
-    reference that was added to a row later has the same effect.
-
-    Why it matters: the hash is what allows comparing two runs sample by sample. If it does not
-    match, the question, the reference or the hash was changed after hashing.
-
-    How to fix: Restore input.raw and input.reference from the source log, and check again. Only if
-    the input is right as it is, run the converter again to compute new hashes.
-
-    Bad:
-        row 2:
-          {
-            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839",
-            "input": {
-              "raw": "What is 7 * 6? Answer with a number.",
-              "reference": "another answer"
-            }
-          }
-
-    Good:
-        row 2:
-          {
-            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839",
-            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
-          }
-    """,
     run=_unexplained_hashes,
 )
 
@@ -354,34 +325,6 @@ ES402: Final = Rule(
     "other-recipe",
     Severity.INFO,
     "the file follows a recipe that its version does not prefer",
-    """
-    What it finds: all hashes agree under one known recipe, but not under the one that the file's
-    version prefers (concat, and json-list from 0.3.0 on). Where rows have several references and
-    only concat-first, which leaves out all but the first, gives their hashes, the finding is a
-    warning, unless the aggregate names HELM, whose converter uses this recipe.
-
-    Why it matters: hashes of different recipes never match, so samples of this file cannot be
-    joined by hash with samples of files that follow the preferred recipe.
-
-    How to fix: Convert the source log again with a converter that uses the preferred recipe. To
-    accept the recipe as it is, name it with `--recipe`.
-
-    Bad:
-        Every hash is that of a JSON text, such as {"raw":"…","reference":["5"]}:
-        row 1:
-          {
-            "sample_hash": "496b4f951fb19f301e895463764524bc2030c9ac8fca0ba4eb1be7a30ebf019f",
-            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
-          }
-
-    Good:
-        Every hash is that of input.raw followed by input.reference:
-        row 1:
-          {
-            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46",
-            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
-          }
-    """,
     run=_other_recipe,
 )
 
@@ -390,41 +333,6 @@ ES403: Final = Rule(
     "mixed-recipes",
     Severity.ERROR,
     "rows of one file follow different recipes",
-    """
-    What it finds: every hash is right under some recipe, but a quarter of the rows or more follow
-    only another recipe than most rows do. (Fewer rows are ES401.)
-
-    Why it matters: the file was put together from parts, and hashes within it cannot be compared.
-
-    How to fix: Convert all source logs again with one version of one converter, and write one
-    file. Then recompute the aggregate, and run `evalstream seal`.
-
-    Bad:
-        Row 1 is hashed as raw followed by reference, row 2 as a JSON text of both:
-        row 1:
-          {
-            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46",
-            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
-          }
-        row 2:
-          {
-            "sample_hash": "0e7bbce2ccda65dce0c5ceb2035fa7e1975c751972f34fe95b75d971ff1840b9",
-            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
-          }
-
-    Good:
-        Both rows are hashed as raw followed by reference:
-        row 1:
-          {
-            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46",
-            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
-          }
-        row 2:
-          {
-            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839",
-            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
-          }
-    """,
     run=_mixed_recipes,
 )
 
@@ -433,31 +341,6 @@ ES404: Final = Rule(
     "unverifiable-hash",
     Severity.ERROR,
     "rows carry hashes and no known recipe explains any of them",
-    """
-    What it finds: well-formed hashes, none of which any known recipe computes from its row.
-
-    Why it matters: nothing ties the hashes to the samples, so the inputs are not verified.
-
-    How to fix: Convert the source log again with a converter that uses a known recipe (see the
-    values of `--recipe`). If the hashes follow a private recipe on purpose, use `--ignore ES404`;
-    the inputs then stay unverified.
-
-    Bad:
-        No known recipe gives this hash or that of another row:
-        row 1:
-          {
-            "sample_hash": "6f1ac296857755c17c71b60983d3c24e8fc63451ff9e80af77b4cddaeb1d861f",
-            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
-          }
-
-    Good:
-        The hash is that of input.raw followed by input.reference:
-        row 1:
-          {
-            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46",
-            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
-          }
-    """,
     run=_unverifiable_hash,
 )
 
@@ -466,31 +349,9 @@ ES405: Final = Rule(
     "malformed-hash",
     Severity.ERROR,
     "sample_hash is not a hex digest, or has the wrong length for hash_algorithm",
-    """
-    What it finds: a sample_hash that is not 64 (sha256) or 32 (md5) hex digits, or has the length
-    of another algorithm than the other rows. Hashes that all follow another algorithm than the
-    aggregate declares are verified, and reported once. Upper-case digits and a `sha256:` prefix
-    are a warning.
-
-    Why it matters: tools that join samples compare hashes as strings.
-
-    How to fix: Run the converter again, so that sample_hash is the plain lower-case hex digest of
-    hash_algorithm. Where only hash_algorithm is wrong, correct it in the aggregate, then run
-    `evalstream seal`.
-
-    Bad:
-        row 2:
-          {"sample_id": "arith-002", "sample_hash": "not a digest"}
-
-    Good:
-        row 2:
-          {
-            "sample_id": "arith-002",
-            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839"
-          }
-    """,
     run=_malformed_hash,
     repair=Repair(
+        RepairAction.WRITE_PLAIN_SAMPLE_HASH,
         "writes the digest in lower case without a prefix",
         limit="where it is a digest in capitals or with a prefix",
     ),
@@ -501,37 +362,6 @@ ES406: Final = Rule(
     "hash-absent",
     Severity.INFO,
     "rows without sample_hash; a warning where hashes are expected",
-    """
-    What it finds: rows without a sample_hash, with their number. It is a warning where other rows
-    have one, and where the aggregate names a hash_algorithm.
-
-    Why it matters: without a hash, a changed question or reference is not visible, and two runs
-    cannot be compared sample by sample.
-
-    How to fix: Run a current converter again on the source log, so that every row carries
-    sample_hash. Then run `evalstream seal`, since the bytes have changed.
-
-    Bad:
-        row 1:
-          {
-            "sample_id": "arith-001",
-            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46"
-          }
-        row 2:
-          {"sample_id": "arith-002"}
-
-    Good:
-        row 1:
-          {
-            "sample_id": "arith-001",
-            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46"
-          }
-        row 2:
-          {
-            "sample_id": "arith-002",
-            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839"
-          }
-    """,
     run=_hash_absent,
 )
 
@@ -540,87 +370,10 @@ ES407: Final = Rule(
     "one-id-two-samples",
     Severity.ERROR,
     "one sample_id with two inputs within one evaluation; one input under two ids is a warning",
-    """
-    What it finds: a row whose input (raw and all references, not the choices) differs from that of
-    the first row with its sample_id under the same evaluation_id and evaluation_name. As a
-    warning, once for each sample: an input that an earlier row shows under another sample_id, in
-    the same evaluation_name or under the same result.
-
-    Why it matters: runs are compared sample by sample. With two questions under one id, different
-    questions are compared; with one question under two ids, it counts twice.
-
-    How to fix: Give each input one sample_id of its own, as the data set numbers it, and run the
-    converter again. If the data set itself repeats a question under two ids, use `--ignore ES407`
-    for the warning.
-
-    Bad:
-        row 1:
-          {
-            "sample_id": "arith-001",
-            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
-          }
-        row 2:
-          {
-            "sample_id": "arith-001",
-            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
-          }
-
-    Good:
-        row 1:
-          {
-            "sample_id": "arith-001",
-            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
-          }
-        row 2:
-          {
-            "sample_id": "arith-002-again",
-            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
-          }
-    """,
 )
 
 ES408: Final = Rule(
-    "ES408",
-    "repeated-row",
-    Severity.ERROR,
-    "a row that repeats an earlier row byte for byte",
-    """
-    What it finds: a line that is already in the file, byte for byte.
-
-    Why it matters: the row counts twice in every mean; it comes from a writer that was resumed, or
-    from overlapping files that were joined.
-
-    How to fix: Write each row once: run the converter again, or join the files without their
-    overlap. Then recompute the aggregate's figures from the rows, and run `evalstream seal`.
-
-    Bad:
-        row 2:
-          {
-            "sample_id": "arith-002",
-            "output": {"raw": "The answer is 42."},
-            "metadata": {"epoch": 1}
-          }
-        row 3:
-          {
-            "sample_id": "arith-002",
-            "output": {"raw": "The answer is 42."},
-            "metadata": {"epoch": 1}
-          }
-
-    Good:
-        row 2:
-          {
-            "sample_id": "arith-002",
-            "output": {"raw": "The answer is 42."},
-            "metadata": {"epoch": 1}
-          }
-        row 3:
-          {
-            "sample_id": "arith-002",
-            "output": {"raw": "The answer is 42."},
-            "metadata": {"epoch": 2}
-          }
-    """,
+    "ES408", "repeated-row", Severity.ERROR, "a row that repeats an earlier row byte for byte"
 )
 
 ES409: Final = Rule(
@@ -628,45 +381,6 @@ ES409: Final = Rule(
     "repeated-sample",
     Severity.ERROR,
     "a row with the evaluation, result, sample_id and repeat of an earlier row",
-    """
-    What it finds: two rows that score the same sample under the same result with the same repeat
-    mark (metadata.epoch, repeat, trial or seed), also where they have different evaluation_names
-    and show the same input. Where no mark exists and the contents differ (under different names:
-    the scores) it is a warning: the rows may be repeats without a number.
-
-    Why it matters: a sample that counts twice shifts the score.
-
-    How to fix: Number true repeats in metadata.epoch, as the source log does; otherwise write each
-    sample once. Then recompute the aggregate's figures from the rows, and run `evalstream seal`.
-
-    Bad:
-        row 2:
-          {
-            "sample_id": "arith-002",
-            "output": {"raw": "The answer is 42."},
-            "metadata": {"epoch": 1}
-          }
-        row 3:
-          {
-            "sample_id": "arith-002",
-            "output": {"raw": "another output"},
-            "metadata": {"epoch": 1}
-          }
-
-    Good:
-        row 2:
-          {
-            "sample_id": "arith-002",
-            "output": {"raw": "The answer is 42."},
-            "metadata": {"epoch": 1}
-          }
-        row 3:
-          {
-            "sample_id": "arith-002",
-            "output": {"raw": "The answer is 42."},
-            "metadata": {"epoch": 2}
-          }
-    """,
 )
 
 WRONG_HASH: Final = ES401.violation("not the digest of this row's input", pointer=POINTER)

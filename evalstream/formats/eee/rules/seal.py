@@ -12,7 +12,7 @@ from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import fast, member, pointer, resolve
-from evalstream.rules.base import Repair, Rule
+from evalstream.rules.base import Repair, RepairAction, Rule
 from evalstream.rules.profiles import DATASTORE
 
 CHECKSUM: Final = f"{DETAILS}/checksum"
@@ -238,40 +238,6 @@ ES501: Final = Rule(
     "checksum-mismatch",
     Severity.ERROR,
     "the file's digest is not the declared checksum",
-    """
-    What it finds: a rows file whose bytes have another digest than the aggregate declares, with a
-    diagnosis where one fits: another algorithm, converted line ends, the final newline, or
-    appended rows. For appended rows the file is read a second time, an object in a store up to
-    1 GiB; for converted line ends a file or an object up to 64 MiB.
-
-    Why it matters: these are not the bytes that were published.
-
-    How to fix: Fetch the published rows file again; the checksum says which bytes the claims rest
-    on. Only after a change that you made and can explain, recompute the aggregate's figures and
-    run `evalstream seal --seal-anyway`.
-
-    Bad:
-        The SHA-256 of run.jsonl begins with bec2d955.
-        aggregate:
-          {
-            "detailed_evaluation_results": {
-              "file_path": "run.jsonl",
-              "hash_algorithm": "sha256",
-              "checksum": "0000000000000000000000000000000000000000000000000000000000000000"
-            }
-          }
-
-    Good:
-        The SHA-256 of run.jsonl begins with bec2d955.
-        aggregate:
-          {
-            "detailed_evaluation_results": {
-              "file_path": "run.jsonl",
-              "hash_algorithm": "sha256",
-              "checksum": "bec2d955ce8bb6022864d155c62e49d0d8f7987efb16f1891176663243904e2e"
-            }
-          }
-    """,
     run=_checksum_mismatch,
     about_aggregate=True,
 )
@@ -281,31 +247,10 @@ ES502: Final = Rule(
     "malformed-checksum",
     Severity.ERROR,
     "the checksum is not a hex digest, or has the wrong length for hash_algorithm",
-    """
-    What it finds: a checksum that no file can have. Upper-case digits, a prefix, and a checksum
-    without hash_algorithm (its length then decides) are warnings.
-
-    Why it matters: the rows cannot be compared with it.
-
-    How to fix: Restore the aggregate from its source; if the rows are known to be right, run
-    `evalstream seal`. It writes checksum and hash_algorithm in the plain form.
-
-    Bad:
-        aggregate:
-          {"detailed_evaluation_results": {"hash_algorithm": "sha256", "checksum": "n/a"}}
-
-    Good:
-        aggregate:
-          {
-            "detailed_evaluation_results": {
-              "hash_algorithm": "sha256",
-              "checksum": "bec2d955ce8bb6022864d155c62e49d0d8f7987efb16f1891176663243904e2e"
-            }
-          }
-    """,
     run=_malformed_checksum,
     about_aggregate=True,
     repair=Repair(
+        RepairAction.WRITE_PLAIN_CHECKSUM,
         "writes the digest in lower case without a prefix, and hash_algorithm",
         limit="where the checksum is that of the rows",
     ),
@@ -316,77 +261,17 @@ ES503: Final = Rule(
     "row-count-mismatch",
     Severity.ERROR,
     "total_rows is not the number of rows",
-    """
-    What it finds: a total_rows that is not the number of lines that are not blank, is negative, or
-    is not a whole number; also a number of rows that differs from `--expect-rows`.
-
-    Why it matters: rows were lost or added after the aggregate was written.
-
-    How to fix: Fetch the complete rows file again, or run the writer to its end; rows may be
-    missing or doubled. If the rows are right, recompute the aggregate's figures from them and run
-    `evalstream seal`.
-
-    Bad:
-        run.jsonl has 8 rows.
-        aggregate:
-          {"detailed_evaluation_results": {"file_path": "run.jsonl", "total_rows": 2}}
-
-    Good:
-        run.jsonl has 8 rows.
-        aggregate:
-          {"detailed_evaluation_results": {"file_path": "run.jsonl", "total_rows": 8}}
-    """,
     run=_row_count_mismatch,
     about_aggregate=True,
 )
 
-ES504: Final = Rule(
-    "ES504",
-    "no-rows",
-    Severity.ERROR,
-    "the file holds no row",
-    """
-    What it finds: a rows file that is empty or has only blank lines.
-
-    Why it matters: an empty file supports no claim.
-
-    How to fix: Run the evaluation or the converter again, or fetch the complete file from its
-    source. Then run `evalstream seal`.
-
-    Bad:
-        run.jsonl is empty.
-
-    Good:
-        run.jsonl has 8 rows.
-    """,
-    run=_no_rows,
-)
+ES504: Final = Rule("ES504", "no-rows", Severity.ERROR, "the file holds no row", run=_no_rows)
 
 ES505: Final = Rule(
     "ES505",
     "format-mismatch",
     Severity.ERROR,
     "format says json and the file is JSONL, or the reverse",
-    """
-    What it finds: a rows file whose layout is not the declared one.
-
-    Why it matters: a reader that trusts the declaration cannot read the file.
-
-    How to fix: Run `evalstream seal ROWS --aggregate FILE`: it writes the format that the file
-    has. Or write the rows in the declared format; from 0.2.3 on only jsonl is allowed.
-
-    Bad:
-        line 1, as bytes:
-          {"schema_version": "0.2.0", …}\\n
-        aggregate:
-          {"detailed_evaluation_results": {"format": "json", "file_path": "run.jsonl"}}
-
-    Good:
-        line 1, as bytes:
-          {"schema_version": "0.2.0", …}\\n
-        aggregate:
-          {"detailed_evaluation_results": {"format": "jsonl", "file_path": "run.jsonl"}}
-    """,
     run=_format_mismatch,
     about_aggregate=True,
 )
@@ -396,37 +281,6 @@ ES506: Final = Rule(
     "unsealed",
     Severity.WARNING,
     "no aggregate, or one without checksum or total_rows",
-    """
-    What it finds: rows without a seal: the run has no aggregate, or the aggregate declares no
-    detailed_evaluation_results, no checksum or no total_rows.
-
-    Why it matters: rows can be changed, lost or added without a trace.
-
-    How to fix: Run `evalstream seal ROWS --aggregate FILE` as soon as the rows are complete. If
-    the aggregate exists under another name, give it to the check with `--aggregate FILE`; to begin
-    a new one, seal with `--create`.
-
-    Bad:
-        aggregate:
-          {
-            "detailed_evaluation_results": {
-              "file_path": "run.jsonl",
-              "hash_algorithm": "sha256",
-              "total_rows": 8
-            }
-          }
-
-    Good:
-        aggregate:
-          {
-            "detailed_evaluation_results": {
-              "file_path": "run.jsonl",
-              "hash_algorithm": "sha256",
-              "checksum": "bec2d955ce8bb6022864d155c62e49d0d8f7987efb16f1891176663243904e2e",
-              "total_rows": 8
-            }
-          }
-    """,
     run=_unsealed,
     about_aggregate=True,
 )
@@ -436,31 +290,10 @@ ES507: Final = Rule(
     "file-path-mismatch",
     Severity.WARNING,
     "file_path does not name this file, is absolute, or leads out of its folder",
-    """
-    What it finds: a declared file_path with another file name than the rows file, an absolute one,
-    one with backslashes, or one that leads upwards. With `--profile datastore` it is an error, and
-    the whole path has to be that of the rows from the datastore's root on:
-    `data/<collection>/<developer>/<model>/<uuid4>_samples.jsonl`.
-
-    Why it matters: on another machine the rows are not found, or other rows are.
-
-    How to fix: Run `evalstream seal ROWS --aggregate FILE`: it writes a path that fits;
-    `--file-path PATH` sets another. First make sure that these rows, and not others, belong to the
-    aggregate.
-
-    Bad:
-        The rows are in run.jsonl, beside the aggregate.
-        aggregate:
-          {"detailed_evaluation_results": {"file_path": "../elsewhere/run.jsonl"}}
-
-    Good:
-        The rows are in run.jsonl, beside the aggregate.
-        aggregate:
-          {"detailed_evaluation_results": {"file_path": "run.jsonl"}}
-    """,
     run=_file_path_mismatch,
     about_aggregate=True,
     repair=Repair(
+        RepairAction.WRITE_ROWS_PATH,
         "writes the path of the rows that were checked",
         limit="where the checksum is that of the rows and the version allows the path",
     ),
@@ -471,33 +304,6 @@ ES508: Final = Rule(
     "weak-algorithm",
     Severity.INFO,
     "hash_algorithm is md5",
-    """
-    What it finds: an aggregate that seals its rows with md5.
-
-    Why it matters: two different files with the same md5 can be made on purpose.
-
-    How to fix: Write "sha256" into hash_algorithm, then run `evalstream seal`, which computes the
-    checksum anew. Do so only while the md5 still matches. If the rows' sample_hash is md5 as well,
-    run the converter again first.
-
-    Bad:
-        aggregate:
-          {
-            "detailed_evaluation_results": {
-              "hash_algorithm": "md5",
-              "checksum": "115166858fb0be5c3b7a5705299ae5a0"
-            }
-          }
-
-    Good:
-        aggregate:
-          {
-            "detailed_evaluation_results": {
-              "hash_algorithm": "sha256",
-              "checksum": "bec2d955ce8bb6022864d155c62e49d0d8f7987efb16f1891176663243904e2e"
-            }
-          }
-    """,
     run=_weak_algorithm,
     about_aggregate=True,
 )
@@ -507,40 +313,6 @@ ES509: Final = Rule(
     "replaced-seal",
     Severity.WARNING,
     "the seal of other bytes is replaced, or a seal was added to rows that had none",
-    """
-    What it finds: with `evalstream seal` or `--seal-to`, an aggregate with the checksum of other
-    bytes. Without `--seal-anyway` it is not sealed; with it the warning stays in the report. In a
-    run that `evalstream migrate` made, the info that its source had no seal (checksum and
-    total_rows) that was compared with the rows.
-
-    Why it matters: the old seal says that these are not the rows that were published. The new one
-    would certify them, whatever was changed, and nothing would show it. Of rows without a seal it is
-    not known whether they are complete.
-
-    How to fix: Compare the rows with those that were sealed. After a change that you made and can
-    explain, recompute the aggregate's figures and seal with `--seal-anyway`. If the source of a migration
-    was not sealed, compare the rows with the log that they come from (`--source`).
-
-    Bad:
-        aggregate:
-          {
-            "source_metadata": {
-              "additional_details": {
-                "migrated_from": "{\\"sealed\\": false, \\"version\\": \\"0.2.2\\"}"
-              }
-            }
-          }
-
-    Good:
-        aggregate:
-          {
-            "source_metadata": {
-              "additional_details": {
-                "migrated_from": "{\\"sealed\\": true, \\"version\\": \\"0.2.2\\"}"
-              }
-            }
-          }
-    """,
     aggregate=_sealed_by_migrate,
     about_aggregate=True,
 )

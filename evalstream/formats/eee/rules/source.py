@@ -12,23 +12,6 @@ ES650: Final = Rule(
     "source-sample-missing",
     Severity.ERROR,
     "a sample of the log has no row",
-    """
-    What it finds: a sample of the log named with `--source` that no row has. Samples are told apart
-    by their id and their epoch (Inspect) or filter (lm-eval). If rows name results with
-    evaluation_result_id, each sample needs a row for every result of its scorers.
-
-    Why it matters: a run that leaves samples out claims a score that the model did not reach.
-
-    How to fix: Convert the whole log again.
-
-    Bad:
-        log:
-          {"samples": [{"id": "arith-009"}]}
-
-    Good:
-        log:
-          {"samples": [{"id": "arith-008"}]}
-    """,
     needs="source",
 )
 
@@ -37,26 +20,6 @@ ES651: Final = Rule(
     "source-sample-unknown",
     Severity.ERROR,
     "the log has no sample for a row",
-    """
-    What it finds: a row whose sample, epoch, filter or result is not in the log named with
-    `--source`, or that repeats a sample more often than the log has it.
-
-    Why it matters: the harness did not write such a sample, so the row does not come from this run.
-
-    How to fix: Name the log that the run was converted from, or convert it again.
-
-    Bad:
-        row 8:
-          {"sample_id": "arith-008"}
-        log:
-          {"samples": [{"id": "arith-007"}]}
-
-    Good:
-        row 8:
-          {"sample_id": "arith-008"}
-        log:
-          {"samples": [{"id": "arith-007"}, {"id": "arith-008"}]}
-    """,
     needs="source",
 )
 
@@ -65,27 +28,6 @@ ES652: Final = Rule(
     "source-input-differs",
     Severity.ERROR,
     "input, reference or choices of a row are not those of the log",
-    """
-    What it finds: `input.raw`, `input.reference` or `input.choices` of a row that differs from the
-    sample in the log named with `--source`. Spellings that converters are known to write are equal:
-    of a chat the user's messages, of an attachment its text or its key.
-
-    Why it matters: the score was given for another question or another target.
-
-    How to fix: Convert the log again.
-
-    Bad:
-        row 1:
-          {"input": {"reference": "5"}}
-        log:
-          {"samples": [{"id": "arith-001", "target": "6"}]}
-
-    Good:
-        row 1:
-          {"input": {"reference": "5"}}
-        log:
-          {"samples": [{"id": "arith-001", "target": "5"}]}
-    """,
     expects_data=True,
     needs="source",
 )
@@ -95,27 +37,6 @@ ES653: Final = Rule(
     "source-output-differs",
     Severity.ERROR,
     "the output or a message of a row is not that of the log",
-    """
-    What it finds: `output.raw` or a message of a row that differs from the sample in the log named
-    with `--source`. The output of the log is the model's response, or the answer or the explanation
-    of a scorer.
-
-    Why it matters: the row shows an answer that the model did not give.
-
-    How to fix: Convert the log again.
-
-    Bad:
-        row 1:
-          {"output": {"raw": "The answer is 5."}}
-        log:
-          {"samples": [{"output": {"completion": "The answer is 6."}}]}
-
-    Good:
-        row 1:
-          {"output": {"raw": "The answer is 5."}}
-        log:
-          {"samples": [{"output": {"completion": "The answer is 5."}}]}
-    """,
     expects_data=True,
     needs="source",
 )
@@ -125,28 +46,6 @@ ES654: Final = Rule(
     "source-score-differs",
     Severity.ERROR,
     "the score of a row is not that of the log",
-    """
-    What it finds: `evaluation.score` of a row that differs from the score in the log named with
-    `--source`: that of the metric or scorer which evaluation_result_id names, else of the first
-    one. Letters and words count as Inspect counts them (C 1, P 0.5, I and N 0). With several
-    epochs, either all rows have the score of their own epoch, or all have the reduced score.
-
-    Why it matters: the figures of the run follow from its scores.
-
-    How to fix: Convert the log again.
-
-    Bad:
-        row 1:
-          {"evaluation": {"score": 1.0}}
-        log:
-          {"samples": [{"id": "arith-001", "scores": {"match": {"value": "I"}}}]}
-
-    Good:
-        row 1:
-          {"evaluation": {"score": 1.0}}
-        log:
-          {"samples": [{"id": "arith-001", "scores": {"match": {"value": "C"}}}]}
-    """,
     needs="source",
 )
 
@@ -155,28 +54,6 @@ ES655: Final = Rule(
     "source-score-replaced",
     Severity.WARNING,
     "the score of a row was made by the converter, not by a scorer of the log",
-    """
-    What it finds: a score that is not in the log named with `--source`, but which a converter makes
-    up: 1 where the output is one of the references, else 0. Converters before 0.2.2 do so with
-    every sample of Inspect; the run is then incomplete. Later ones do so where the log has no
-    number: such a finding is an info.
-
-    Why it matters: the score in the log may be another one.
-
-    How to fix: Convert the log again with a converter from 0.2.2 on.
-
-    Bad:
-        row 5:
-          {"schema_version": "0.2.0", "evaluation": {"score": 0.0}}
-        log:
-          {"samples": [{"id": "arith-005", "scores": {"match": {"value": "C"}}}]}
-
-    Good:
-        row 5:
-          {"schema_version": "0.2.0", "evaluation": {"score": 0.0}}
-        log:
-          {"samples": [{"id": "arith-005", "scores": {"match": {"value": "I"}}}]}
-    """,
     needs="source",
 )
 
@@ -185,27 +62,6 @@ ES656: Final = Rule(
     "source-result-differs",
     Severity.ERROR,
     "a figure of a result is not that of the log",
-    """
-    What it finds: a score, a standard error, a standard deviation or a number of samples in the
-    aggregate that differs from the results in the log named with `--source`. A figure that the log
-    does not have is not compared.
-
-    Why it matters: these are the figures that are published.
-
-    How to fix: Convert the log again.
-
-    Bad:
-        aggregate:
-          {"evaluation_results": [{"score_details": {"score": 0.75}}]}
-        log:
-          {"results": {"scores": [{"metrics": {"accuracy": {"value": 0.5}}}]}}
-
-    Good:
-        aggregate:
-          {"evaluation_results": [{"score_details": {"score": 0.75}}]}
-        log:
-          {"results": {"scores": [{"metrics": {"accuracy": {"value": 0.75}}}]}}
-    """,
     about_aggregate=True,
     needs="source",
 )
@@ -215,27 +71,6 @@ ES657: Final = Rule(
     "source-results-differ",
     Severity.ERROR,
     "the aggregate lacks a result of the log, or has another one",
-    """
-    What it finds: a result of the log named with `--source` that the aggregate does not have, or one
-    that the log does not have. Standard errors and deviations may be missing: converters write them
-    as the uncertainty of other results.
-
-    Why it matters: a result that is left out may be the worse one.
-
-    How to fix: Convert the log again.
-
-    Bad:
-        aggregate:
-          {"evaluation_results": [{"evaluation_name": "tiny-arithmetic"}]}
-        log:
-          {"results": {"scores": [{"metrics": {"f1": {"name": "f1", "value": 0.5}}}]}}
-
-    Good:
-        aggregate:
-          {"evaluation_results": [{"evaluation_name": "tiny-arithmetic"}]}
-        log:
-          {"results": {"scores": [{"metrics": {"accuracy": {"name": "accuracy"}}}]}}
-    """,
     about_aggregate=True,
     needs="source",
 )
@@ -245,27 +80,6 @@ ES658: Final = Rule(
     "source-model-differs",
     Severity.ERROR,
     "the model is not that of the log",
-    """
-    What it finds: a model_info.id whose name is not that of the model in the log named with
-    `--source`. Of a log of Inspect the part before the name is not compared: converters derive the
-    developer from the host.
-
-    Why it matters: the scores are those of another model.
-
-    How to fix: Convert the log again.
-
-    Bad:
-        aggregate:
-          {"model_info": {"id": "acme/acorn-7b"}}
-        log:
-          {"eval": {"model": "acme/acorn-9b"}}
-
-    Good:
-        aggregate:
-          {"model_info": {"id": "acme/acorn-7b"}}
-        log:
-          {"eval": {"model": "acme/acorn-7b"}}
-    """,
     about_aggregate=True,
     needs="source",
 )
@@ -275,37 +89,6 @@ ES659: Final = Rule(
     "source-setting-differs",
     Severity.ERROR,
     "data set, task, metric, direction or a setting of a result is not that of the log",
-    """
-    What it finds: in a result, source_data, evaluation_name, metric_name, lower_is_better or
-    generation settings (temperature, top_p, top_k, max_tokens) that differ from the log named with
-    `--source`; in model_info, the arguments, the revision and the type of the model. What only one
-    of them states is not compared. Names that converters are known to derive are equal: of a data
-    set its path, the last part of that, and the task.
-
-    Why it matters: the figures are right, but for another data set, metric or setting.
-
-    How to fix: Convert the log again.
-
-    Bad:
-        aggregate:
-          {
-            "evaluation_results": [
-              {"generation_config": {"generation_args": {"temperature": 0.0}}}
-            ]
-          }
-        log:
-          {"eval": {"model_generate_config": {"temperature": 1.0}}}
-
-    Good:
-        aggregate:
-          {
-            "evaluation_results": [
-              {"generation_config": {"generation_args": {"temperature": 0.0}}}
-            ]
-          }
-        log:
-          {"eval": {"model_generate_config": {"temperature": 0.0}}}
-    """,
     about_aggregate=True,
     needs="source",
 )

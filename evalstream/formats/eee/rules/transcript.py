@@ -192,37 +192,6 @@ ES304: Final = Rule(
     "turns-out-of-order",
     Severity.WARNING,
     "turn_idx is not 0, 1, 2, … in order",
-    """
-    What it finds: a transcript whose turns are not numbered from 0 in the order of the array; the
-    finding names the first turn that is out of order.
-
-    Why it matters: turns were lost, duplicated or sorted, and answers point at the wrong ones.
-
-    How to fix: Restore the turns in their order from the source log, and number them from 0. Only
-    where the turns are complete and in order is it enough to correct turn_idx.
-
-    Bad:
-        row 6:
-          {
-            "interactions": [
-              {"turn_idx": 0, "role": "user"},
-              {"turn_idx": 2, "role": "assistant"},
-              {"turn_idx": 2, "role": "user"},
-              {"turn_idx": 3, "role": "assistant"}
-            ]
-          }
-
-    Good:
-        row 6:
-          {
-            "interactions": [
-              {"turn_idx": 0, "role": "user"},
-              {"turn_idx": 1, "role": "assistant"},
-              {"turn_idx": 2, "role": "user"},
-              {"turn_idx": 3, "role": "assistant"}
-            ]
-          }
-    """,
     row=_turn_order,
     reads=("/interactions", "/messages"),
     in_scanner=True,
@@ -234,40 +203,6 @@ ES305: Final = Rule(
     "dangling-tool-call",
     Severity.ERROR,
     "a tool_call_id that answers no earlier tool call",
-    """
-    What it finds: a turn whose tool_call_id is not the id of a tool call in an earlier turn. As a
-    warning: an id that two calls share, and a tool turn without a tool_call_id.
-
-    Why it matters: a tool's answer without its call means that the transcript was cut or edited.
-
-    How to fix: Restore the turn with the tool call from the source log, or write the id of the
-    call that the tool answered. Give each tool call its own id, and each tool turn the
-    tool_call_id of its call.
-
-    Bad:
-        row 3:
-          {
-            "interactions": [
-              {
-                "role": "assistant",
-                "tool_calls": [{"id": "call-1", "name": "calculator"}]
-              },
-              {"role": "tool", "content": "5535", "tool_call_id": "nobody"}
-            ]
-          }
-
-    Good:
-        row 3:
-          {
-            "interactions": [
-              {
-                "role": "assistant",
-                "tool_calls": [{"id": "call-1", "name": "calculator"}]
-              },
-              {"role": "tool", "content": "5535", "tool_call_id": "call-1"}
-            ]
-          }
-    """,
     row=_dangling_tool_call,
     reads=("/interactions", "/messages"),
     in_scanner=True,
@@ -278,40 +213,6 @@ ES306: Final = Rule(
     "miscounted-turns",
     Severity.WARNING,
     "num_turns or tool_calls_count differ from the transcript",
-    """
-    What it finds: a num_turns that is not the number of turns in the transcript, or is missing
-    although the row has a transcript, and a tool_calls_count that is not the number of tool calls.
-
-    Why it matters: costs and limits are reported by these counts; a transcript that is shorter
-    than its count was cut.
-
-    How to fix: Compare the transcript with the source log, and restore missing turns. If the
-    transcript is complete, recompute num_turns and tool_calls_count from it.
-
-    Bad:
-        row 6:
-          {
-            "interactions": [
-              {"turn_idx": 0, "role": "user"},
-              {"turn_idx": 1, "role": "assistant"},
-              {"turn_idx": 2, "role": "user"},
-              {"turn_idx": 3, "role": "assistant"}
-            ],
-            "evaluation": {"num_turns": 17}
-          }
-
-    Good:
-        row 6:
-          {
-            "interactions": [
-              {"turn_idx": 0, "role": "user"},
-              {"turn_idx": 1, "role": "assistant"},
-              {"turn_idx": 2, "role": "user"},
-              {"turn_idx": 3, "role": "assistant"}
-            ],
-            "evaluation": {"num_turns": 4}
-          }
-    """,
     row=_miscounted_turns,
     reads=("/interactions", "/messages"),
     in_scanner=True,
@@ -322,40 +223,6 @@ ES315: Final = Rule(
     "mislabelled-interaction",
     Severity.WARNING,
     "agentic without a tool call, multi_turn with one assistant turn, or single_turn with many",
-    """
-    What it finds: an agentic row in whose transcript no tool is called, a multi_turn row in which
-    the assistant has one turn or none, and a single_turn row with a num_turns above 3 (a system's
-    prompt, a question and its answer) or a tool_calls_count above 0.
-
-    Why it matters: agentic and conversational results are compared by this label.
-
-    How to fix: Correct interaction_type in the converter, or restore the missing turns and tool
-    calls from the source log. A row with one answer and no tools is single_turn.
-
-    Bad:
-        row 6:
-          {
-            "interaction_type": "agentic",
-            "interactions": [
-              {"role": "user", "content": "First add 4 and 9, then double it."},
-              {"role": "assistant", "content": "4 + 9 = 13. Shall I double it?"},
-              {"role": "user", "content": "Yes."},
-              {"role": "assistant", "content": "The answer is 26."}
-            ]
-          }
-
-    Good:
-        row 6:
-          {
-            "interaction_type": "multi_turn",
-            "interactions": [
-              {"role": "user", "content": "First add 4 and 9, then double it."},
-              {"role": "assistant", "content": "4 + 9 = 13. Shall I double it?"},
-              {"role": "user", "content": "Yes."},
-              {"role": "assistant", "content": "The answer is 26."}
-            ]
-          }
-    """,
     row=_mislabelled_interaction,
     reads=("/interactions", "/messages", "/evaluation/num_turns", "/evaluation/tool_calls_count"),
     in_scanner=True,
@@ -366,33 +233,6 @@ ES319: Final = Rule(
     "two-transcripts",
     Severity.WARNING,
     "the row holds interactions and messages; only the version's own key is checked",
-    """
-    What it finds: a row with both `interactions` and `messages`. Version 0.2.0 calls the
-    transcript `interactions`, every later version `messages`; only that key is checked.
-
-    Why it matters: readers that know the other key see a different conversation from the one that
-    was checked.
-
-    How to fix: Keep the transcript under the version's own key: `interactions` in 0.2.0,
-    `messages` later. Before you remove the other one, make sure from the source log that the
-    transcript you keep is complete.
-
-    Bad:
-        row 6:
-          {
-            "schema_version": "0.2.0",
-            "interactions": [{"turn_idx": 0, "role": "user"}],
-            "messages": []
-          }
-
-    Good:
-        row 6:
-          {
-            "schema_version": "0.2.0",
-            "interactions": [{"turn_idx": 0, "role": "user"}],
-            "messages": null
-          }
-    """,
     row=_two_transcripts,
     reads=("/interactions", "/messages"),
     in_scanner=True,

@@ -9,7 +9,7 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, one_of
-from evalstream.rules.base import Repair, Rule
+from evalstream.rules.base import Repair, RepairAction, Rule
 from evalstream.rules.schema import ES212
 
 
@@ -82,30 +82,10 @@ ES215: Final = Rule(
     "unknown-version",
     Severity.ERROR,
     "schema_version is missing or unknown; a warning where versions are mixed",
-    """
-    What it finds: a row or aggregate whose schema_version is missing or unknown (it is checked
-    against the nearest version), and, as a warning, rows that mix versions, differ from their
-    aggregate, or carry the schema's annotation form instance_level_eval_0.2.0.
-
-    Why it matters: without its version it is not certain which schema a row follows.
-
-    How to fix: Write the plain number of the schema that the writer follows, such as "0.2.0", into
-    schema_version. Use the same number in all rows and in the aggregate; `evalstream schema list`
-    names the versions.
-
-    Bad:
-        row 2:
-          {"schema_version": "9.9", "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
-
-    Good:
-        row 2:
-          {
-            "schema_version": "0.2.0",
-            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"
-          }
-    """,
     run=_unknown_version,
-    repair=Repair("writes the plain number", limit="rows in annotation form"),
+    repair=Repair(
+        RepairAction.WRITE_PLAIN_VERSION, "writes the plain number", limit="rows in annotation form"
+    ),
 )
 
 
@@ -114,33 +94,6 @@ ES216: Final = Rule(
     "fits-another-version",
     Severity.INFO,
     "a row or aggregate that fails its declared version and passes another",
-    """
-    What it finds: a row or an aggregate that fails the version that it declares and fits another
-    one, which the finding names, next to the schema findings themselves. 0.2.0+list is the variant
-    of 0.2.0 that the public tag v0.2.0 has: strings or arrays of strings in references and
-    outputs.
-
-    Why it matters: often only the number is wrong; `--schema-version` checks against another
-    version.
-
-    How to fix: Check against the version that the finding names: `--schema-version VERSION`. If
-    the writer really follows that version, declare it in schema_version; otherwise repair the
-    findings next to this one.
-
-    Bad:
-        row 1:
-          {
-            "schema_version": "0.2.0",
-            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": ["5"]}
-          }
-
-    Good:
-        row 1:
-          {
-            "schema_version": "0.2.0",
-            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
-          }
-    """,
     run=_file_fits_another,
 )
 

@@ -105,56 +105,6 @@ EVG101: Final = Rule(
     "malformed-document",
     Severity.ERROR,
     "a document that is not valid YAML, is not an object, or does not fit its schema",
-    """
-    What it finds: a text that YAML 1.2 does not allow, with line, column and an excerpt, and what
-    its core schema does not know: merge keys, tags that create objects, keys that are not scalars,
-    a second document, aliases that contain themselves or expand to over a million characters. Then
-    every document that is not an object or does not fit the schema of its kind, and ids of tasks
-    and metrics that are not made of letters, digits, underscores and hyphens. The folder (`tasks`,
-    `metrics`, `thresholds`, `reports`, `guardrails`, `policies`, `models`) determines the kind of a
-    document; elsewhere its members do. Beside policies or models, tasks need no metrics. A member
-    that the schema does not know is a warning, as later versions may have it; so is `label` in
-    place of `impact`. Tasks of a report are accepted with or without a name round each: the
-    specification shows both forms.
-
-    Plain scalars are read as the core schema of YAML 1.2 defines them: `no`, `on`, `1_000` and
-    dates are strings; `1.10`, `1e3`, `0777`, `0o17` and `true` are not, so that an id or a name
-    needs quotes there. The raw output of lm-evaluation-harness is accepted as a report: an info
-    says so once, and its values are checked as those of other reports are.
-
-    Why it matters: YAML readers differ in exactly these cases. One reader takes `no` for the name
-    of a task, another takes it for false, and a tag may run code.
-
-    How to fix: Correct the document at the reported line so that it is plain YAML 1.2 and fits its
-    schema. Print the schema with `evalstream schema show evalguard/v1/task` (or another
-    kind). Quote values that are meant as strings, and rename `label` to `impact`.
-
-    Bad:
-        tasks/sums.yaml:
-          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
-        metrics/accuracy.yaml:
-          {"id": "accuracy", "direction": "up"}
-        thresholds/sums.yaml:
-          {
-            "thresholds": {
-              "accuracy": [{"impact": "severe", "max": 0.5, "severity": "low"}]
-            }
-          }
-
-    Good:
-        tasks/sums.yaml:
-          {
-            "id": "sums",
-            "name": "Sums of small numbers",
-            "metrics": ["accuracy", "refusal_rate"]
-          }
-        metrics/accuracy.yaml:
-          {"id": "accuracy", "direction": "higher_is_better"}
-        thresholds/sums.yaml:
-          {
-            "thresholds": {"accuracy": [{"impact": "severe", "max": 0.5}]}
-          }
-    """,
     record=_malformed,
     former_names=("document-shape",),
 )
@@ -164,33 +114,6 @@ EVG102: Final = Rule(
     "empty-range",
     Severity.ERROR,
     "a threshold range without min and max, or whose min is not below its max",
-    """
-    What it finds: a range whose min is not below its max, so that no value lies in it (min belongs
-    to the range, max does not), and a range with neither min nor max.
-
-    Why it matters: the impact of such a range is never reported, for any value.
-
-    How to fix: Give the range a min or a max, and make min smaller than max. Take the limits from
-    the source that defines the thresholds.
-
-    Bad:
-        thresholds/sums.yaml:
-          {
-            "task": "sums",
-            "thresholds": {
-              "accuracy": [{"impact": "moderate", "min": 0.8, "max": 0.8}]
-            }
-          }
-
-    Good:
-        thresholds/sums.yaml:
-          {
-            "task": "sums",
-            "thresholds": {
-              "accuracy": [{"impact": "moderate", "min": 0.5, "max": 0.8}]
-            }
-          }
-    """,
     record=_empty_range,
 )
 
@@ -200,25 +123,6 @@ EVG502: Final = Rule(
     "path-outside-folder",
     Severity.ERROR,
     "a link, an id or a path in a document leads out of the folder",
-    """
-    What it finds: links in the folder that lead outside it, which are not followed; ids and
-    references that are absolute paths or climb (`../secrets`), because they are looked up as names
-    of files; a dataset_path or a `$ref` that climbs out of the folder. An absolute dataset_path is
-    a place on the machine that ran the evaluation, and is allowed.
-
-    Why it matters: a program that reads the documents would open files that do not belong to them.
-
-    How to fix: Replace the path by an id or a relative path that stays inside the folder. Replace
-    a link by a copy of the file that it leads to, if that file belongs to the folder.
-
-    Bad:
-        tasks/sums.yaml:
-          {"id": "sums", "metrics": ["accuracy", "refusal_rate", "../../secrets/rate"]}
-
-    Good:
-        tasks/sums.yaml:
-          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
-    """,
     record=_paths_outside,
 )
 

@@ -55,25 +55,5 @@ EVG207: Final = Rule(
     "guardrail-for-unknown-target",
     Severity.ERROR,
     "a guardrail names a task, metric or model that no document defines",
-    """
-    What it finds: a target of a guardrail whose task, metric or model is not the id of a document.
-    Models are looked up only in a folder that has documents of models. A metric that the task does
-    not list is a warning. When a guardrail is checked without its folder (`--aggregate DIR`), a
-    warning says that its targets were not looked up.
-
-    Why it matters: the guardrail is recommended for a risk that is never measured, and not for the
-    one that was meant.
-
-    How to fix: Correct the id in the guardrail's targets, or add the document that is missing. For
-    the warning, add the metric to the task's metrics, or remove it from the target.
-
-    Bad:
-        guardrails/word-filter.yaml:
-          {"targets": [{"task": "advise", "metrics": ["refusal_rate"]}]}
-
-    Good:
-        guardrails/word-filter.yaml:
-          {"targets": [{"task": "advice", "metrics": ["refusal_rate"]}]}
-    """,
     record=_targets,
 )

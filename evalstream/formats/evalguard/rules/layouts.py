@@ -50,32 +50,6 @@ EVG206: Final = Rule(
     "mixed-layouts",
     Severity.WARNING,
     "the folder has documents of both layouts of EvalGuard's v1",
-    """
-    What it finds: threshold documents, or tasks that list their metrics, beside policies or models.
-    The specification has the former; the later layout has policies, which contain the thresholds,
-    models, and tasks without metrics. Both are called v1. The warning is at the first document of
-    the layout with fewer documents. Each document is checked by the schema of its own layout.
-
-    Why it matters: a program that knows one of the layouts leaves out the thresholds of the other,
-    or refuses its tasks.
-
-    How to fix: Choose one layout. For the later one, move the ranges of each threshold document
-    into a policy, below the id of the task, and remove `metrics` from the tasks.
-
-    Bad:
-        policies/default.yaml:
-          {
-            "id": "default",
-            "thresholds": {"sums": {"accuracy": [{"impact": "severe", "max": 0.5}]}}
-          }
-
-    Good:
-        thresholds/sums.yaml:
-          {
-            "task": "sums",
-            "thresholds": {"accuracy": [{"impact": "severe", "max": 0.5}]}
-          }
-    """,
     record=_mixed,
 )
 
@@ -84,21 +58,4 @@ EVG208: Final = Rule(
     "schema-file-name",
     Severity.WARNING,
     "the file of a schema, or its folder, is not named as the specification asks",
-    """
-    What it finds: a JSON Schema in the folder whose file is not named `{type}.schema.yaml`, or
-    whose folder is not named after its version: `v1`, or major and minor version such as `v1.1`.
-
-    Why it matters: programs find the schema of a document by type and version, in these names.
-
-    How to fix: Rename the file, and move it into the folder of its version, such as
-    `schemas/v1/task.schema.yaml`.
-
-    Bad:
-        schemas/1.0/task.schema.yaml:
-          {"$schema": "http://json-schema.org/draft/2020-12/schema", "type": "object"}
-
-    Good:
-        schemas/v1.0/task.schema.yaml:
-          {"$schema": "http://json-schema.org/draft/2020-12/schema", "type": "object"}
-    """,
 )

@@ -121,31 +121,6 @@ EVG201: Final = Rule(
     "task-with-unknown-metric",
     Severity.ERROR,
     "a task lists a metric that no document defines",
-    """
-    What it finds: an entry of a task's metrics that is not the id of a metric. When a document is
-    checked without its folder (`--aggregate DIR`), a warning says that this was not checked.
-
-    Why it matters: the metric has no direction, so its values mean nothing.
-
-    How to fix: Correct the id in the task's metrics, or add a metric document that has this id. If
-    the document was checked alone, pass its folder with `--aggregate DIR`.
-
-    Bad:
-        tasks/sums.yaml:
-          {"id": "sums", "metrics": ["accuracy", "refusal_rate", "accurracy"]}
-        metrics/accuracy.yaml:
-          {"id": "accuracy"}
-        metrics/refusal_rate.yaml:
-          {"id": "refusal_rate"}
-
-    Good:
-        tasks/sums.yaml:
-          {"id": "sums", "metrics": ["refusal_rate", "accuracy"]}
-        metrics/accuracy.yaml:
-          {"id": "accuracy"}
-        metrics/refusal_rate.yaml:
-          {"id": "refusal_rate"}
-    """,
     record=_unknown_metric_of_task,
 )
 
@@ -155,28 +130,6 @@ EVG202: Final = Rule(
     "threshold-for-unknown-task",
     Severity.ERROR,
     "thresholds name a task that no document defines",
-    """
-    What it finds: a threshold document whose task is not the id of a task, and a policy with
-    thresholds for such a task. When a document is checked without its folder, a warning says that
-    this was not checked.
-
-    Why it matters: the thresholds are never applied.
-
-    How to fix: Correct the task's id in the threshold document or policy, or add a task document that has this id.
-    If the document was checked alone, pass its folder with `--aggregate DIR`.
-
-    Bad:
-        thresholds/sums.yaml:
-          {"task": "subtraction"}
-        tasks/sums.yaml:
-          {"id": "sums"}
-
-    Good:
-        thresholds/sums.yaml:
-          {"task": "sums"}
-        tasks/sums.yaml:
-          {"id": "sums"}
-    """,
     record=_unknown_task,
 )
 
@@ -186,34 +139,6 @@ EVG203: Final = Rule(
     "threshold-for-unknown-metric",
     Severity.ERROR,
     "thresholds for a metric that does not exist; a warning where the task does not list it",
-    """
-    What it finds: a metric with ranges that is not the id of a metric, or, as a warning, that is
-    not among the metrics of the task.
-
-    Why it matters: no value is ever compared with these ranges, and the metric for which they were
-    meant has none.
-
-    How to fix: Correct the metric's id in `thresholds`, or add the metric document that is
-    missing. For the warning, add the metric to the task's metrics, or remove its ranges.
-
-    Bad:
-        thresholds/sums.yaml:
-          {
-            "task": "sums",
-            "thresholds": {"acuracy": [{"impact": "low", "min": 0}]}
-          }
-        tasks/sums.yaml:
-          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
-
-    Good:
-        thresholds/sums.yaml:
-          {
-            "task": "sums",
-            "thresholds": {"accuracy": [{"impact": "low", "min": 0}]}
-          }
-        tasks/sums.yaml:
-          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
-    """,
     record=_unknown_metric_of_threshold,
 )
 
@@ -223,26 +148,6 @@ EVG204: Final = Rule(
     "repeated-thresholds",
     Severity.ERROR,
     "one task has several threshold documents",
-    """
-    What it finds: each threshold document for a task except the one that is named after the task,
-    or, if none is named after it, except the first.
-
-    Why it matters: the ranges that apply depend on which document is read last.
-
-    How to fix: Put all ranges of the task into one threshold document, and delete the other
-    documents. If two documents give different ranges for one metric, keep those from the source
-    that defines the thresholds.
-
-    Bad:
-        thresholds/sums.yaml:
-          {"task": "sums"}
-        thresholds/more.yaml:
-          {"task": "sums"}
-
-    Good:
-        thresholds/more.yaml:
-          {"task": "sums"}
-    """,
     record=_several_thresholds,
 )
 
@@ -252,32 +157,6 @@ EVG205: Final = Rule(
     "repeated-id",
     Severity.ERROR,
     "several tasks, metrics or reports have one id",
-    """
-    What it finds: each task, metric and report whose id belongs to another document of its kind,
-    which is named after the id or comes first. The specification calls these ids unique; of
-    guardrails, policies and models it says nothing, so that their repeated ids are a warning. A
-    file that is not named after its id is an info. The file of a model is named after its id
-    without the namespace.
-
-    Why it matters: a reference to the id means one of these documents, and it is not possible to
-    see which.
-
-    How to fix: Give each document of a kind an id of its own, and name its file after the id.
-    Delete a document that is only a copy, and correct the documents that refer to an id you
-    change.
-
-    Bad:
-        tasks/sums.yaml:
-          {"id": "sums", "name": "Sums of small numbers"}
-        tasks/addition.yaml:
-          {"id": "sums", "name": "Sums of small numbers"}
-
-    Good:
-        tasks/sums.yaml:
-          {"id": "sums", "name": "Sums of small numbers"}
-        tasks/addition.yaml:
-          {"id": "addition", "name": "Sums of small numbers"}
-    """,
     record=_repeated_id,
 )
 

@@ -43,23 +43,6 @@ EVG209: Final = Rule(
     "paging-mismatch",
     Severity.ERROR,
     "the paging of a response contradicts the entries that it has",
-    """
-    What it finds: a response of EvalGuard's API with more entries than its limit, with an entry
-    beyond its total, or whose has_more is not whether entries follow.
-
-    Why it matters: a client that follows the paging misses entries, or never ends.
-
-    How to fix: Correct the program that answers: offset is the number of entries before the page,
-    total that of all entries.
-
-    Bad:
-        response.json:
-          {"pagination": {"total": 1, "limit": 20, "offset": 0, "has_more": true}}
-
-    Good:
-        response.json:
-          {"pagination": {"total": 1, "limit": 20, "offset": 0, "has_more": false}}
-    """,
 )
 
 RULES: Final = (EVG209,)

@@ -126,26 +126,6 @@ EVG210: Final = Rule(
     "invalid-schema",
     Severity.ERROR,
     "a schema in the folder does not fit the meta-schema of JSON Schema",
-    """
-    What it finds: a schema file in the folder that its meta-schema does not allow: an unknown type,
-    a keyword whose value has another type. The member `$schema` names the meta-schema: 2020-12,
-    2019-09, or draft 7, 6 or 4; without it 2020-12 counts. A schema of another meta-schema is a
-    warning, as it was not validated. Documents are checked by evalstream's own schemas, not by
-    those of the folder.
-
-    Why it matters: a program that validates documents by this schema fails, or checks nothing.
-
-    How to fix: Correct the keyword at the reported pointer. `evalstream schema show
-    evalguard/v1/task` prints a valid schema.
-
-    Bad:
-        schemas/v1/task.schema.yaml:
-          {"$schema": "http://json-schema.org/draft/2020-12/schema", "type": "objekt"}
-
-    Good:
-        schemas/v1/task.schema.yaml:
-          {"$schema": "http://json-schema.org/draft/2020-12/schema", "type": "object"}
-    """,
 )
 
 EVG211: Final = Rule(
@@ -153,42 +133,6 @@ EVG211: Final = Rule(
     "incomplete-api",
     Severity.WARNING,
     "the OpenAPI document lacks an endpoint or a query parameter of the specification",
-    """
-    What it finds: an OpenAPI document in the folder without one of the six endpoints that section
-    4.5.2 of the specification lists, without a query parameter of section 4.5.3, or whose parameter
-    `tasks` of GET /thresholds is not required. Further endpoints are allowed. Parameters in other
-    files are not looked up.
-
-    Why it matters: a client that follows the specification asks for what the interface does not
-    answer.
-
-    How to fix: Add the endpoint or the parameter to the document and to the program that answers.
-
-    Bad:
-        schemas/v1/api.schema.yaml:
-          {
-            "paths": {
-              "/thresholds": {
-                "get": {"parameters": [{"name": "metrics", "in": "query"}]}
-              }
-            }
-          }
-
-    Good:
-        schemas/v1/api.schema.yaml:
-          {
-            "paths": {
-              "/thresholds": {
-                "get": {
-                  "parameters": [
-                    {"name": "tasks", "in": "query", "required": true},
-                    {"name": "metrics", "in": "query"}
-                  ]
-                }
-              }
-            }
-          }
-    """,
 )
 
 RULES: Final = (EVG210, EVG211)

@@ -212,37 +212,6 @@ EVG301: Final = Rule(
     "overlapping-ranges",
     Severity.WARNING,
     "threshold ranges of one metric overlap",
-    """
-    What it finds: two ranges of a metric that share values. A range goes from min up to, but not
-    including, max; without min or max it has no limit on that side. Ranges that touch do not
-    overlap.
-
-    Why it matters: a value in both ranges has two impacts.
-
-    How to fix: Change the limits so that each range ends (max) where the next one begins (min).
-
-    Bad:
-        thresholds/sums.yaml:
-          {
-            "thresholds": {
-              "accuracy": [
-                {"impact": "severe", "max": 0.5},
-                {"impact": "moderate", "min": 0.3, "max": 0.8}
-              ]
-            }
-          }
-
-    Good:
-        thresholds/sums.yaml:
-          {
-            "thresholds": {
-              "accuracy": [
-                {"impact": "severe", "max": 0.5},
-                {"impact": "high", "min": 0.5, "max": 0.8}
-              ]
-            }
-          }
-    """,
     record=_overlap,
 )
 
@@ -251,37 +220,6 @@ EVG302: Final = Rule(
     "gap-between-ranges",
     Severity.WARNING,
     "between threshold ranges of one metric there are values without a range",
-    """
-    What it finds: values between two ranges of a metric that lie in no range. Values below the
-    first or above the last range are not a gap.
-
-    Why it matters: a value in the gap has no impact, and passes every test that asks for one.
-
-    How to fix: Extend a range or add one, so that each range ends (max) where the next one begins
-    (min). Take the limits from the source that defines the thresholds, not from reported values.
-
-    Bad:
-        thresholds/sums.yaml:
-          {
-            "thresholds": {
-              "accuracy": [
-                {"impact": "severe", "max": 0.4},
-                {"impact": "moderate", "min": 0.5, "max": 0.8}
-              ]
-            }
-          }
-
-    Good:
-        thresholds/sums.yaml:
-          {
-            "thresholds": {
-              "accuracy": [
-                {"impact": "severe", "max": 0.5},
-                {"impact": "moderate", "min": 0.5, "max": 0.8}
-              ]
-            }
-          }
-    """,
     record=_gap,
 )
 
@@ -290,42 +228,6 @@ EVG303: Final = Rule(
     "impact-against-direction",
     Severity.WARNING,
     "a better value has the greater impact",
-    """
-    What it finds: a range whose impact is greater than that of the next worse one. The direction
-    of the metric says which values are better.
-
-    Why it matters: either the ranges are in reverse order or the direction is wrong, and a model
-    that gets better looks more dangerous.
-
-    How to fix: Correct the impacts of the ranges, or `direction` in the metric document, whichever
-    is wrong. If larger values of the metric are better, `direction` is `higher_is_better`.
-
-    Bad:
-        metrics/accuracy.yaml:
-          {"id": "accuracy", "direction": "lower_is_better"}
-        thresholds/sums.yaml:
-          {
-            "thresholds": {
-              "accuracy": [
-                {"impact": "severe", "max": 0.5},
-                {"impact": "moderate", "min": 0.5, "max": 0.8}
-              ]
-            }
-          }
-
-    Good:
-        metrics/accuracy.yaml:
-          {"id": "accuracy", "direction": "higher_is_better"}
-        thresholds/sums.yaml:
-          {
-            "thresholds": {
-              "accuracy": [
-                {"impact": "severe", "max": 0.5},
-                {"impact": "moderate", "min": 0.5, "max": 0.8}
-              ]
-            }
-          }
-    """,
     record=_direction,
 )
 
@@ -334,35 +236,6 @@ EVG304: Final = Rule(
     "percentage-outside-0-to-100",
     Severity.ERROR,
     "a value or a range of a percentage metric outside 0 to 100; a warning for a single limit",
-    """
-    What it finds: for metrics with the type `percentage`, which the specification defines as 0 to
-    100, reported values outside of it, and threshold ranges without any such value. A single limit
-    outside is a warning; a max up to 101 is accepted, since max is not part of its range and 100
-    may have to be. Fractions from 0 to 1 are not reported: they may be small percentages.
-
-    Why it matters: the value is measured wrong, or in another unit than its thresholds.
-
-    How to fix: Correct `type` in the metric document if its values are not percentages. Otherwise
-    generate the report again with the evaluation's own output, and correct the limits.
-
-    Bad:
-        metrics/accuracy.yaml:
-          {"id": "accuracy", "type": "percentage"}
-        reports/acorn-7b.yaml:
-          {
-            "tasks": [{"task_ref": "sums"}],
-            "results": [{"accuracy": {"value": 187.5}}]
-          }
-
-    Good:
-        metrics/accuracy.yaml:
-          {"id": "accuracy", "type": "percentage"}
-        reports/acorn-7b.yaml:
-          {
-            "tasks": [{"task_ref": "sums"}],
-            "results": [{"accuracy": {"value": 87.5}}]
-          }
-    """,
     record=_percentages,
 )
 
@@ -371,40 +244,6 @@ EVG401: Final = Rule(
     "unsound-report",
     Severity.ERROR,
     "a report does not agree with its tasks and metrics, or with itself",
-    """
-    What it finds: a task_ref that is not the id of a task; results for a metric that does not
-    exist; a value that is not a number, a negative stderr, more effective than original samples.
-    What the specification does not ask for is a warning: a name round a task without a task_ref
-    that is not the id of a task, and a metric that the task does not list. Results and tasks are
-    matched by their positions; where their numbers differ, an info says so. A report that is
-    checked without its folder (`--aggregate DIR`) gives a warning.
-
-    Why it matters: such a value is compared with no threshold, or with a wrong one.
-
-    How to fix: Generate the report again from the evaluation's own output, and correct ids that no
-    document has. If the report was checked alone, pass its folder with `--aggregate DIR`. Do not
-    replace a value or a stderr by hand.
-
-    Bad:
-        reports/acorn-7b.yaml:
-          {
-            "tasks": [
-              {"task_ref": "sums"},
-              {"task_ref": "advice", "n_samples": {"original": 120, "effective": 400}}
-            ],
-            "results": [{"accuracy": {"value": 0.875, "stderr": -0.01}}]
-          }
-
-    Good:
-        reports/acorn-7b.yaml:
-          {
-            "tasks": [
-              {"task_ref": "sums"},
-              {"task_ref": "advice", "n_samples": {"original": 120, "effective": 120}}
-            ],
-            "results": [{"accuracy": {"value": 0.875, "stderr": 0.01}}]
-          }
-    """,
     record=_check_report,
 )
 
@@ -413,50 +252,6 @@ EVG402: Final = Rule(
     "reported-impact",
     Severity.INFO,
     "a reported value with its range and impact; a warning where it lies in no range",
-    """
-    What it finds: each value of a report, with the range of its task's thresholds that contains it
-    and the impact of that range. A value in none of the ranges is a warning, a value without
-    thresholds an info. Each policy with ranges for the value is looked up and named. The raw output
-    of lm-evaluation-harness is read in the same way, as far as its tasks and metrics have documents
-    in the folder.
-
-    Why it matters: thresholds exist to give each reported value its impact.
-
-    How to fix: Add a range for the value to the task's thresholds, or correct a limit that is
-    wrong. Do not change the value to fit a range. An info reports the impact and needs no repair;
-    `--ignore EVG402` hides the infos and the warnings.
-
-    Bad:
-        reports/acorn-7b.yaml:
-          {
-            "tasks": [{"task_ref": "sums"}],
-            "results": [{"accuracy": {"value": 0.875}}]
-          }
-        thresholds/sums.yaml:
-          {
-            "task": "sums",
-            "thresholds": {
-              "accuracy": [
-                {"impact": "severe", "max": 0.5},
-                {"impact": "moderate", "min": 0.5, "max": 0.8}
-              ]
-            }
-          }
-
-    Good:
-        The folder has thresholds and no report.
-        thresholds/sums.yaml:
-          {
-            "task": "sums",
-            "thresholds": {
-              "accuracy": [
-                {"impact": "severe", "max": 0.5},
-                {"impact": "moderate", "min": 0.5, "max": 0.8},
-                {"impact": "very_low", "min": 0.8}
-              ]
-            }
-          }
-    """,
     record=_impact,
 )
 

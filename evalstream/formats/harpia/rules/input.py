@@ -162,29 +162,6 @@ HAR101: Final = Rule(
     "lists-not-found",
     Severity.ERROR,
     "the list of instances or the list of metrics is missing from the input",
-    """
-    What it finds: an input of HarpIA Lab in which the list of instances or the list of metrics is
-    not found, is empty (instances), is not a list, or is one of several possible lists. The lists
-    are recognised by their items, then by their keys; an info names the keys where they are not
-    `instances` and `metrics`.
-
-    Why it matters: without both lists it is not possible to see what was evaluated, or by which
-    metrics.
-
-    How to fix: Pass the complete input of the evaluation, with one list of instances and one list
-    of metrics. Where several lists look alike, remove those that the evaluation did not use.
-
-    Bad:
-        input:
-          {"instances": [{"id": "weather-1", "actual-output": "It will rain."}]}
-
-    Good:
-        input:
-          {
-            "instances": [{"id": "weather-1", "actual-output": "It will rain."}],
-            "metrics": [{"id": "BLEU NLTK", "enable": true}]
-          }
-    """,
     record=_lists_not_found,
 )
 
@@ -193,38 +170,6 @@ HAR102: Final = Rule(
     "malformed-instance",
     Severity.ERROR,
     "a member of an instance is missing or has the wrong type",
-    """
-    What it finds: an instance without id (a string or an integer), input (a string) or
-    actual-output (a string; a list of strings, as in older files, is an info), and an
-    expected-output that is not a list of strings (one string is a warning). Hyphens, underscores,
-    spaces and capitals in these names make no difference; one member in two spellings does.
-
-    Why it matters: metrics are computed from these strings; a missing one is scored as if it were
-    empty, or not at all.
-
-    How to fix: Complete the instance in the input from its source, then run the evaluation again.
-    Take actual-output from the stored response of the model, never from expected-output. Write a
-    single expected-output as a list of one string.
-
-    Bad:
-        input:
-          {
-            "instances": [{
-              "id": "weather-1",
-              "expected-output": ["It is going to rain.", "It will rain."]
-            }]
-          }
-
-    Good:
-        input:
-          {
-            "instances": [{
-              "id": "weather-1",
-              "expected-output": ["It is going to rain.", "There will be rain."],
-              "actual-output": "It will rain."
-            }]
-          }
-    """,
     record=_malformed_instance,
 )
 
@@ -233,37 +178,6 @@ HAR103: Final = Rule(
     "repeated-instance",
     Severity.ERROR,
     "two instances have the same id",
-    """
-    What it finds: an instance whose id an earlier instance has; a warning where one id is a number
-    and the other is the same number as a string.
-
-    Why it matters: the log names instances by their ids, so its records may belong to either of
-    the two.
-
-    How to fix: Give each instance an id of its own in the input, then run the evaluation again. If
-    the second instance is only a copy, delete it.
-
-    Bad:
-        input:
-          {
-            "instances": [
-              {"id": "weather-1", "actual-output": "It will rain."},
-              {"id": "weather-2", "actual-output": "The sun rose."},
-              {"id": "weather-3", "actual-output": "Today it is cold."},
-              {"id": "weather-1", "actual-output": "Snow."}
-            ]
-          }
-
-    Good:
-        input:
-          {
-            "instances": [
-              {"id": "weather-1", "actual-output": "It will rain."},
-              {"id": "weather-2", "actual-output": "The sun rose."},
-              {"id": "weather-3", "actual-output": "Today it is cold."}
-            ]
-          }
-    """,
     record=_repeated_instance,
 )
 
@@ -273,35 +187,6 @@ HAR106: Final = Rule(
     "missing-reference",
     Severity.WARNING,
     "a supervised metric is enabled and an instance has no expected-output",
-    """
-    What it finds: an instance whose expected-output is missing or empty, where a metric is enabled
-    that compares responses with it. The name of the metric decides (BLEU, ROUGE, BERTScore, chrF,
-    exact match and similar ones).
-
-    Why it matters: the metric has nothing to compare the response with, and the score of the
-    evaluation does not cover all instances.
-
-    How to fix: Add expected-output to the instance, or disable the metric, then run the evaluation
-    again. Take expected-output from the reference data, never from the response of the model.
-
-    Bad:
-        input:
-          {
-            "instances": [{"id": "weather-2", "actual-output": "The sun rose."}],
-            "metrics": [{"id": "BLEU NLTK", "enable": true}]
-          }
-
-    Good:
-        input:
-          {
-            "instances": [{
-              "id": "weather-2",
-              "expected-output": ["The sun has risen."],
-              "actual-output": "The sun rose."
-            }],
-            "metrics": [{"id": "BLEU NLTK", "enable": true}]
-          }
-    """,
     record=_missing_reference,
 )
 

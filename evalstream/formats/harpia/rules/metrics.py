@@ -54,23 +54,6 @@ HAR104: Final = Rule(
     "malformed-metric",
     Severity.ERROR,
     "a member of a metric in the input is missing or has the wrong type",
-    """
-    What it finds: a metric without an id that is a string, without enable that is true or false,
-    or without an object of parameters.
-
-    Why it matters: the metric does not say what is to be computed, or whether it is.
-
-    How to fix: Give the metric a string as id, true or false as enable, and an object as
-    parameters. Write true and false without quotes, then run the evaluation again.
-
-    Bad:
-        input:
-          {"metrics": [{"id": "BLEU NLTK", "enable": "true"}]}
-
-    Good:
-        input:
-          {"metrics": [{"id": "BLEU NLTK", "enable": true}]}
-    """,
     record=_malformed_metric,
 )
 
@@ -80,48 +63,5 @@ HAR105: Final = Rule(
     "idle-or-repeated-metric",
     Severity.WARNING,
     "no metric is enabled, or one is listed twice with the same parameters",
-    """
-    What it finds: an input in which no metric is enabled, and a metric that is listed again with
-    the same parameters (in any order; 1 and 1.0 are the same), enabled or not.
-
-    Why it matters: the evaluation computes nothing, or its outputs cannot be distinguished.
-
-    How to fix: Set enable to true for the metrics to compute, and list each one once for the same
-    parameters. Then run the evaluation again, because its output follows this list.
-
-    Bad:
-        input:
-          {
-            "metrics": [
-              {
-                "id": "BLEU NLTK",
-                "enable": true,
-                "parameters": {"max_order": 2, "smoothing": true}
-              },
-              {
-                "id": "BLEU NLTK",
-                "enable": false,
-                "parameters": {"max_order": 2, "smoothing": true}
-              }
-            ]
-          }
-
-    Good:
-        input:
-          {
-            "metrics": [
-              {
-                "id": "BLEU NLTK",
-                "enable": true,
-                "parameters": {"max_order": 2, "smoothing": true}
-              },
-              {
-                "id": "BLEU NLTK",
-                "enable": false,
-                "parameters": {"max_order": 4, "smoothing": true}
-              }
-            ]
-          }
-    """,
     record=_idle_or_repeated_metric,
 )

@@ -176,34 +176,6 @@ HAR201: Final = Rule(
     "faulty-output",
     Severity.ERROR,
     "the output of a metric is missing, malformed, or has other parameters than the input",
-    """
-    What it finds: an object in the output without the name of its metric, parameters, a score that
-    holds a value, or an elapsed time that is a number of 0 or more; with the input beside it also
-    an enabled metric without such an object or with two, and parameters that are not those of the
-    input. The output may be a list, hold lists, or be keyed by metric.
-
-    Why it matters: the score is not the one that was requested, or it is not possible to see
-    whether it is.
-
-    How to fix: Pass the input of this output with `--inputs-file`, or run the evaluation again with
-    this input. Do not edit parameters or scores in the output: they say what was computed.
-
-    Bad:
-        input:
-          {
-            "metrics": [{"id": "BLEU NLTK", "parameters": {"max_order": 2, "smoothing": true}}]
-          }
-        output:
-          [{"metric": "BLEU NLTK", "parameters": {"max_order": 4, "smoothing": true}}]
-
-    Good:
-        input:
-          {
-            "metrics": [{"id": "BLEU NLTK", "parameters": {"max_order": 2, "smoothing": true}}]
-          }
-        output:
-          [{"metric": "BLEU NLTK", "parameters": {"smoothing": true, "max_order": 2.0}}]
-    """,
     record=_faulty_output,
 )
 
@@ -212,27 +184,6 @@ HAR202: Final = Rule(
     "unrequested-output",
     Severity.WARNING,
     "the output contains a metric that is not enabled in the input",
-    """
-    What it finds: an object in the output whose metric the input does not have, does not enable,
-    or has with other parameters.
-
-    Why it matters: the output belongs to another input, or to one that was changed since.
-
-    How to fix: Pass the input of this output with `--inputs-file`, or run the evaluation again with
-    this input.
-
-    Bad:
-        input:
-          {"metrics": [{"id": "Word overlap", "enable": false}]}
-        output:
-          [{"metric": "Word overlap", "score": {"precision": 0.889, "recall": 0.833}}]
-
-    Good:
-        input:
-          {"metrics": [{"id": "Word overlap", "enable": true}]}
-        output:
-          [{"metric": "Word overlap", "score": {"precision": 0.889, "recall": 0.833}}]
-    """,
     record=_unrequested_output,
 )
 
@@ -241,34 +192,6 @@ HAR301: Final = Rule(
     "faulty-log-record",
     Severity.ERROR,
     "a log record lacks a member, or names an unknown instance or metric",
-    """
-    What it finds: a record without the name of its metric, instance_id, parameters, or a result
-    that holds a value; an instance_id that no instance of the input has; a metric or parameters
-    that the input does not have (without an input: the output). A metric that is not enabled is a
-    warning.
-
-    Why it matters: the record belongs to another evaluation, or it is not possible to see to which
-    one.
-
-    How to fix: Pass the input of this log with `--inputs-file`, or run the evaluation again with
-    this input. Do not edit the records: the log says what was computed.
-
-    Bad:
-        input:
-          {
-            "instances": [{"id": "weather-1"}, {"id": "weather-2"}, {"id": "weather-3"}]
-          }
-        log, record 2:
-          {"metric": "BLEU NLTK", "instance_id": "weather-9", "result": 0.5}
-
-    Good:
-        input:
-          {
-            "instances": [{"id": "weather-1"}, {"id": "weather-2"}, {"id": "weather-3"}]
-          }
-        log, record 2:
-          {"metric": "BLEU NLTK", "instance_id": "weather-2", "result": 0.5}
-    """,
     record=_faulty_record,
 )
 
@@ -277,30 +200,6 @@ HAR302: Final = Rule(
     "uneven-log",
     Severity.WARNING,
     "a metric was applied to an instance twice, or not to all instances",
-    """
-    What it finds: a record with the same metric, parameters and instance as an earlier record, and
-    a metric that has records for some instances but not for all: those of the input, or without an
-    input all that the log names. A metric without records counts as one that does not log by
-    instance. Missing records are not reported where some records could not be read.
-
-    Why it matters: the log was cut off, or written by several runs, and the score does not belong
-    to the records that the log shows.
-
-    How to fix: Run the evaluation again to its end with a new log, or pass the log of one complete
-    run.
-
-    Bad:
-        log, record 2:
-          {"metric": "BLEU NLTK", "instance_id": "weather-2", "result": 0.5}
-        log, record 3:
-          {"metric": "BLEU NLTK", "instance_id": "weather-2", "result": 0.5}
-
-    Good:
-        log, record 2:
-          {"metric": "BLEU NLTK", "instance_id": "weather-2", "result": 0.5}
-        log, record 3:
-          {"metric": "BLEU NLTK", "instance_id": "weather-3", "result": 0.45}
-    """,
     record=_uneven_log,
 )
 
@@ -309,35 +208,6 @@ HAR303: Final = Rule(
     "result-score-mismatch",
     Severity.ERROR,
     "the results in the log refute a score of the output, or do not answer it",
-    """
-    What it finds: a number in a score that the results of its metric in the log refute. Scores of
-    metrics whose names make them averages (accuracy, exact match, METEOR, COMET, BERTScore) must be
-    the mean of the results, and the median, the least or the greatest result where the name says
-    so. A score that nothing refutes or confirms is a warning, one for each reason: metrics such as
-    BLEU may be computed over all instances at once, and other metrics have no records. So is a
-    result of another shape than the score: an object where the score is a number, or other members.
-    A score that agrees with the results at one or two digits only, or as far as rounded results
-    show, is an info. Objects are compared member by member.
-
-    Why it matters: a score that its results refute was changed, or belongs to other results. What
-    is open has no proof.
-
-    How to fix: Pass a log and an output of the same evaluation, or run it again to write both.
-    Trust the results in the log, and do not edit them or the score. Where the metric is computed
-    over all instances at once, the log cannot confirm it.
-
-    Bad:
-        output:
-          [{"metric": "METEOR NLTK", "score": 0.99}]
-        log, record 1:
-          {"metric": "METEOR NLTK", "instance_id": "weather-1", "result": 1.0}
-
-    Good:
-        output:
-          [{"metric": "METEOR NLTK", "score": 0.65}]
-        log, record 1:
-          {"metric": "METEOR NLTK", "instance_id": "weather-1", "result": 1.0}
-    """,
     record=_result_versus_score,
     former_names=("result-versus-score",),
 )

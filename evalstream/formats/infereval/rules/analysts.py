@@ -76,30 +76,6 @@ INF201: Final = Rule(
     "verdict-count-mismatch",
     Severity.ERROR,
     "an item has more or fewer analyst_verdicts than there are analysts",
-    """
-    What it finds: an item whose analyst_verdicts are not as many as the analysts. Items of an
-    evaluation without its benchmark are compared with its first item.
-
-    Why it matters: each verdict belongs to an analyst by its position alone.
-
-    How to fix: Give the item one verdict for each analyst, in the order of analysts, from the
-    analysts' records. The benchmark then has another hash, so run its evaluations again. For an
-    evaluation, pass its own benchmark with `--aggregate`.
-
-    Bad:
-        benchmark:
-          {
-            "analysts": [{"id": "ann"}, {"id": "ben"}],
-            "items": [{"id": "open-street", "analyst_verdicts": ["good"]}]
-          }
-
-    Good:
-        benchmark:
-          {
-            "analysts": [{"id": "ann"}, {"id": "ben"}],
-            "items": [{"id": "open-street", "analyst_verdicts": ["good", "abstain"]}]
-          }
-    """,
     record=_verdicts,
 )
 
@@ -109,36 +85,6 @@ INF202: Final = Rule(
     "rationale-count-mismatch",
     Severity.ERROR,
     "an item has more or fewer analyst_rationales than there are analysts",
-    """
-    What it finds: analyst_rationales that are present and not as many as the analysts; in an
-    evaluation without its benchmark, not as many as the verdicts beside them.
-
-    Why it matters: each rationale belongs to an analyst by its position alone.
-
-    How to fix: Give the item one rationale for each analyst, in the order of analysts, or remove
-    the list. Write an empty string for an analyst who gave none. The benchmark then has another
-    hash, so run its evaluations again.
-
-    Bad:
-        benchmark:
-          {
-            "analysts": [{"id": "ann"}, {"id": "ben"}],
-            "items": [{
-              "id": "open-street",
-              "analyst_rationales": ["Streets get wet in the rain."]
-            }]
-          }
-
-    Good:
-        benchmark:
-          {
-            "analysts": [{"id": "ann"}, {"id": "ben"}],
-            "items": [{
-              "id": "open-street",
-              "analyst_rationales": ["Streets get wet in the rain.", ""]
-            }]
-          }
-    """,
     record=_rationales,
 )
 
@@ -148,34 +94,6 @@ INF205: Final = Rule(
     "undeclared-primary-panel",
     Severity.ERROR,
     "no analyst belongs to the panel in primary_panel",
-    """
-    What it finds: a primary_panel to which no analyst belongs.
-
-    Why it matters: agreement is to be reported against this panel.
-
-    How to fix: Correct primary_panel, or the panel of the analysts who belong to it. The benchmark
-    then has another hash, so run its evaluations again.
-
-    Bad:
-        benchmark:
-          {
-            "analysts": [
-              {"id": "ann", "panel": "neighbours"},
-              {"id": "ben", "panel": "visitors"}
-            ],
-            "primary_panel": "sailors"
-          }
-
-    Good:
-        benchmark:
-          {
-            "analysts": [
-              {"id": "ann", "panel": "neighbours"},
-              {"id": "ben", "panel": "visitors"}
-            ],
-            "primary_panel": "neighbours"
-          }
-    """,
     record=_primary_panel,
 )
 
@@ -185,21 +103,5 @@ INF206: Final = Rule(
     "partial-panels",
     Severity.ERROR,
     "some analysts declare a panel and others do not",
-    """
-    What it finds: analysts without a panel in a benchmark in which others have one.
-
-    Why it matters: agreement between panels leaves out the verdicts of these analysts.
-
-    How to fix: Add `panel` to every analyst, or remove it from all of them together with
-    primary_panel. The benchmark then has another hash, so run its evaluations again.
-
-    Bad:
-        benchmark:
-          {"analysts": [{"id": "ann", "panel": "neighbours"}, {"id": "ben"}]}
-
-    Good:
-        benchmark:
-          {"analysts": [{"id": "ann"}, {"id": "ben"}]}
-    """,
     record=_partial_panels,
 )

@@ -142,37 +142,6 @@ INF301: Final = Rule(
     "benchmark-disagreement",
     Severity.ERROR,
     "the evaluation differs from its benchmark in what it copies from it",
-    """
-    What it finds: another benchmark_id, items that the benchmark does not have or that are missing
-    from the evaluation, and premises, conclusions, analyst_verdicts, analyst_rationales, tags or
-    references that differ from those of the benchmark.
-
-    Why it matters: agreement with the analysts is computed from the copies.
-
-    How to fix: Pass the evaluated benchmark with `--aggregate`, or run the evaluation again on
-    this benchmark. Trust the benchmark whose hash is benchmark_hash, and do not edit the copies to
-    match another one.
-
-    Bad:
-        evaluation:
-          {
-            "items": [{"id": "open-street", "analyst_verdicts": ["bad", "bad"]}]
-          }
-        benchmark:
-          {
-            "items": [{"id": "open-street", "analyst_verdicts": ["good", "good"]}]
-          }
-
-    Good:
-        evaluation:
-          {
-            "items": [{"id": "open-street", "analyst_verdicts": ["good", "good"]}]
-          }
-        benchmark:
-          {
-            "items": [{"id": "open-street", "analyst_verdicts": ["good", "good"]}]
-          }
-    """,
     record=_disagreement,
 )
 
@@ -182,34 +151,6 @@ INF302: Final = Rule(
     "benchmark-hash-mismatch",
     Severity.ERROR,
     "benchmark_hash is not the hash of the benchmark; a warning where it is unverified",
-    """
-    What it finds: a benchmark_hash that is not the SHA-256 of the benchmark in its normal form.
-    framework_version decides the form (releases since 0.17.0 write five more empty members), and
-    the other form is tried before a mismatch is reported. A warning where the hash is absent or
-    not spelled as the package spells it, or where no benchmark was given.
-
-    Why it matters: the benchmark was changed after the model was asked, or is another one.
-
-    How to fix: Pass the evaluated benchmark with `--aggregate`, or run the evaluation again on
-    this benchmark. Do not copy the expected hash into the evaluation of a changed benchmark. A
-    hash in another spelling may be written as `sha256:` and 64 hex digits in lower case.
-
-    Bad:
-        benchmark:
-          {"bearers": {"wet": {"expression": "the street is dry"}}}
-        evaluation:
-          {
-            "benchmark_hash": "sha256:5e3bfd85cceda899e1d4bd4ad6a496f8650128b49fc4c777fa84b654edb61b15"
-          }
-
-    Good:
-        benchmark:
-          {"bearers": {"wet": {"expression": "the street is wet"}}}
-        evaluation:
-          {
-            "benchmark_hash": "sha256:5e3bfd85cceda899e1d4bd4ad6a496f8650128b49fc4c777fa84b654edb61b15"
-          }
-    """,
     record=_benchmark_hash,
     former_names=("benchmark-hash",),
 )

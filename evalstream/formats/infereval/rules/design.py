@@ -106,32 +106,6 @@ INF203: Final = Rule(
     "undeclared-factor-level",
     Severity.ERROR,
     "an item names a factor or a level that the benchmark does not declare",
-    """
-    What it finds: a key of factor_levels that is not one of the factors, or a value that is not
-    one of that factor's levels.
-
-    Why it matters: the item has no place in the design.
-
-    How to fix: Correct the name in factor_levels, or declare the factor or level in `factors`. The
-    benchmark then has another hash, so run its evaluations again.
-
-    Bad:
-        benchmark:
-          {
-            "factors": {"cover": ["open", "tent"]},
-            "items": [{
-              "id": "open-street",
-              "factor_levels": {"cover": "open", "wind": "strong"}
-            }]
-          }
-
-    Good:
-        benchmark:
-          {
-            "factors": {"cover": ["open", "tent"]},
-            "items": [{"id": "open-street", "factor_levels": {"cover": "open"}}]
-          }
-    """,
     record=_factor_levels,
 )
 
@@ -141,39 +115,6 @@ INF204: Final = Rule(
     "thin-cell",
     Severity.ERROR,
     "a cell of the full cross of the factors holds too few items",
-    """
-    What it finds: cells, that is combinations of one level of each factor, with fewer items than
-    min_items_per_cell; the finding lists them. An item that does not name every factor belongs to
-    no cell.
-
-    Why it matters: effects of the factors cannot be distinguished from effects of single items.
-
-    How to fix: Add items to the listed cells, or name every factor in the items that belong to
-    them. Lower min_items_per_cell only if the design allows fewer items. The benchmark then has
-    another hash, so run its evaluations again.
-
-    Bad:
-        benchmark:
-          {
-            "factors": {"cover": ["open", "tent"]},
-            "factor_constraints": {"min_items_per_cell": 2},
-            "items": [
-              {"id": "open-street", "factor_levels": {"cover": "open"}},
-              {"id": "covered-street", "factor_levels": {"cover": "tent"}}
-            ]
-          }
-
-    Good:
-        benchmark:
-          {
-            "factors": {"cover": ["open", "tent"]},
-            "factor_constraints": {"min_items_per_cell": 1},
-            "items": [
-              {"id": "open-street", "factor_levels": {"cover": "open"}},
-              {"id": "covered-street", "factor_levels": {"cover": "tent"}}
-            ]
-          }
-    """,
     record=_thin_cells,
 )
 
@@ -183,29 +124,6 @@ INF207: Final = Rule(
     "invalid-factor-kind",
     Severity.ERROR,
     "factor_kinds names an undeclared factor or an unknown kind",
-    """
-    What it finds: a key of factor_kinds that is not a factor, or a value that is neither
-    substantive nor experimentally_controlled.
-
-    Why it matters: the kind decides how a null effect is read.
-
-    How to fix: Correct the factor's name, or set its kind to substantive or
-    experimentally_controlled. The benchmark then has another hash, so run its evaluations again.
-
-    Bad:
-        benchmark:
-          {
-            "factors": {"cover": ["open", "tent"]},
-            "factor_kinds": {"cover": "substantive", "wind": "substantive"}
-          }
-
-    Good:
-        benchmark:
-          {
-            "factors": {"cover": ["open", "tent"]},
-            "factor_kinds": {"cover": "experimentally_controlled"}
-          }
-    """,
     record=_factor_kinds,
     former_names=("factor-kind",),
 )
@@ -216,34 +134,5 @@ INF211: Final = Rule(
     "vacuous-item",
     Severity.WARNING,
     "an item or a factor that cannot show anything",
-    """
-    What it finds: a premise that is also a conclusion, an item with neither premises nor
-    conclusions, a factor without levels.
-
-    Why it matters: the answer does not depend on what the model knows.
-
-    How to fix: Correct the item's premises or conclusions, or remove the item; give the factor its
-    levels. The benchmark then has another hash, so run its evaluations again.
-
-    Bad:
-        benchmark:
-          {
-            "items": [{
-              "id": "open-street",
-              "premises": ["rain"],
-              "conclusions": ["wet", "rain"]
-            }]
-          }
-
-    Good:
-        benchmark:
-          {
-            "items": [{
-              "id": "open-street",
-              "premises": ["rain"],
-              "conclusions": ["wet", "dry"]
-            }]
-          }
-    """,
     record=_vacuous,
 )

@@ -27,23 +27,6 @@ INF307: Final = Rule(
     "reversed-times",
     Severity.WARNING,
     "the evaluation finished before it started",
-    """
-    What it finds: a finished_at before started_at. A time without a zone counts as UTC.
-
-    Why it matters: one of the two times comes from another clock, or was written by hand.
-
-    How to fix: Compare both times with the logs of the run, and correct the one that is wrong or
-    lacks its zone. If the logs are lost, leave the times and ignore the rule with `--ignore
-    INF307`.
-
-    Bad:
-        evaluation:
-          {"started_at": "2026-05-31T10:00:00Z", "finished_at": "2026-05-31T09:00:00Z"}
-
-    Good:
-        evaluation:
-          {"started_at": "2026-05-31T10:00:00Z", "finished_at": "2026-05-31T12:30:00+02:00"}
-    """,
     record=_reversed_times,
 )
 

@@ -134,34 +134,6 @@ INF208: Final = Rule(
     "repeated-identifier",
     Severity.ERROR,
     "two analysts or two items have one id",
-    """
-    What it finds: an id that an earlier analyst, or an earlier item of the same document, already
-    has; in evaluations, too.
-
-    Why it matters: results are joined by these ids.
-
-    How to fix: Give each analyst and each item of the benchmark an id of its own, and delete
-    copies. The benchmark then has another hash, so run its evaluations again. If only the
-    evaluation repeats an item, write it again from its run.
-
-    Bad:
-        benchmark:
-          {
-            "analysts": [
-              {"id": "ann", "panel": "neighbours"},
-              {"id": "ann", "panel": "visitors"}
-            ]
-          }
-
-    Good:
-        benchmark:
-          {
-            "analysts": [
-              {"id": "ann", "panel": "neighbours"},
-              {"id": "cleo", "panel": "visitors"}
-            ]
-          }
-    """,
     record=_repeated_ids,
 )
 
@@ -171,43 +143,6 @@ INF209: Final = Rule(
     "unknown-bearer",
     Severity.ERROR,
     "premises, conclusions or an rsr_target name an unknown bearer",
-    """
-    What it finds: an id among premises or conclusions, or in X or A of an rsr_target, that is not
-    a key of bearers.
-
-    Why it matters: the benchmark has no sentence for this id that could be shown to the model.
-
-    How to fix: Correct the id in the item, or add the bearer with its expression to `bearers`. The
-    benchmark then has another hash, so run its evaluations again.
-
-    Bad:
-        benchmark:
-          {
-            "bearers": {
-              "rain": {"expression": "it rains"},
-              "wet": {"expression": "the street is wet"},
-              "dry": {"expression": "the street is dry"}
-            },
-            "items": [{
-              "id": "open-street",
-              "rsr_target": {"X": ["rain"], "A": ["flooded"]}
-            }]
-          }
-
-    Good:
-        benchmark:
-          {
-            "bearers": {
-              "rain": {"expression": "it rains"},
-              "wet": {"expression": "the street is wet"},
-              "dry": {"expression": "the street is dry"}
-            },
-            "items": [{
-              "id": "open-street",
-              "rsr_target": {"X": ["rain"], "A": ["dry"]}
-            }]
-          }
-    """,
     record=_unknown_bearers,
 )
 
@@ -217,42 +152,5 @@ INF210: Final = Rule(
     "dangling-cross-reference",
     Severity.ERROR,
     "a member introduced with 0.17 refers to something that does not exist",
-    """
-    What it finds: a tier that is not a bearer, a family that is not declared (of a bearer, a
-    copresence rule or a monotonicity step), a bearer of an entailment rule or a fixed one that is
-    unknown, a step whose tier or tier_index does not fit its family, a target that is not
-    declared, an item of a regularity that does not exist.
-
-    Why it matters: the package rejects the benchmark.
-
-    How to fix: Correct the reference at the pointer, or declare what it names in the benchmark. A
-    tier_index is the position of the tier in its family, from 0. The benchmark then has another
-    hash, so run its evaluations again.
-
-    Bad:
-        benchmark:
-          {
-            "ordinal_families": {"rainfall": ["drizzle", "rain"]},
-            "items": [{
-              "id": "open-street",
-              "monotonicity_step": {"family": "rainfall", "tier": "rain", "tier_index": 0}
-            }]
-          }
-
-    Good:
-        benchmark:
-          {
-            "ordinal_families": {"rainfall": ["drizzle", "rain"]},
-            "items": [{
-              "id": "open-street",
-              "monotonicity_step": {
-                "family": "rainfall",
-                "tier": "rain",
-                "tier_index": 1,
-                "expected": "non_increasing"
-              }
-            }]
-          }
-    """,
     record=_cross_references,
 )

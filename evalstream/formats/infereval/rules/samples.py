@@ -160,35 +160,6 @@ INF303: Final = Rule(
     "wrong-sample-indices",
     Severity.ERROR,
     "the samples of an item are not those from 0 to n_samples - 1",
-    """
-    What it finds: an item with more or fewer samples than endorsement_config.n_samples, or whose
-    values of sample_index are not 0, 1, 2 and so on; a warning where they are all present but out
-    of order. An evaluation that has no sample at all is reported by INF304.
-
-    Why it matters: answers were lost or counted twice.
-
-    How to fix: Write the evaluation again from the stored samples of its run, or run the item
-    again. Do not renumber samples to close a gap. Samples that are only out of order may be sorted
-    by sample_index.
-
-    Bad:
-        evaluation:
-          {
-            "endorsement_config": {"n_samples": 3},
-            "items": [{
-              "samples": [{"sample_index": 0}, {"sample_index": 1}, {"sample_index": 1}]
-            }]
-          }
-
-    Good:
-        evaluation:
-          {
-            "endorsement_config": {"n_samples": 3},
-            "items": [{
-              "samples": [{"sample_index": 0}, {"sample_index": 1}, {"sample_index": 2}]
-            }]
-          }
-    """,
     record=_sample_indices,
     former_names=("sample-indices",),
 )
@@ -199,44 +170,6 @@ INF304: Final = Rule(
     "majority-vote-mismatch",
     Severity.ERROR,
     "majority_vote or model_verdict does not follow from the samples",
-    """
-    What it finds: counts in majority_vote that are not those of the samples' parsed verdicts, a
-    verdict that does not win, a wrong tie_broken, and a model_verdict that differs from the
-    verdict. Samples with a provider_error do not vote. A tie that includes abstain gives abstain,
-    a tie of good and bad is broken by tie_break. Verdicts and votes that no samples confirm are a
-    warning.
-
-    Why it matters: the verdict is what the evaluation is about.
-
-    How to fix: Trust the samples: compute majority_vote and model_verdict again from their parsed
-    verdicts. Do not edit samples to match the vote.
-
-    Bad:
-        evaluation:
-          {
-            "items": [{
-              "samples": [
-                {"parsed_verdict": "good"},
-                {"parsed_verdict": "good"},
-                {"parsed_verdict": "abstain"}
-              ],
-              "majority_vote": {"good": 3, "bad": 0, "abstain": 1, "verdict": "good"}
-            }]
-          }
-
-    Good:
-        evaluation:
-          {
-            "items": [{
-              "samples": [
-                {"parsed_verdict": "good"},
-                {"parsed_verdict": "good"},
-                {"parsed_verdict": "abstain"}
-              ],
-              "majority_vote": {"good": 2, "bad": 0, "abstain": 1, "verdict": "good"}
-            }]
-          }
-    """,
     record=_majority_vote,
 )
 
@@ -246,39 +179,6 @@ INF305: Final = Rule(
     "parse-status-contradiction",
     Severity.WARNING,
     "parse_status contradicts the verdict or the provider_error of its sample",
-    """
-    What it finds: a verdict of good or bad with a parse_status other than ok, a provider_error
-    without sample_failed, a sample_failed with a response.
-
-    Why it matters: a failure of the instrument is counted as an answer, or the reverse.
-
-    How to fix: Trust raw_response and provider_error: parse the sample again, then count the votes
-    again. If the two contradict each other, run the item again.
-
-    Bad:
-        evaluation:
-          {
-            "items": [{
-              "samples": [{
-                "raw_response": "GOOD",
-                "parsed_verdict": "good",
-                "parse_status": "unparseable"
-              }]
-            }]
-          }
-
-    Good:
-        evaluation:
-          {
-            "items": [{
-              "samples": [{
-                "raw_response": "GOOD",
-                "parsed_verdict": "good",
-                "parse_status": "ok"
-              }]
-            }]
-          }
-    """,
     record=_parse_status,
 )
 
@@ -288,40 +188,6 @@ INF306: Final = Rule(
     "silent-failure",
     Severity.WARNING,
     "an abstention that looks like a failure of the provider",
-    """
-    What it finds: a sample that abstains with an empty response, or with a wall_time_ms that is
-    missing or 0, and without a provider_error.
-
-    Why it matters: releases before 0.15.0 counted failed calls as abstentions.
-
-    How to fix: Run the item again with infereval 0.15.0 or later, or find the call in the logs of
-    the provider. Add a provider_error only if the call is known to have failed. If the model did
-    abstain, ignore the rule for this file with `--ignore INF306`.
-
-    Bad:
-        evaluation:
-          {
-            "items": [{
-              "samples": [{
-                "raw_response": " ",
-                "parsed_verdict": "abstain",
-                "wall_time_ms": 512.75
-              }]
-            }]
-          }
-
-    Good:
-        evaluation:
-          {
-            "items": [{
-              "samples": [{
-                "raw_response": "It is hard to tell: ABSTAIN",
-                "parsed_verdict": "abstain",
-                "wall_time_ms": 512.75
-              }]
-            }]
-          }
-    """,
     record=_silent_failure,
 )
 
@@ -331,35 +197,5 @@ INF308: Final = Rule(
     "verdict-not-in-response",
     Severity.ERROR,
     "parsed_verdict is not the verdict that the response says",
-    """
-    What it finds: a parsed_verdict other than the one that infereval reads from raw_response: the
-    first of the words GOOD, BAD and ABSTAIN, in the coherence form of INCOHERENT (good), COHERENT
-    (bad) and UNCLEAR (abstain), in any case; without such a word abstain. Only the default prompt
-    is compared, since others may ask for other words.
-
-    Why it matters: the verdict or the response was changed after the evaluation, and the votes
-    follow the verdict.
-
-    How to fix: Restore the evaluation from its source. If the response is as the model gave it,
-    parse it again, and count the votes again.
-
-    Bad:
-        evaluation:
-          {
-            "endorsement_config": {"verification_prompt_id": "default-v1"},
-            "items": [{
-              "samples": [{"raw_response": "BAD", "parsed_verdict": "good"}]
-            }]
-          }
-
-    Good:
-        evaluation:
-          {
-            "endorsement_config": {"verification_prompt_id": "default-v1"},
-            "items": [{
-              "samples": [{"raw_response": "GOOD", "parsed_verdict": "good"}]
-            }]
-          }
-    """,
     record=_other_verdict,
 )

@@ -63,25 +63,6 @@ INF101: Final = Rule(
     "structure-violation",
     Severity.ERROR,
     "a benchmark or an evaluation does not have the structure of its format",
-    """
-    What it finds: violations of the schema of benchmarks or evaluations (types, unknown or missing
-    members, values that are not allowed, no analyst at all), and what the package rejects in
-    addition: a context builder without kind, n_samples below 1, an invalid date or time.
-
-    Why it matters: the package does not load the document.
-
-    How to fix: Correct the member at the pointer so that it fits the schema, or write the document
-    again with infereval. Print the schema with `evalstream schema show infereval/1.0/benchmark`
-    (or `evaluation`).
-
-    Bad:
-        evaluation:
-          {"items": [{"id": "open-street", "model_verdict": "maybe"}]}
-
-    Good:
-        evaluation:
-          {"items": [{"id": "open-street", "model_verdict": "good"}]}
-    """,
     record=_beyond_the_schema,
     former_names=("infereval-structure",),
 )
@@ -92,21 +73,4 @@ INF102: Final = Rule(
     "bare-reference",
     Severity.INFO,
     "a string among references, in place of an object with that citation",
-    """
-    What it finds: a string in a list of references. The package reads it as an object with this
-    string as its citation; the published schema rejects it.
-
-    Why it matters: readers that follow only the schema reject the document.
-
-    How to fix: Write the reference as an object: {"citation": "the string"}. The hash of the
-    benchmark stays the same.
-
-    Bad:
-        benchmark:
-          {"references": ["A book on the weather"]}
-
-    Good:
-        benchmark:
-          {"references": [{"citation": "A book on the weather"}]}
-    """,
 )

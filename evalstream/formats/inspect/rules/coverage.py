@@ -68,21 +68,6 @@ INS201: Final = Rule(
     "sample-logged-twice",
     Severity.ERROR,
     "a sample was logged more than once for an epoch",
-    """
-    What it finds: a sample whose id and epoch an earlier sample of the log has.
-
-    Why it matters: it counts twice in every result.
-
-    How to fix: Remove the copy, if they are equal; otherwise run the sample again.
-
-    Bad:
-        log:
-          {"samples": [{"id": 2, "epoch": 2}, {"id": 2, "epoch": 2}]}
-
-    Good:
-        log:
-          {"samples": [{"id": 2, "epoch": 1}, {"id": 2, "epoch": 2}]}
-    """,
     record=_repeated,
 )
 
@@ -92,28 +77,6 @@ INS202: Final = Rule(
     "missing-sample",
     Severity.ERROR,
     "a finished log lacks samples that were to be run",
-    """
-    What it finds: ids in eval.dataset.sample_ids that have no sample in one of the epochs. Logs
-    that were stopped early, and say so, are not reported.
-
-    Why it matters: results without the samples that went wrong are too good.
-
-    How to fix: Finish the run with `inspect eval-retry`, or copy the log again.
-
-    Bad:
-        log:
-          {
-            "eval": {"dataset": {"sample_ids": [1, 2, 3]}},
-            "samples": [{"id": 1}, {"id": 2}]
-          }
-
-    Good:
-        log:
-          {
-            "eval": {"dataset": {"sample_ids": [1, 2]}},
-            "samples": [{"id": 1}, {"id": 2}]
-          }
-    """,
     record=_missing,
 )
 
@@ -123,28 +86,6 @@ INS203: Final = Rule(
     "unknown-sample",
     Severity.ERROR,
     "a log has a sample that was not to be run",
-    """
-    What it finds: a sample whose id is not in eval.dataset.sample_ids, or whose epoch is above
-    eval.config.epochs.
-
-    Why it matters: a sample of another run counts in the results.
-
-    How to fix: Remove the sample and compute the results again, or run the evaluation again.
-
-    Bad:
-        log:
-          {
-            "eval": {"dataset": {"sample_ids": [1, 2]}, "config": {"epochs": 2}},
-            "samples": [{"id": 2, "epoch": 3}]
-          }
-
-    Good:
-        log:
-          {
-            "eval": {"dataset": {"sample_ids": [1, 2]}, "config": {"epochs": 2}},
-            "samples": [{"id": 2, "epoch": 2}]
-          }
-    """,
     record=_unknown,
 )
 
@@ -154,47 +95,11 @@ INS204: Final = Rule(
     "sample-total-mismatch",
     Severity.ERROR,
     "total_samples or completed_samples is not the number of samples",
-    """
-    What it finds: a total_samples that is not the number of declared ids times the epochs, and a
-    completed_samples that is not the number of samples without an error.
-
-    Why it matters: the results claim to cover more, or fewer, samples than they do.
-
-    How to fix: Trust the samples, if none is missing, and correct the number. Otherwise copy the
-    log again.
-
-    Bad:
-        log:
-          {"results": {"completed_samples": 5}}
-
-    Good:
-        log:
-          {"results": {"completed_samples": 4}}
-    """,
 )
 
 
 INS206: Final = Rule(
-    "INS206",
-    "summary-mismatch",
-    Severity.ERROR,
-    "a summary contradicts its sample",
-    """
-    What it finds: a summary in summaries.json without a sample, a sample without a summary, and a
-    summary whose scores, error, target or uuid differ from those of its sample.
-
-    Why it matters: Inspect's viewer and its lists of samples show the summaries. The harness writes
-    both from one object.
-
-    How to fix: Trust neither until the events of the sample show which one is right, and then write
-    the log again.
-
-    Bad:
-        A summary says C where the sample has I.
-
-    Good:
-        The summary has the value of the sample.
-    """,
+    "INS206", "summary-mismatch", Severity.ERROR, "a summary contradicts its sample"
 )
 
 
@@ -203,25 +108,6 @@ INS210: Final = Rule(
     "usage-mismatch",
     Severity.WARNING,
     "the token usage of a log is not the sum over its samples",
-    """
-    What it finds: a number in stats.model_usage of a finished log that is not the sum over
-    model_usage of all samples, a model that samples used and the log does not count, and a log all
-    of whose tokens were used by another model than the one that it names.
-
-    Why it matters: samples may be missing or come from another run. A retried run reuses samples
-    whose tokens are not counted again, so that this is a warning.
-
-    How to fix: Find out whether the run was retried. If it was not, compare the log with its
-    original.
-
-    Bad:
-        log:
-          {"stats": {"model_usage": {"mockllm/model": {"total_tokens": 100}}}}
-
-    Good:
-        log:
-          {"stats": {"model_usage": {"mockllm/model": {"total_tokens": 24}}}}
-    """,
 )
 
 
@@ -239,22 +125,6 @@ INS214: Final = Rule(
     "samples-not-logged",
     Severity.INFO,
     "the log was written without its samples",
-    """
-    What it finds: eval.config.log_samples false in a log without samples. Most figures follow from
-    its reductions, which have the score of every sample.
-
-    Why it matters: nothing shows how the scores came about.
-
-    How to fix: Run the evaluation with log_samples, which is the harness's default.
-
-    Bad:
-        log:
-          {"eval": {"config": {"log_samples": false}}, "samples": null}
-
-    Good:
-        log:
-          {"eval": {"config": {"log_samples": true}}}
-    """,
     record=_unlogged,
 )
 
@@ -264,24 +134,6 @@ INS211: Final = Rule(
     "unscored-samples",
     Severity.WARNING,
     "samples of a finished log ended with an error, or have no score",
-    """
-    What it finds: samples with an error in a log whose status is success. The run was allowed to go
-    on without them (fail_on_error). Also samples without an error that lack a score which other
-    samples have.
-
-    Why it matters: the results leave out what has no score.
-
-    How to fix: Run the failed samples again with `inspect eval-retry`, or say beside the results
-    how many failed.
-
-    Bad:
-        log:
-          {"samples": [{"id": 2, "error": {"message": "timed out"}}]}
-
-    Good:
-        log:
-          {"samples": [{"id": 2}]}
-    """,
     record=_unscored,
 )
 

@@ -81,23 +81,6 @@ INS105: Final = Rule(
     "unfinished-run",
     Severity.ERROR,
     "the run of a log did not finish successfully",
-    """
-    What it finds: a status other than success, and an archive without header.json, which the
-    harness writes when the run ends. Also a status of success in a log that holds the error of its
-    run, or more samples with an error than eval.config.fail_on_error allows (none by default).
-
-    Why it matters: results of some samples are not the results of the evaluation.
-
-    How to fix: Finish the run with `inspect eval-retry`, and check the new log.
-
-    Bad:
-        log:
-          {"status": "cancelled"}
-
-    Good:
-        log:
-          {"status": "success"}
-    """,
     record=_unfinished,
 )
 
@@ -107,21 +90,6 @@ INS106: Final = Rule(
     "start-mismatch",
     Severity.ERROR,
     "the header of an archive does not repeat what was written when the run began",
-    """
-    What it finds: an `eval` or `plan` in header.json that differs from the one in
-    _journal/start.json, or another version. The harness writes both from the same object.
-
-    Why it matters: the task, the model or the configuration was changed after the run.
-
-    How to fix: Find out which of the two was edited, and write the log again from the one that is
-    right.
-
-    Bad:
-        header.json names another model than _journal/start.json.
-
-    Good:
-        Both name the same model.
-    """,
 )
 
 
@@ -130,45 +98,12 @@ INS107: Final = Rule(
     "malformed-log",
     Severity.ERROR,
     "a log, or one of its samples, does not have the structure of a log",
-    """
-    What it finds: a status that does not exist, parts that are missing or of another type, a sample
-    without a valid id, epoch or scores, and what inspect_ai itself cannot load.
-
-    Why it matters: what cannot be read as a log cannot be verified, and Inspect does not open it.
-
-    How to fix: Correct the value at the pointer, or write the log again with the harness.
-
-    Bad:
-        log:
-          {"samples": [{"id": 1, "epoch": 0}]}
-
-    Good:
-        log:
-          {"samples": [{"id": 1, "epoch": 1}]}
-    """,
     record=_malformed,
 )
 
 
 INS108: Final = Rule(
-    "INS108",
-    "missing-member",
-    Severity.ERROR,
-    "the archive lacks a member that a finished log has",
-    """
-    What it finds: an archive with header.json and without _journal/start.json or summaries.json, or
-    without reductions.json although its results have reducers.
-
-    Why it matters: Inspect writes these members before the header, so they were removed.
-
-    How to fix: Copy the log again from where it was written, or run the evaluation again.
-
-    Bad:
-        summaries.json is missing.
-
-    Good:
-        The archive has all members of a finished log.
-    """,
+    "INS108", "missing-member", Severity.ERROR, "the archive lacks a member that a finished log has"
 )
 
 

@@ -114,36 +114,6 @@ INS215: Final = Rule(
     "message-mismatch",
     Severity.ERROR,
     "a message of a sample is not the one that its events recorded",
-    """
-    What it finds: a message whose role, content (texts, images and other parts) or tool calls are
-    not those with which the events end, and a message that is missing or in another place. The
-    events have the messages with which the sample began, and what each solver changed. Where all
-    solvers are ones of the harness that leave messages alone, a message of the assistant is also
-    compared with the one of the same id in the output and in the calls of the model. Samples that
-    were stopped by an error or a limit are not compared.
-
-    Why it matters: a question, an image, a result of a tool or an answer was changed after the run.
-
-    How to fix: Trust the events, or run the sample again.
-
-    Bad:
-        log:
-          {
-            "samples": [{
-              "messages": [{}, {"id": "m1b", "role": "assistant", "content": "5"}],
-              "output": {"choices": [{"message": {"id": "m1b", "content": "4"}}]}
-            }]
-          }
-
-    Good:
-        log:
-          {
-            "samples": [{
-              "messages": [{}, {"id": "m1b", "role": "assistant", "content": "4"}],
-              "output": {"choices": [{"message": {"id": "m1b", "content": "4"}}]}
-            }]
-          }
-    """,
     record=_messages,
 )
 

@@ -86,26 +86,6 @@ INS212: Final = Rule(
     "output-mismatch",
     Severity.ERROR,
     "the output of a sample is not the one that its messages and events have",
-    """
-    What it finds: a completion other than the last one that a solver left, a choice other than the
-    one with which the events end, and a completion, a choice or a message of the model whose text
-    no event of the sample recorded (the outputs of models, and the changes of the state by
-    solvers). Also, where all solvers are ones of the harness that leave outputs alone: a completion
-    that is not the text of the first choice, and a choice that is not what the model gave. Samples
-    that were stopped by an error or a limit are not compared.
-
-    Why it matters: an answer was changed after the run.
-
-    How to fix: Trust the events, or run the sample again.
-
-    Bad:
-        log:
-          {"samples": [{"output": {"completion": "5"}}]}
-
-    Good:
-        log:
-          {"samples": [{"output": {"completion": "4"}}]}
-    """,
     record=_outputs,
 )
 

@@ -195,21 +195,6 @@ INS205: Final = Rule(
     "misnamed-sample",
     Severity.ERROR,
     "a member of the archive has another name than its sample",
-    """
-    What it finds: a member below samples/ whose name is not made of the id and the epoch of the
-    sample in it: samples/ID_epoch_N.json.
-
-    Why it matters: Inspect finds a sample by that name, and shows another one. A sample that was
-    copied over another one looks like this.
-
-    How to fix: Copy the log again from where it was written, or run the sample again.
-
-    Bad:
-        samples/2_epoch_1.json holds the sample 1.
-
-    Good:
-        samples/2_epoch_1.json holds the sample 2.
-    """,
     record=_misnamed,
 )
 
@@ -219,27 +204,6 @@ INS207: Final = Rule(
     "attachment-mismatch",
     Severity.ERROR,
     "an attachment does not have the digest that is its key",
-    """
-    What it finds: a text among the attachments of a sample whose MurmurHash3 (128 bits, as
-    inspect_ai computes it) is not its key.
-
-    Why it matters: long inputs and answers are stored as attachments. Their key is the only digest
-    in a log, and it shows that the text was changed.
-
-    How to fix: Put the original text back, or run the sample again.
-
-    Bad:
-        log:
-          {
-            "samples": [{
-              "attachments": {"cadf2023ef80bd10e65bebdca87434ab": "Another text"}
-            }]
-          }
-
-    Good:
-        log:
-          {"samples": [{"attachments": {}}]}
-    """,
     record=_attachments,
 )
 
@@ -249,66 +213,12 @@ INS208: Final = Rule(
     "event-mismatch",
     Severity.ERROR,
     "a sample contradicts its own events",
-    """
-    What it finds: an id, an input or a target that differs from the one in the sample_init event,
-    a score in the events that the sample lacks, and a score whose value or answer, before any
-    recorded edit, is not that of the last event of its scorer.
-    Inputs are compared if both are texts, scores if the event names its scorer.
-
-    Why it matters: the events were recorded during the run. The sample was changed afterwards.
-
-    How to fix: Trust the events. Edit scores with `inspect_ai.log.edit_score`, which keeps the
-    first value in their history.
-
-    Bad:
-        log:
-          {
-            "samples": [{
-              "id": 1,
-              "scores": {"match": {"value": "C"}},
-              "events": [{"event": "score", "scorer": "match", "score": {"value": "I"}}]
-            }]
-          }
-
-    Good:
-        log:
-          {
-            "samples": [{
-              "id": 1,
-              "scores": {"match": {"value": "C"}},
-              "events": [{"event": "score", "scorer": "match", "score": {"value": "C"}}]
-            }]
-          }
-    """,
     record=_events,
 )
 
 
 INS209: Final = Rule(
-    "INS209",
-    "edited-score",
-    Severity.INFO,
-    "a score was edited after the run",
-    """
-    What it finds: a score with a history. The value that counts is the last one.
-
-    Why it matters: the figures are not those of the run alone, and readers should know it.
-
-    How to fix: Nothing, if the edit is meant. Its author and its reason are in the history.
-
-    Bad:
-        log:
-          {
-            "samples": [{
-              "scores": {"match": {"value": "C", "history": [{"value": "C"}, {"value": "C"}]}}
-            }]
-          }
-
-    Good:
-        log:
-          {"samples": [{"scores": {"match": {"value": "C", "history": []}}}]}
-    """,
-    record=_edited,
+    "INS209", "edited-score", Severity.INFO, "a score was edited after the run", record=_edited
 )
 
 
@@ -317,34 +227,6 @@ INS216: Final = Rule(
     "unrecorded-score",
     Severity.ERROR,
     "a score of a sample has no event",
-    """
-    What it finds: a score of which no event tells, though the events name the scorers of others,
-    or the log is of a release that records every score. In logs of earlier releases, whose events
-    name no scorer, a score whose value and answer are in no event. Scores that
-    `inspect_ai.log.edit_score` added have no event, and of an edited score the first value counts.
-
-    Why it matters: the score was added or changed after the run, and by no means of the harness.
-
-    How to fix: Score the log again with `inspect score`, which records what it does.
-
-    Bad:
-        log:
-          {
-            "samples": [{
-              "scores": {"match": {"value": "C", "history": []}},
-              "events": [{}, {"event": "score", "scorer": "match", "intermediate": true}]
-            }]
-          }
-
-    Good:
-        log:
-          {
-            "samples": [{
-              "scores": {"match": {"value": "C", "history": []}},
-              "events": [{}, {"event": "score", "scorer": "match", "intermediate": false}]
-            }]
-          }
-    """,
     record=_unrecorded_scores,
 )
 

@@ -123,35 +123,6 @@ INS213: Final = Rule(
     "includes-score-underived",
     Severity.ERROR,
     "the completion and the target of a sample give another score",
-    """
-    What it finds: a score of the harness's scorer `includes` that is C although no target is in the
-    completion, or I although one is. Upper and lower case count where the scorer is declared with
-    ignore_case false. Of an edited score the first value is compared.
-
-    Why it matters: the score, the completion or the target was changed after the run.
-
-    How to fix: Find out which of them is right, and score the log again with `inspect score`.
-
-    Bad:
-        log:
-          {
-            "samples": [{
-              "target": "465",
-              "output": {"completion": "460"},
-              "scores": {"includes": {"value": "C"}}
-            }]
-          }
-
-    Good:
-        log:
-          {
-            "samples": [{
-              "target": "465",
-              "output": {"completion": "460"},
-              "scores": {"includes": {"value": "I"}}
-            }]
-          }
-    """,
     record=_includes,
 )
 
@@ -161,39 +132,6 @@ INS218: Final = Rule(
     "rescored-otherwise",
     Severity.ERROR,
     "a scorer of the harness gives another value to the answer of a sample",
-    """
-    What it finds: a score that contradicts the completion and the target of its sample, where all
-    releases of the harness from 0.3.60 on agree about it: of `match` without numeric; of `exact`,
-    if the texts are equal or have different words and no numbers; of `answer`, if the last line is
-    the only answer; of `choice`, by the letters that it selected, or, if `multiple_choice` is the
-    last solver, by the letter in the last line of the completion. Of an edited score the first
-    value is compared. Scores whose answer and explanation are not those of the harness's scorer are
-    left out: a scorer of one's own may have the same name.
-
-    Why it matters: the score, the completion or the target was changed after the run.
-
-    How to fix: Find out which of them is right, and score the log again with `inspect score`.
-
-    Bad:
-        log:
-          {
-            "samples": [{}, {}, {}, {
-              "target": "465",
-              "output": {"completion": "460"},
-              "scores": {"match": {"value": "C", "answer": "460"}}
-            }]
-          }
-
-    Good:
-        log:
-          {
-            "samples": [{}, {}, {}, {
-              "target": "465",
-              "output": {"completion": "460"},
-              "scores": {"match": {"value": "I", "answer": "460"}}
-            }]
-          }
-    """,
     record=_rescored,
 )
 

@@ -71,38 +71,6 @@ INS217: Final = Rule(
     "uncounted-call",
     Severity.ERROR,
     "a sample counts other models or fewer tokens than its events",
-    """
-    What it finds: a call of a model, in the events of a sample, of which the token usage of the
-    sample has nothing, and a usage that is less than what the calls used together. Answers from the
-    cache, calls of scorers, and samples that were tried again or answered by a fallback are left
-    out.
-
-    Why it matters: the model was renamed, or its usage was changed, after the run.
-
-    How to fix: Trust the events. They name the model that was called.
-
-    Bad:
-        log:
-          {
-            "samples": [{
-              "model_usage": {"mockllm/model": {"output_tokens": 1}},
-              "events": [{}, {}, {
-                "event": "model", "model": "acme/acorn-7b", "output": {"usage": {"output_tokens": 1}}
-              }]
-            }]
-          }
-
-    Good:
-        log:
-          {
-            "samples": [{
-              "model_usage": {"mockllm/model": {"output_tokens": 1}},
-              "events": [{}, {}, {
-                "event": "model", "model": "mockllm/model", "output": {"usage": {"output_tokens": 1}}
-              }]
-            }]
-          }
-    """,
     record=_usage,
 )
 

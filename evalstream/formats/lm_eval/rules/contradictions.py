@@ -244,27 +244,6 @@ LME306: Final = Rule(
     "contradicting-results",
     Severity.ERROR,
     "the results say two things of the model, a metric, the examples, or the documents",
-    """
-    What it finds: model_name_sanitized, the folder, or `pretrained` of model_args that are not those
-    of model_name; a metric of higher_is_better that metric_list does not have, or in another
-    direction; an aggregation that the harness does not use for a metric of its own; a figure
-    of a metric that the task does not list; n-shot that is not num_fewshot, and a prompt with examples
-    where num_fewshot is 0; rows that are not the first documents up to the limit; bits_per_byte
-    that is not the binary logarithm of byte_perplexity.
-
-    Why it matters: the harness writes both from one value. One of them was changed after the
-    evaluation, and the figures may be those of another model, metric or task.
-
-    How to fix: Restore the results from their source.
-
-    Bad:
-        results:
-          {"higher_is_better": {"word_sums": {"exact_match": false}}}
-
-    Good:
-        results:
-          {"higher_is_better": {"word_sums": {"exact_match": true}}}
-    """,
 )
 
 RULES: Final = (LME306,)

@@ -161,23 +161,6 @@ LME106: Final = Rule(
     "malformed-results",
     Severity.ERROR,
     "a member of the results is missing or has another type than the harness writes",
-    """
-    What it finds: results without `results`, members that are not the objects that the harness
-    writes, figures that are true or false, hashes of tasks that are not a SHA-256, and numbers of
-    samples that are not integers.
-
-    Why it matters: such a document cannot be compared with samples.
-
-    How to fix: Restore the file from its source.
-
-    Bad:
-        results:
-          {"versions": []}
-
-    Good:
-        results:
-          {"versions": {}}
-    """,
     record=_structure,
 )
 
@@ -186,24 +169,6 @@ LME209: Final = Rule(
     "missing-samples",
     Severity.ERROR,
     "the results declare the samples of a task, and no samples file of it lies beside them",
-    """
-    What it finds: a task in task_hashes without a file samples_TASK_TIME.jsonl in the folder of the
-    results, TIME being that of the results.
-
-    Why it matters: the figures of this task cannot be recomputed.
-
-    How to fix: Put the samples file beside the results.
-
-    Bad:
-        results:
-          {"task_hashes": {
-            "lost": "0000000000000000000000000000000000000000000000000000000000000000"}}
-
-    Good:
-        results:
-          {"task_hashes": {
-            "word_sums": "84d6a19cf9eebd32931324c371897598bdbe297a274422d231574f02c6042207"}}
-    """,
     record=_missing_samples,
 )
 
@@ -212,27 +177,6 @@ LME301: Final = Rule(
     "metric-not-reproduced",
     Severity.ERROR,
     "a metric of a task is not the figure that its rows give",
-    """
-    What it finds: a figure such as `acc,none` that the rows with this filter refute. How it is
-    computed is what metric_list of the task says, or the harness for a metric of its own: mean,
-    median (the upper middle value), nanmean, f1, mcc, perplexity, perplexities by words and bytes,
-    bits per byte, Brier score, and with sacrebleu (the extra `metrics`) BLEU, chrF, chrF++ and
-    TER. A figure by a function of the task is refuted only where the metric is an average
-    by its name and no average of the rows reaches it. A figure of a metric that no row has, and one
-    over values that have no mean, are refuted, too.
-
-    Why it matters: the figure or the scores of the rows were changed after the evaluation.
-
-    How to fix: Restore both files from their source.
-
-    Bad:
-        results:
-          {"results": {"word_sums": {"exact_match,none": 0.9}}}
-
-    Good:
-        results:
-          {"results": {"word_sums": {"exact_match,none": 0.75}}}
-    """,
     record=_metrics,
 )
 
@@ -241,27 +185,6 @@ LME302: Final = Rule(
     "stderr-not-reproduced",
     Severity.ERROR,
     "a standard error of a task is not that of its rows",
-    """
-    What it finds: a figure such as `acc_stderr,none` that is not the sample standard deviation of
-    the values divided by the root of their number, for means; for median, nanmean, f1, mcc,
-    perplexity, BLEU, chrF, chrF++ and TER one that is not the deviation over the draws of the
-    harness, whose seeds are known. Where bootstrap_iters asks for more draws than 5,000,000 values
-    in all, the error is compared with the first draws. A number where the harness writes N/A, and
-    N/A where it computes the error, are refuted: it writes N/A for a single row, where
-    bootstrap_iters is 0, and for all other aggregations.
-
-    Why it matters: differences look more certain, or less, than the rows say.
-
-    How to fix: Restore both files from their source.
-
-    Bad:
-        results:
-          {"results": {"word_sums": {"exact_match_stderr,none": 0.01}}}
-
-    Good:
-        results:
-          {"results": {"word_sums": {"exact_match_stderr,none": 0.25}}}
-    """,
     record=_errors,
 )
 
@@ -270,29 +193,6 @@ LME303: Final = Rule(
     "figure-not-recomputed",
     Severity.WARNING,
     "figures that the rows neither confirm nor refute",
-    """
-    What it finds: figures of a task or a group that are open, once for each reason: there are no
-    samples, a function of the task computes them, rows do not hold what the formula needs, a package
-    is not installed.
-
-    Why it matters: evalstream does not know whether they are true, and does not count them as
-    confirmed.
-
-    How to fix: The reason says what is missing: put the samples beside the results, or install
-    the extra `metrics` for BLEU, chrF, chrF++ and TER. A figure by a function of the task stays
-    open; score the samples again with the harness to confirm it.
-
-    Bad:
-        results:
-          {"configs": {"word_sums": {"metric_list": [
-            {"metric": "exact_match", "aggregation": "def best(items): return max(items)"}]}},
-           "results": {"word_sums": {"exact_match,none": 1.0}}}
-
-    Good:
-        results:
-          {"configs": {"word_sums": {"metric_list": [
-            {"metric": "exact_match", "aggregation": "mean"}]}}}
-    """,
     record=_open,
 )
 
@@ -301,25 +201,6 @@ LME304: Final = Rule(
     "group-not-reproduced",
     Severity.ERROR,
     "a figure of a group does not follow from its tasks, or differs between results and groups",
-    """
-    What it finds: a figure of a group that is neither the mean of its tasks weighted by their
-    samples nor their plain mean, or whose error follows from neither; a number of samples that is
-    not the sum over its tasks; and a figure in `groups` that is not the one in `results`. Where the
-    results have no sample_len the weights are not certain, and a figure that an average reaches is
-    open.
-
-    Why it matters: the figure of the group was changed after the evaluation.
-
-    How to fix: Restore the file from its source.
-
-    Bad:
-        results:
-          {"results": {"arithmetic": {"exact_match,none": 0.9}}}
-
-    Good:
-        results:
-          {"results": {"arithmetic": {"exact_match,none": 0.75}}}
-    """,
     record=_groups,
 )
 
@@ -328,22 +209,6 @@ LME305: Final = Rule(
     "unclaimed-metric",
     Severity.WARNING,
     "the results have no figure of a metric that the rows have",
-    """
-    What it finds: a metric of rows under a filter that the results of the task do not report.
-
-    Why it matters: the harness reports each metric of the rows. The figure was removed after the
-    evaluation, or the results are of another one.
-
-    How to fix: Restore the results from their source.
-
-    Bad:
-        row 2:
-          {"metrics": ["exact_match", "brevity"], "brevity": 0.5}
-
-    Good:
-        row 2:
-          {"metrics": ["exact_match"]}
-    """,
     record=_unclaimed,
 )
 

@@ -243,23 +243,6 @@ LME101: Final = Rule(
     "malformed-row",
     Severity.ERROR,
     "a member of a row is missing, or has another type than the harness writes",
-    """
-    What it finds: a row without doc_id, doc, target, arguments, resps or filtered_resps, a row with a
-    filter and without digests, or a member of another type. doc_id is an integer from 0 on.
-
-    Why it matters: the harness writes every row with these members. A row without them was written
-    by another program or was changed, and what it says cannot be compared with the results.
-
-    How to fix: Write the log again with `--log_samples`, or restore the file from its source.
-
-    Bad:
-        row 2:
-          {"doc_id": "1"}
-
-    Good:
-        row 2:
-          {"doc_id": 1}
-    """,
 )
 
 LME102: Final = Rule(
@@ -267,22 +250,6 @@ LME102: Final = Rule(
     "missing-metric",
     Severity.ERROR,
     "metrics lists a name that is no member of the row, that is no text, or that comes twice",
-    """
-    What it finds: an entry of `metrics` without a member of this name in the row.
-
-    Why it matters: the figures of the results are computed from these members. A row that lost one
-    no longer counts.
-
-    How to fix: Restore the row from its source.
-
-    Bad:
-        row 2:
-          {"metrics": ["exact_match", "acc_norm"]}
-
-    Good:
-        row 2:
-          {"metrics": ["exact_match"]}
-    """,
 )
 
 LME103: Final = Rule(
@@ -290,21 +257,6 @@ LME103: Final = Rule(
     "malformed-digest",
     Severity.ERROR,
     "doc_hash, prompt_hash or target_hash is not a SHA-256",
-    """
-    What it finds: a digest that is not a text of 64 hexadecimal digits in lower case.
-
-    Why it matters: such a digest proves nothing, and task_hashes cannot be recomputed from it.
-
-    How to fix: Restore the row from its source.
-
-    Bad:
-        row 2:
-          {"target_hash": "8117"}
-
-    Good:
-        row 2:
-          {"target_hash": "811786ad1ae74adfdd20dd0372abaaebc6246e343aebd01da0bfc4c02bf0106c"}
-    """,
 )
 
 LME201: Final = Rule(
@@ -312,25 +264,6 @@ LME201: Final = Rule(
     "doc-hash-mismatch",
     Severity.ERROR,
     "doc_hash is not the SHA-256 of the doc that the row shows",
-    """
-    What it finds: a doc_hash that is not the SHA-256 of `json.dumps(doc, indent=2,
-    ensure_ascii=False)`, which is what the harness hashes. It is a warning where the doc may show
-    digests in the place of images, as with LMEVAL_HASHMM.
-
-    Why it matters: the doc is the question as the dataset has it. It or its digest was changed after
-    the evaluation.
-
-    How to fix: Restore the row from its source. Do not compute the digest again: that hides the
-    change.
-
-    Bad:
-        row 2:
-          {"doc": {"answer": "40"}}
-
-    Good:
-        row 2:
-          {"doc": {"answer": "45"}}
-    """,
 )
 
 LME202: Final = Rule(
@@ -338,23 +271,6 @@ LME202: Final = Rule(
     "prompt-hash-mismatch",
     Severity.ERROR,
     "prompt_hash is not the SHA-256 of the prompt that the row shows",
-    """
-    What it finds: a prompt_hash that is not the SHA-256 of the first argument of the first request.
-    The harness hashes no other request.
-
-    Why it matters: the prompt or its digest was changed after the evaluation.
-
-    How to fix: Restore the row from its source.
-
-    Bad:
-        row 3:
-          {"arguments": {"gen_args_0": {"arg_0": "How many stamps are left?"}},
-           "prompt_hash": "8eebb288610e4a5ceec411c10567a49dcaf387e6a30e79f32a5ff97e8a634741"}
-
-    Good:
-        row 3:
-          {"prompt_hash": "8eebb288610e4a5ceec411c10567a49dcaf387e6a30e79f32a5ff97e8a634741"}
-    """,
 )
 
 LME203: Final = Rule(
@@ -362,22 +278,6 @@ LME203: Final = Rule(
     "target-hash-mismatch",
     Severity.ERROR,
     "target_hash is not the SHA-256 of the target that the row shows",
-    """
-    What it finds: a target_hash that is not the SHA-256 of the text `target`.
-
-    Why it matters: the target is what the answer was compared with. It or its digest was changed
-    after the evaluation.
-
-    How to fix: Restore the row from its source.
-
-    Bad:
-        row 2:
-          {"target": "40"}
-
-    Good:
-        row 2:
-          {"target": "45"}
-    """,
 )
 
 LME210: Final = Rule(
@@ -385,28 +285,6 @@ LME210: Final = Rule(
     "row-score-underived",
     Severity.ERROR,
     "a metric of a row is not what its answers and its target give",
-    """
-    What it finds: a value of a metric that the harness computes from members of the row, and that
-    they do not give: acc, acc_norm, acc_bytes, acc_mutual_info, exact_match, f1, mcc and
-    brier_score from the log-likelihoods of choices and the right one; acc and perplexity from a
-    log-likelihood; exact_match from the filtered answer and the target under the options of
-    metric_list; the texts of bleu, chrf and ter. Where only the number of words or bytes of a
-    perplexity differs it is a warning, since a task may count in its own way. Tasks with
-    process_results, and metrics that metric_list does not name, are left out.
-
-    Why it matters: the answers of the row contradict its score. One of them was changed after the
-    evaluation.
-
-    How to fix: Restore the row from its source.
-
-    Bad:
-        row 2:
-          {"exact_match": 0.0}
-
-    Good:
-        row 2:
-          {"exact_match": 1.0}
-    """,
 )
 
 LME211: Final = Rule(
@@ -414,24 +292,6 @@ LME211: Final = Rule(
     "answer-not-filtered",
     Severity.ERROR,
     "filtered_resps is not what the filter of the row makes of resps",
-    """
-    What it finds: a row whose filtered_resps do not follow from resps by the steps that filter_list
-    of the task's configuration has for its filter: take_first, take_first_k, majority_vote, regex,
-    remove_whitespace, lowercase, uppercase and map. Filters with other steps are left out, and
-    regular expressions that may take long.
-
-    Why it matters: what was scored is not what the model answered.
-
-    How to fix: Restore the row from its source.
-
-    Bad:
-        row 2:
-          {"resps": [[" 40"]]}
-
-    Good:
-        row 2:
-          {"resps": [[" 45"]]}
-    """,
 )
 
 RULES: Final = (LME101, LME102, LME103, LME201, LME202, LME203, LME210, LME211)

@@ -224,23 +224,6 @@ LME104: Final = Rule(
     "appended-rerun",
     Severity.ERROR,
     "the rows begin again part-way: a later run was appended to the file of an earlier one",
-    """
-    What it finds: a row with the filter and the doc_id of the first row, after which all samples
-    come once more. The harness opens samples files for appending.
-
-    Why it matters: the results are those of one run, and the file holds the rows of two.
-
-    How to fix: Keep the rows of the run that the results are of: those before or from the line that
-    the finding names.
-
-    Bad:
-        row 5:
-          {"doc_id": 0}
-
-    Good:
-        row 4:
-          {"doc_id": 3}
-    """,
     record=_rerun,
 )
 
@@ -249,22 +232,6 @@ LME105: Final = Rule(
     "repeated-filter",
     Severity.WARNING,
     "two filters of a task have the same name",
-    """
-    What it finds: a name that `filter_list` of a task's configuration has twice.
-
-    Why it matters: the harness keeps the responses of one filter for each name, so that the other
-    one was not scored, or rows of both look alike.
-
-    How to fix: Give each filter a name of its own and evaluate again.
-
-    Bad:
-        results:
-          {"configs": {"word_sums": {"filter_list": [{"name": "none"}, {"name": "none"}]}}}
-
-    Good:
-        results:
-          {"configs": {"word_sums": {"filter_list": [{"name": "none"}]}}}
-    """,
     record=_filters,
 )
 
@@ -273,27 +240,6 @@ LME204: Final = Rule(
     "task-hash-mismatch",
     Severity.ERROR,
     "the hash of a task in task_hashes is not that of its rows",
-    """
-    What it finds: a declared hash that is not the SHA-256 of doc_hash, prompt_hash and target_hash of
-    all rows in their order, and rows without these digests beside a declared hash. It is a warning
-    where the rows have digests and the results have no hash, as from a call of the harness from
-    Python that does not hand over the samples.
-
-    Why it matters: rows were removed, added, moved or exchanged after the evaluation, or the results
-    belong to another run. The hash does not cover responses and scores.
-
-    How to fix: Restore both files from their source.
-
-    Bad:
-        results:
-          {"task_hashes": {
-            "word_sums": "0000000000000000000000000000000000000000000000000000000000000000"}}
-
-    Good:
-        results:
-          {"task_hashes": {
-            "word_sums": "84d6a19cf9eebd32931324c371897598bdbe297a274422d231574f02c6042207"}}
-    """,
     record=_task_hash,
 )
 
@@ -302,22 +248,6 @@ LME205: Final = Rule(
     "repeated-doc",
     Severity.ERROR,
     "two rows of one filter have the same doc_id",
-    """
-    What it finds: rows whose filter and doc_id an earlier row has. Repeated answers to one question
-    are in `resps` of one row, never in rows of their own.
-
-    Why it matters: the sample counts twice in every figure.
-
-    How to fix: Restore the file from its source.
-
-    Bad:
-        row 3:
-          {"doc_id": 1}
-
-    Good:
-        row 3:
-          {"doc_id": 2}
-    """,
     record=_repeated,
 )
 
@@ -326,22 +256,6 @@ LME206: Final = Rule(
     "uneven-filters",
     Severity.ERROR,
     "a filter lacks samples that another filter has",
-    """
-    What it finds: filters over different samples, and filters of the configuration without rows. The
-    harness writes a row for each sample under each filter.
-
-    Why it matters: rows were removed, and the figures of the filters are over different samples.
-
-    How to fix: Restore the file from its source.
-
-    Bad:
-        row 7:
-          {"doc_id": 2, "filter": "strict"}
-
-    Good:
-        row 8:
-          {"doc_id": 3, "filter": "strict"}
-    """,
     record=_uneven,
 )
 
@@ -350,26 +264,6 @@ LME207: Final = Rule(
     "doc-count-mismatch",
     Severity.ERROR,
     "n-samples or sample_len is not the number of samples in the rows, or a doc_id is beyond them",
-    """
-    What it finds: `effective` of n-samples that is not the number of distinct doc_ids; sample_len that
-    is not the number of rows with the fullest metric; a doc_id that is not below `original`; a gap
-    in the doc_ids where all samples of the dataset were evaluated. It is an info where the rows
-    have fewer samples than `original` and the call had no limit: `--samples` chooses samples, and
-    the results do not record them.
-
-    Why it matters: samples are missing or were added, so that the figures are of another set.
-
-    How to fix: Restore both files from their source. Samples that `--samples` chose are right as
-    they are: name the choice beside the figures, as the results do not.
-
-    Bad:
-        results:
-          {"n-samples": {"word_sums": {"original": 5, "effective": 5}}}
-
-    Good:
-        results:
-          {"n-samples": {"word_sums": {"original": 4, "effective": 4}}}
-    """,
     record=_sample_count,
 )
 
@@ -378,22 +272,6 @@ LME208: Final = Rule(
     "unknown-task",
     Severity.ERROR,
     "the results have no task of the name that the samples file has",
-    """
-    What it finds: a samples file whose task the results beside it do not know.
-
-    Why it matters: nothing of the rows can be compared with the results.
-
-    How to fix: Name the results of the same call with --aggregate, or give the file the name that
-    the harness gives it: samples_TASK_TIME.jsonl.
-
-    Bad:
-        results:
-          {"results": {"other": {}}}
-
-    Good:
-        results:
-          {"results": {"word_sums": {}}}
-    """,
     record=_unknown_task,
 )
 

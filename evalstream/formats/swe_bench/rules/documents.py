@@ -86,23 +86,6 @@ SWE101: Final = Rule(
     "malformed-run-document",
     Severity.ERROR,
     "a member is missing or has another type than the harness writes",
-    """
-    What it finds: counts that are no whole numbers, lists of ids that hold anything but texts,
-    outcomes that are not true or false, tests_status without lists of tests, and predictions
-    without instance_id.
-
-    Why it matters: such a document cannot be compared with the others of its run.
-
-    How to fix: Restore the file from its source.
-
-    Bad:
-        report:
-          {"total_instances": "6"}
-
-    Good:
-        report:
-          {"total_instances": 6}
-    """,
 )
 
 SWE102: Final = Rule(
@@ -110,23 +93,6 @@ SWE102: Final = Rule(
     "repeated-instance-id",
     Severity.ERROR,
     "an instance stands twice in a list or among the predictions",
-    """
-    What it finds: an id that occurs more than once in one list, and several predictions for one
-    instance.
-
-    Why it matters: a rate over such a list counts the instance twice. Of several predictions the
-    harness uses the last, without a word.
-
-    How to fix: Restore the file from its source; of predictions, keep the one that was evaluated.
-
-    Bad:
-        report:
-          {"incomplete_ids": ["acme__widgets-120", "acme__widgets-120"]}
-
-    Good:
-        report:
-          {"incomplete_ids": ["acme__widgets-120"]}
-    """,
 )
 
 RULES: Final = (SWE101, SWE102)

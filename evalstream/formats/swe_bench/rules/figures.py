@@ -31,24 +31,6 @@ SWE401: Final = Rule(
     "resolved-figure-refuted",
     Severity.ERROR,
     "a figure is not the one that the instances give",
-    """
-    What it finds: a count of a run report that is not the number of such instances in the logs or
-    the predictions; and info.resolved (in percent), info.cost, info.instance_cost and
-    info.instance_calls of metadata.yaml that are not the figures of per_instance_details.json. A
-    figure that agrees at one or two digits only is an info.
-
-    Why it matters: the published figure was typed by hand, or changed after the run.
-
-    How to fix: Compute the figure again from the instances, or restore the files from their source.
-
-    Bad:
-        submission/metadata.yaml:
-          {"info": {"resolved": 69.6}}
-
-    Good:
-        submission/metadata.yaml:
-          {"info": {"resolved": 40.0}}
-    """,
 )
 
 SWE402: Final = Rule(
@@ -56,24 +38,6 @@ SWE402: Final = Rule(
     "resolved-figure-open",
     Severity.WARNING,
     "figures that the files neither confirm nor refute",
-    """
-    What it finds: figures that are open, once for each reason: the logs of the run are missing, or
-    those of some instances.
-
-    Why it matters: evalstream does not know whether they are true, and does not count them as
-    confirmed.
-
-    How to fix: Check the run report with its logs and predictions, from the folder in which the
-    harness was started.
-
-    Bad:
-        report:
-          {"completed_ids": ["acme__widgets-101", "acme__widgets-102", "acme__widgets-107"]}
-
-    Good:
-        logs/run_evaluation/tiny/acme__acorn-7b/acme__widgets-107/report.json:
-          {"acme__widgets-107": {"resolved": false}}
-    """,
 )
 
 RULES: Final = (SWE401, SWE402)

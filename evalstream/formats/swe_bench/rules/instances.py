@@ -185,25 +185,6 @@ SWE301: Final = Rule(
     "outcome-mismatch",
     Severity.ERROR,
     "a list has an instance that its report does not put there",
-    """
-    What it finds: an instance in resolved_ids whose report.json says that it is not resolved, or
-    the reverse; one in error_ids that has a sound report; and, in a submission, an outcome that
-    differs between results.json, per_instance_details.json and the logs. The outcome of a report is
-    that of its tests.
-
-    Why it matters: the lists are the published result.
-
-    How to fix: Write the run report again from the logs (`python -m swebench.harness.run_evaluation`
-    with the same run id), or restore the file from its source.
-
-    Bad:
-        report:
-          {"resolved_ids": ["acme__widgets-101", "acme__widgets-107"]}
-
-    Good:
-        report:
-          {"resolved_ids": ["acme__widgets-101", "acme__widgets-102"]}
-    """,
 )
 
 SWE302: Final = Rule(
@@ -211,22 +192,6 @@ SWE302: Final = Rule(
     "resolution-mismatch",
     Severity.ERROR,
     "the report of an instance says another outcome than its tests",
-    """
-    What it finds: resolved is true although a test of FAIL_TO_PASS or PASS_TO_PASS failed, or there
-    is no tests_status; or it is false although no such test failed.
-
-    Why it matters: the harness derives resolved from exactly these tests.
-
-    How to fix: Restore the file from its source, or evaluate the instance again.
-
-    Bad:
-        logs/run_evaluation/tiny/acme__acorn-7b/acme__widgets-107/report.json:
-          {"acme__widgets-107": {"resolved": true}}
-
-    Good:
-        logs/run_evaluation/tiny/acme__acorn-7b/acme__widgets-107/report.json:
-          {"acme__widgets-107": {"resolved": false}}
-    """,
 )
 
 SWE303: Final = Rule(
@@ -234,22 +199,6 @@ SWE303: Final = Rule(
     "unlisted-report",
     Severity.WARNING,
     "an instance has a report, and the run report does not list it as evaluated",
-    """
-    What it finds: a report.json of an instance that is in none of completed_ids, error_ids and
-    empty_patch_ids. Logs of an earlier call with the same run id can be the reason.
-
-    Why it matters: an outcome may have been left out of the result.
-
-    How to fix: Write the run report again for all instances, or remove the logs of other calls.
-
-    Bad:
-        logs/run_evaluation/tiny/acme__acorn-7b/acme__widgets-120/report.json:
-          {"acme__widgets-120": {"resolved": false}}
-
-    Good:
-        report:
-          {"incomplete_ids": ["acme__widgets-120"]}
-    """,
 )
 
 SWE304: Final = Rule(
@@ -257,22 +206,6 @@ SWE304: Final = Rule(
     "missing-instance-report",
     Severity.WARNING,
     "an instance was completed, and its report is missing from the logs",
-    """
-    What it finds: an instance in completed_ids, or in the list resolved of a submission, without a
-    report.json in a folder of logs that has reports of others.
-
-    Why it matters: its outcome cannot be verified.
-
-    How to fix: Copy the logs again from where the run was made.
-
-    Bad:
-        report:
-          {"completed_ids": ["acme__widgets-101", "acme__widgets-102", "acme__widgets-107"]}
-
-    Good:
-        logs/run_evaluation/tiny/acme__acorn-7b/acme__widgets-107/report.json:
-          {"acme__widgets-107": {"resolved": false}}
-    """,
 )
 
 SWE305: Final = Rule(
@@ -280,23 +213,6 @@ SWE305: Final = Rule(
     "prediction-mismatch",
     Severity.ERROR,
     "the predictions are not those that the lists are about",
-    """
-    What it finds: an instance in submitted_ids without a prediction, a prediction that is not in
-    submitted_ids, and an instance whose prediction is empty where the list needs a patch, or the
-    reverse.
-
-    Why it matters: the report is about other predictions, or one of the files was changed.
-
-    How to fix: Put the predictions that were evaluated beside the report.
-
-    Bad:
-        row 4:
-          {"instance_id": "acme__widgets-116"}
-
-    Good:
-        row 4:
-          {"instance_id": "acme__widgets-110"}
-    """,
 )
 
 SWE306: Final = Rule(
@@ -304,22 +220,6 @@ SWE306: Final = Rule(
     "evaluated-patch-mismatch",
     Severity.ERROR,
     "a prediction is not the patch that was evaluated",
-    """
-    What it finds: a model_patch that is not, byte for byte, the patch.diff in the logs of the
-    instance.
-
-    Why it matters: the outcome is that of another patch.
-
-    How to fix: Restore both files from their source, or evaluate the instance again.
-
-    Bad:
-        row 1:
-          {"model_patch": "another patch"}
-
-    Good:
-        row 1:
-          {"instance_id": "acme__widgets-101"}
-    """,
 )
 
 SWE307: Final = Rule(
@@ -327,21 +227,6 @@ SWE307: Final = Rule(
     "misplaced-report",
     Severity.ERROR,
     "the report of an instance lies in the folder of another",
-    """
-    What it finds: a report.json whose only member is not the name of its folder.
-
-    Why it matters: the harness reads the outcome by the name of the folder.
-
-    How to fix: Restore the folder from its source.
-
-    Bad:
-        logs/run_evaluation/tiny/acme__acorn-7b/acme__widgets-107/report.json:
-          {"acme__widgets-999": {"resolved": false}}
-
-    Good:
-        logs/run_evaluation/tiny/acme__acorn-7b/acme__widgets-107/report.json:
-          {"acme__widgets-107": {"resolved": false}}
-    """,
 )
 
 SWE308: Final = Rule(
@@ -349,23 +234,6 @@ SWE308: Final = Rule(
     "evaluated-model-mismatch",
     Severity.ERROR,
     "the predictions are of another model than the logs",
-    """
-    What it finds: model_name_or_path of the first prediction that is not the folder of the logs
-    (`/` is written as `__`). Predictions of several models in one file are a warning: the harness
-    takes the name of the first.
-
-    Why it matters: the result would be credited to the wrong model.
-
-    How to fix: Put the predictions that were evaluated beside the report.
-
-    Bad:
-        row 1:
-          {"model_name_or_path": "acme/acorn-70b"}
-
-    Good:
-        row 1:
-          {"model_name_or_path": "acme/acorn-7b"}
-    """,
 )
 
 RULES: Final = (SWE301, SWE302, SWE303, SWE304, SWE305, SWE306, SWE307, SWE308)

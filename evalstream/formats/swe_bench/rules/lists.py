@@ -141,22 +141,6 @@ SWE201: Final = Rule(
     "miscounted-list",
     Severity.ERROR,
     "a count of a run report is not the length of its list",
-    """
-    What it finds: a member such as resolved_instances that is not the number of ids in
-    resolved_ids, and total_instances that is not the number of all instances.
-
-    Why it matters: the harness writes both from the same list, so one of them was changed.
-
-    How to fix: Restore the file from its source.
-
-    Bad:
-        report:
-          {"total_instances": 7}
-
-    Good:
-        report:
-          {"total_instances": 6}
-    """,
 )
 
 SWE202: Final = Rule(
@@ -164,23 +148,6 @@ SWE202: Final = Rule(
     "contradictory-lists",
     Severity.ERROR,
     "an instance is in two lists that exclude each other",
-    """
-    What it finds: an instance that is resolved and unresolved, completed and without a patch,
-    submitted and incomplete, and the like; in a submission, one that is resolved without a
-    generation or logs. An instance can be completed and an error: its report.json was broken.
-
-    Why it matters: the harness puts each instance into one of them.
-
-    How to fix: Restore the file from its source.
-
-    Bad:
-        report:
-          {"incomplete_ids": ["acme__widgets-120", "acme__widgets-115"]}
-
-    Good:
-        report:
-          {"incomplete_ids": ["acme__widgets-120"]}
-    """,
 )
 
 SWE203: Final = Rule(
@@ -188,22 +155,6 @@ SWE203: Final = Rule(
     "unassigned-instance",
     Severity.ERROR,
     "an instance is missing from a list that must have it",
-    """
-    What it finds: a completed instance that is neither resolved, unresolved nor an error, a
-    resolved one that was not completed, and an outcome of an instance that was not submitted.
-
-    Why it matters: an instance was added to a list or removed from it after the run.
-
-    How to fix: Restore the file from its source.
-
-    Bad:
-        report:
-          {"error_ids": ["acme__widgets-110", "acme__widgets-199"]}
-
-    Good:
-        report:
-          {"error_ids": ["acme__widgets-110"]}
-    """,
 )
 
 SWE204: Final = Rule(
@@ -211,22 +162,6 @@ SWE204: Final = Rule(
     "misattributed-failure",
     Severity.WARNING,
     "failure_reasons and the lists of failures do not agree",
-    """
-    What it finds: an instance of infra_failure_ids or ambiguous_failure_ids without a reason, or
-    one that is neither unresolved nor an error; and a reason of any other instance.
-
-    Why it matters: failures of the environment are a reason to run instances again.
-
-    How to fix: Restore the file from its source.
-
-    Bad:
-        report:
-          {"failure_reasons": {"acme__widgets-101": "disk_full"}}
-
-    Good:
-        report:
-          {"failure_reasons": {}}
-    """,
 )
 
 SWE205: Final = Rule(
@@ -234,23 +169,6 @@ SWE205: Final = Rule(
     "miscounted-group",
     Severity.ERROR,
     "resolved instances by repository or year are not those of the results",
-    """
-    What it finds: a count of resolved instances in resolved_by_repo.json that is not the number of
-    ids of that repository in the list resolved, and a sum over resolved_by_time.json that is not
-    its length. Totals are not compared: they are those of a split that the files do not have.
-
-    Why it matters: both files are computed from the same list.
-
-    How to fix: Write the file again from results.json.
-
-    Bad:
-        submission/results/resolved_by_repo.json:
-          {"acme/widgets": {"resolved": 3}}
-
-    Good:
-        submission/results/resolved_by_repo.json:
-          {"acme/widgets": {"resolved": 2}}
-    """,
 )
 
 RULES: Final = (SWE201, SWE202, SWE203, SWE204, SWE205)

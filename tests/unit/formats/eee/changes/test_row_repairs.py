@@ -7,14 +7,25 @@ import pytest
 from rows import sound_rows
 
 from evalstream.formats.eee.changes.row_repairs import RowRepairer, RowRepairs
+from evalstream.rules.base import RepairAction
 
-CODES = frozenset({"ES204", "ES208", "ES215", "ES405"})
+ACTIONS = frozenset(
+    {
+        RepairAction.DROP_NULL,
+        RepairAction.WRITE_TEXT,
+        RepairAction.WRITE_PLAIN_VERSION,
+        RepairAction.WRITE_PLAIN_SAMPLE_HASH,
+    }
+)
 
 
 def repaired(
-    row: dict[str, Any], version: str = "0.2.0", codes: frozenset[str] = CODES, **how: Any
+    row: dict[str, Any],
+    version: str = "0.2.0",
+    actions: frozenset[RepairAction] = ACTIONS,
+    **how: Any,
 ) -> dict[str, Any]:
-    text, _ = RowRepairer(RowRepairs(version, codes, **how)).rewrite(json.dumps(row))
+    text, _ = RowRepairer(RowRepairs(version, actions, **how)).rewrite(json.dumps(row))
     result: dict[str, Any] = json.loads(text)
     return result
 
@@ -30,7 +41,7 @@ def test_nulls_in_optional_members_are_dropped_where_the_version_forbids_them() 
     assert "metadata" not in new
     assert new["error"] is None
     assert new["token_usage"] is None
-    assert repaired(row, codes=CODES - {"ES204"}) == row
+    assert repaired(row, actions=ACTIONS - {RepairAction.DROP_NULL}) == row
 
 
 def test_required_members_keep_their_null() -> None:
@@ -47,7 +58,7 @@ def test_values_in_maps_of_strings_become_text_where_the_version_has_such_maps()
     old = row_of("0.2.0", metadata=metadata)
     assert repaired(old) == old
     new = row_of("0.3.0", metadata=metadata)
-    assert repaired(new, "0.3.0", CODES - {"ES208"}) == new
+    assert repaired(new, "0.3.0", ACTIONS - {RepairAction.WRITE_TEXT}) == new
 
 
 def test_each_row_is_repaired_by_its_own_version() -> None:
@@ -64,7 +75,7 @@ def test_digests_are_written_in_lower_case_without_a_prefix(digest: str) -> None
 def test_the_annotation_form_of_a_version_becomes_its_number() -> None:
     row = row_of("0.2.0", schema_version="instance_level_eval_0.2.0")
     assert repaired(row)["schema_version"] == "0.2.0"
-    assert repaired(row, codes=CODES - {"ES215"}) == row
+    assert repaired(row, actions=ACTIONS - {RepairAction.WRITE_PLAIN_VERSION}) == row
 
 
 def test_unknown_versions_stay_and_are_repaired_by_the_nearest_one() -> None:

@@ -11,6 +11,7 @@ from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.formats.eee.changes.row_repairs import RowRepairs
 from evalstream.formats.eee.changes.row_rewriter import SALVAGE, RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration
+from evalstream.rules.base import RepairAction
 
 ROWS = sound_rows("0.2.0", 4)
 
@@ -47,7 +48,7 @@ def test_rows_are_rewritten_line_by_line_and_their_changes_counted() -> None:
 )
 def test_rows_that_cannot_be_read_are_left(line: bytes, reason: str) -> None:
     data = block(line_of(ROWS[0]), line, line_of(ROWS[1]))
-    for how in (RowMigration("0.3.0"), RowRepairs("0.2.0", {"ES204"})):
+    for how in (RowMigration("0.3.0"), RowRepairs("0.2.0", {RepairAction.DROP_NULL})):
         rewritten = RowRewriter(how).rewrite(data)
         assert rewritten.rows == 2
         (left,) = rewritten.left
@@ -91,7 +92,7 @@ def test_a_pickled_rewriter_does_the_same() -> None:
     data = block(*map(line_of, ROWS))
     for how in (
         RowMigration("0.3.0", "x", {}, frozenset(DECISIONS), rehash=True),
-        RowRepairs("0.2.0", frozenset({"ES204"})),
+        RowRepairs("0.2.0", frozenset({RepairAction.DROP_NULL})),
     ):
         rewriter = RowRewriter(how)
         assert pickle.loads(pickle.dumps(rewriter)).rewrite(data) == rewriter.rewrite(data)

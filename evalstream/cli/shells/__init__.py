@@ -1,1 +1,0 @@
-"""Scripts with which shells complete command lines, made from the data of the commands."""

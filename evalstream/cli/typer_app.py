@@ -1,0 +1,295 @@
+"""The command line as typer reads it: help, completion, mistakes, and rare spellings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import Parameter, Signature, cleandoc
+from typing import Annotated, Any, Final
+
+import typer
+from rich.markup import escape
+from typer.completion import completion_init  # type: ignore[attr-defined]
+
+from evalstream._version import __version__
+from evalstream.cli.command import (
+    FORMER,
+    MANY,
+    REQUIRED,
+    SEVERITIES,
+    SWITCHES,
+    Argument,
+    Command,
+    choices_of,
+    default_of,
+    flags_of,
+    initial_of,
+    spellings_of,
+)
+from evalstream.cli.program import COMMANDS, COMPLETION, PROGRAM, declared, guarded, named_command
+from evalstream.io.names import printable
+from evalstream.model.errors import UsageError
+from evalstream.model.exit_codes import ExitCode
+from evalstream.model.options import Group, Option
+from evalstream.model.text import on_one_line
+
+HELP_FLAGS: Final = ("-h", "--help")
+
+OPTIONS: Final = "Options"
+"""The heading of options that have no other."""
+
+EXAMPLES: Final = (
+    "evalstream check run.jsonl --aggregate aggregate.json",
+    "evalstream check results/ --format json --output report.json",
+    "evalstream seal run.jsonl --aggregate aggregate.json",
+    "evalstream explain ES401",
+)
+
+_HELP: Final = "Check that LLM-evaluation results are whole, well formed and what they claim."
+
+Read = Callable[[Command, dict[str, Any]], None]
+"""Takes a command, and the values of its parameters by name."""
+
+
+def run_by_typer(given: Sequence[str]) -> None:
+    """Run any command line. Raises UsageError for one with a mistake."""
+    if not given and COMPLETION not in os.environ:
+        raise UsageError("no command given; see: evalstream --help")
+    asks_help = bool(given) and given[0] == "help"
+    words = [*given[1:], HELP_FLAGS[-1]] if asks_help else list(given)
+    name = named_command(words)
+    wanted = COMMANDS if name is None or COMPLETION in os.environ else (name,)
+    for command, values in read_by_typer(map(declared, wanted), words):
+        command.run(values)
+
+
+def read_by_typer(
+    commands: Iterable[Command], words: Sequence[str]
+) -> list[tuple[Command, dict[str, Any]]]:
+    """Return the command of a line with its values; none for help, the version and completions.
+
+    Raises UsageError for a line with a mistake.
+    """
+    lines: list[tuple[Command, dict[str, Any]]] = []
+    app = make_app(commands, lambda *line: lines.append(line))
+    completion_init()
+    try:
+        with guarded():
+            _call(app, words)
+        for command, values in lines:
+            _require_values(command, values)
+    except Exception as error:
+        # The classes of mistakes moved from click into typer; both say how they end.
+        if getattr(error, "exit_code", None) != ExitCode.USAGE:
+            raise
+        raise UsageError(_describe_mistake(error, words)) from error
+    return lines
+
+
+def _call(app: typer.Typer, words: Sequence[str]) -> None:
+    """Let typer read a command line, or answer a shell. Raises BrokenPipeError."""
+    try:
+        app(words, prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()
+    except SystemExit as end:
+        # So typer ends where the reader of its output is gone.
+        if end.code == 1:
+            raise BrokenPipeError from end
+        raise
+
+
+def make_app(commands: Iterable[Command], read: Read) -> typer.Typer:
+    """Return the program with some of its commands, which hand their values to `read`."""
+    settings = {"help_option_names": list(HELP_FLAGS)}
+    app = _make_group(_HELP, settings, examples=EXAMPLES)
+    app.callback()(_take_version)
+    groups: dict[str, typer.Typer] = {}
+    for command in commands:
+        first, _, second = command.name.partition(" ")
+        if second and first not in groups:
+            groups[first] = _make_group(f"Commands that begin with {first}.", settings)
+            app.add_typer(groups[first], name=first)
+        (groups[first] if second else app).command(
+            second or first,
+            help=_format_help(command),
+            epilog=_format_examples(command.examples),
+            context_settings=settings,
+        )(_make_function(command, read))
+    return app
+
+
+def _make_group(text: str, settings: dict[str, Any], examples: Iterable[str] = ()) -> typer.Typer:
+    return typer.Typer(
+        help=text,
+        epilog=_format_examples(examples),
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings=settings,
+    )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from evalstream.parsing.native.binding import library
+
+        without = "" if library() else ", without its scanner: the checks are the same, but slower"
+        typer.echo(f"evalstream {__version__}{without}")
+        raise typer.Exit
+
+
+def _version_option(*, hidden: bool = False) -> Any:
+    text = "Show the version and exit."
+    return typer.Option(
+        "--version", "-V", callback=_print_version, is_eager=True, hidden=hidden, help=text
+    )
+
+
+def _take_version(*, _version: Annotated[bool, _version_option()] = False) -> None:
+    """Take the options of the program itself."""
+
+
+def _make_function(command: Command, read: Read) -> Callable[..., None]:
+    """Return a function whose signature tells typer the parameters of a command."""
+
+    def run(**given: Any) -> None:
+        given.pop("_version", None)
+        read(command, given)
+
+    arguments = map(_argument_parameter, command.arguments)
+    ordered = (one for _, some in group_options(command) for one in some)
+    options = (parameter for one in ordered for parameter in _option_parameters(one))
+    version = _parameter("_version", bool, False, _version_option(hidden=True))
+    run.__signature__ = Signature([*arguments, *options, version])  # type: ignore[attr-defined]
+    return run
+
+
+def _argument_parameter(argument: Argument) -> Parameter:
+    kind = list[str] | None if argument.type in MANY else argument.type
+    if argument.default is REQUIRED:
+        kind = argument.type
+    declared = typer.Argument(
+        metavar=argument.text.metavar,
+        help=escape(argument_help(argument)),
+        autocompletion=_make_completer(argument),
+    )
+    return _parameter(argument.name, kind, argument.default, declared)
+
+
+def _option_parameters(option: Option) -> Iterator[Parameter]:
+    """Iterate over the parameters of an option: its own, and one for former names."""
+    kind, group = _read_type(option), option.text.group
+    declared = typer.Option(
+        *spellings_of(option),
+        metavar=metavar(option) or None,
+        help=escape(option_help(option)),
+        show_default=False,
+        rich_help_panel=group.value if group else None,
+        autocompletion=_make_completer(option),
+    )
+    yield _parameter(option.name, kind, initial_of(option), declared)
+    if option.text.former:
+        former = typer.Option(*option.text.former, hidden=True)
+        yield _parameter(FORMER + option.name, kind, None, former)
+
+
+def _parameter(name: str, kind: Any, default: Any, declared: Any) -> Parameter:
+    default = Parameter.empty if default is REQUIRED else default
+    annotation = Annotated[kind, declared]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _read_type(option: Option) -> Any:
+    """Return the type with which typer reads an option; values are checked by the command."""
+    if option.default is REQUIRED:
+        return option.type
+    if option.type in SEVERITIES:
+        return str | None
+    return list[str] | None if option.type == tuple[str, ...] else option.type | None  # type: ignore[operator]
+
+
+def _make_completer(one: Argument | Option) -> Callable[[str], list[str]] | None:
+    """Return what proposes values to a shell, None where it proposes files by itself."""
+    if not choices_of(one) and one.text.metavar not in ("CODES", "SCHEMA"):
+        return None
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in _list_words(one) if word.startswith(incomplete)]
+
+    return complete
+
+
+def _list_words(one: Argument | Option) -> Sequence[str]:
+    """Return the words that the value of an argument or option may be."""
+    if one.text.metavar == "SCHEMA":
+        from evalstream.cli.schema import schema_names
+
+        return schema_names()
+    if one.text.metavar == "CODES":
+        from evalstream.formats.registry import CATALOGUE
+
+        return [*CATALOGUE, *(rule.name for rule in CATALOGUE.values())]
+    return choices_of(one)
+
+
+def _format_help(command: Command) -> str:
+    """Return what a command does, each paragraph on one line."""
+    paragraphs = cleandoc(command.function.__doc__ or "").split("\n\n")
+    return escape("\n\n".join(" ".join(part.split()) for part in paragraphs))
+
+
+def _format_examples(examples: Iterable[str]) -> str:
+    return "\n\n".join(["Examples:", *(f"  {escape(one)}" for one in examples)]) if examples else ""
+
+
+def _describe_mistake(error: Any, given: Sequence[str]) -> str:
+    """Return typer's message for a mistake on one line, and where to read on."""
+    name, word = named_command(given), given[0] if given else ""
+    if name is None and os.path.exists(word):
+        shown = on_one_line(printable(word))
+        return f"unknown command {shown!r}; to check it: {PROGRAM} check {shown}"
+    said = on_one_line(printable(error.format_message())).rstrip(".")
+    group = word if any(one.startswith(f"{word} ") for one in COMMANDS) else ""
+    command = " ".join(part for part in (PROGRAM, name or group, "--help") if part)
+    return f"{said}{'' if said.endswith('?') else ';'} see: {command}"
+
+
+def _require_values(command: Command, values: Mapping[str, Any]) -> None:
+    """Raise UsageError if a required value is missing; not every release of typer does."""
+    for one in command.arguments:
+        if one.default is REQUIRED and values[one.name] in (None, [], ()):
+            raise UsageError(f"Missing argument '{one.text.metavar}'")
+
+
+def group_options(command: Command) -> Iterator[tuple[str, list[Option]]]:
+    """Iterate over the headings of the help and the options below them, short flags first."""
+    for group in (*Group, None):
+        some = [one for one in command.options if one.text.group is group]
+        some.sort(key=lambda one: len(flags_of(one)) == 1)
+        if some or group is None:
+            yield OPTIONS if group is None else group.value, some
+
+
+def argument_help(argument: Argument) -> str:
+    """Return what help says of an argument."""
+    return argument.text.help.format(choices=", ".join(choices_of(argument)))
+
+
+def metavar(option: Option) -> str:
+    """Return what the value of an option is called: its choices, if they are declared with it."""
+    if option.type in SWITCHES:
+        return ""
+    return "|".join(option.text.choices) or option.text.metavar or option.name.upper()
+
+
+def option_help(option: Option) -> str:
+    """Return what help says of an option, with its default."""
+    text = option.text.help.format(choices=", ".join(choices_of(option)))
+    default = default_of(option)
+    if default is REQUIRED:
+        return f"{text} Required."
+    if default is None or isinstance(default, (bool, tuple)) or "(default" in text:
+        return text
+    shown = f"{default:g}" if isinstance(default, float) else default
+    return f"{text.removesuffix('.')} (default: {shown})."
