@@ -37,13 +37,14 @@ class UsageError(EvalstreamError):
     def __str__(self) -> str:
         import re
 
-        # What follows the name of the program is a command to type.
-        said, program, command = self.on_command_line.partition("evalstream ")
-        return re.sub(_FLAG, _keyword, said) + program + command
+        # What follows these words is something to type.
+        said, words, command = re.split(_TO_TYPE, self.on_command_line, maxsplit=1)
+        return re.sub(_FLAG, _keyword, said) + words + command
 
 
-_FLAG: Final = r"(?<![\w-])(?<!as )--(?!config\b|isolated\b)([a-z][a-z-]+)"
-"""A flag with a keyword; settings files are a matter of the command line alone."""
+_TO_TYPE: Final = r"(evalstream |only the command line |; give |$)"
+_FLAG: Final = r"(?<![\w-])--(?!config\b)([a-z][a-z-]+)"
+"""A flag that has a keyword; settings files are a matter of the command line alone."""
 
 _KEYWORDS: Final = {
     "pass": "passing",

@@ -43,6 +43,7 @@ class RuleText(NamedTuple):
             unknown.
         sections: The parts of the page.
         status: Whether the rule is stable, in preview or retired.
+
     """
 
     name: str

@@ -136,6 +136,7 @@ class Rule(NamedTuple):
         status: Whether it is stable, in preview or retired. A rule in preview holds only with
             `preview` or if it is selected by its code or name, reports infos, and never fails a
             run. A retired rule still has its code and never holds.
+
     """
 
     code: str
