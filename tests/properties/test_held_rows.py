@@ -23,7 +23,7 @@ from rows import (
 )
 
 import evalstream
-from evalstream.api.check import rows as rows_api
+from evalstream.api import rows as rows_api
 from evalstream.formats.eee import guess, probe
 from evalstream.model.report import Report
 
