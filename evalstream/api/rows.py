@@ -27,13 +27,9 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.run import HeldInput
+from evalstream.model.run import HELD_AGGREGATE, HELD_ROWS, HeldInput
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import checked_options
-
-ROWS: Final = "<rows>"
-AGGREGATE: Final = "<aggregate>"
-"""How reports call rows and an aggregate in memory."""
 
 SETTLING_ROWS: Final = 256
 """How many rows show what a run follows, as at the head of a file."""
@@ -251,7 +247,7 @@ def _check(
     progress: bool = False,
 ) -> Report:
     """Check rows as if standard input had them."""
-    held = HeldInput(ROWS, StandardInput(lambda: rows), rows)
+    held = HeldInput(HELD_ROWS, StandardInput(lambda: rows), rows)
     sink = _Sink(reporter, rows.lines)
     return check_inputs(
         [held], options, sink, aggregate=_aggregate_of(aggregate), progress=progress
@@ -275,7 +271,7 @@ def _aggregate_of(aggregate: Input | Mapping[str, Any] | None) -> str | None:
     if aggregate is None or not isinstance(aggregate, Mapping):
         return None if aggregate is None else path_of(aggregate, "the aggregate")
     document = HeldRows([json_line(aggregate, "the aggregate")])
-    return HeldInput(AGGREGATE, StandardInput(lambda: document), document)
+    return HeldInput(HELD_AGGREGATE, StandardInput(lambda: document), document)
 
 
 def _without_outputs(options: Options) -> Options:

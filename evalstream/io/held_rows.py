@@ -27,17 +27,22 @@ class RowLines:
     """
 
     def __init__(self) -> None:
-        self.rows = 0
+        self._rows = 0
         self.has_mappings = self.ends_unknown = False
 
     def line_of(self, row: Any) -> bytes:
         """Return the line of a row. Raises TypeError, and UsageError for several lines."""
-        self.rows += 1
         line = self._text_of(row)
         if NEWLINE in line[:-1]:
-            raise UsageError(f"row {self.rows:,} has a line break inside: give one row at a time")
+            raise UsageError(f"{self._name} has a line break inside: give one row at a time")
+        self._rows += 1
         self.ends_unknown = not line.endswith(NEWLINE)
         return line + NEWLINE if self.ends_unknown else line
+
+    @property
+    def _name(self) -> str:
+        """The row that comes next, as messages call it."""
+        return f"row {self._rows + 1:,}"
 
     def place(self, finding: Finding) -> Finding:
         """Return a finding about these rows; rows that came as mappings have no byte offsets."""
@@ -49,10 +54,10 @@ class RowLines:
         if isinstance(row, str):
             return row.encode(errors="surrogatepass")
         if not isinstance(row, Mapping):
-            kind = row.__class__.__name__
-            raise TypeError(f"row {self.rows:,} is a {kind}; a row is a mapping, bytes or str")
+            kind = "None" if row is None else f"a {row.__class__.__name__}"
+            raise TypeError(f"{self._name} is {kind}; a row is a mapping, bytes or str")
         self.has_mappings = True
-        return json_line(row, f"row {self.rows:,}")
+        return json_line(row, self._name)
 
 
 def json_line(document: Mapping[str, Any], name: str) -> bytes:

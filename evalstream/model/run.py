@@ -13,6 +13,11 @@ MAIN_FORMAT: Final = "eee"
 """The format of rows that do not indicate another one."""
 
 
+HELD_ROWS: Final = "<rows>"
+HELD_AGGREGATE: Final = "<aggregate>"
+"""How reports call rows and an aggregate that the calling program holds."""
+
+
 class HeldInput(str):
     """What the calling program holds in place of a file: like standard input, it is read once.
 

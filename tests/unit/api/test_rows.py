@@ -89,11 +89,11 @@ def test_numbers_that_json_lacks_are_found() -> None:
 
 @pytest.mark.parametrize("row", [None, 3, ["a"], object()])
 def test_other_rows_are_type_errors(row: Any) -> None:
-    with pytest.raises(TypeError, match=r"row 2 is a .*; a row is a mapping, bytes or str"):
+    with pytest.raises(TypeError, match=r"row 2 is .*; a row is a mapping, bytes or str"):
         evalstream.check_rows([ROWS[0], row])
     with evalstream.Checker() as checker:
         checker.add(ROWS[0])
-        with pytest.raises(TypeError, match="row 2 is a"):
+        with pytest.raises(TypeError, match="row 2 is"):
             checker.add(row)
 
 
@@ -229,6 +229,39 @@ def test_reports_name_rows_in_memory(tmp_path: Path) -> None:
         evalstream.check_rows(ROWS, reporter=evalstream.JsonReporter(file))
     (run,) = json.loads((tmp_path / "report.json").read_bytes())["runs"]
     assert run["file"] == "<rows>"
+
+
+def test_reports_take_rows_in_memory_for_no_file() -> None:
+    class Text:
+        written = ""
+
+        def write(self, data: str | bytes, /) -> None:
+            self.written += data if isinstance(data, str) else data.decode()
+
+    rows = [{**ROWS[0], "sample_hash": "0"}]
+    page = evalstream.check_rows(rows, aggregate=AGGREGATE)._repr_html_()
+    assert "evalstream check ROWS --aggregate AGGREGATE --select ES405" in page
+    text = Text()
+    evalstream.check_rows(rows, reporter=evalstream.SarifReporter(text))
+    assert '"uri":"%3Crows%3E"}' in text.written.replace(" ", "")
+    assert "fixable" not in repr(evalstream.check_rows(rows))
+
+
+def test_rows_of_other_formats_are_known_by_their_content() -> None:
+    (path,) = (EXAMPLES / "tutorial" / "log").rglob("samples_*.jsonl")
+    with path.open("rb") as file:
+        (run,) = evalstream.check_rows(file).runs
+    (expected,) = evalstream.check(path, input_format="lm_eval").runs
+    assert (run.format, run.rows) == ("lm_eval", expected.rows) == ("lm_eval", 4)
+
+
+def test_a_row_that_was_refused_is_not_counted() -> None:
+    with evalstream.Checker() as checker:
+        for _ in range(2):
+            with pytest.raises(TypeError, match="row 1 is None"):
+                checker.add(None)  # type: ignore[arg-type]
+        checker.add(ROWS[0])
+    assert checker.report.runs[0].rows == 1
 
 
 def test_threads_check_rows_of_their_own() -> None:
