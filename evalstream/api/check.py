@@ -42,7 +42,7 @@ from evalstream.model.finding import Finding, FindingList, KnownFinding, Severit
 from evalstream.model.options import Options, RowRouting, Sealing
 from evalstream.model.report import Report as Outcome
 from evalstream.model.report import RunSummary, Totals
-from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run import MAIN_FORMAT, STDIN, NoInput, Run
 from evalstream.model.text import on_one_line
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import checked_options, reported_options
@@ -102,6 +102,7 @@ def check(
     noise: str | None = DEFAULTS.noise,
     tee: str | None = ROUTING.tee,
     passing: Passing | None = None,
+    end_with_reader: bool = ROUTING.end_with_reader,
     accepted: str | None = ROUTING.accepted,
     rejected: str | None = ROUTING.rejected,
     seal_to: str | None = ROUTING.seal_to,
@@ -179,17 +180,18 @@ def seal(
 
     Rows with errors are not sealed, nor are rows that refute the claims or do not cover them, that
     look torn, or that are other bytes than those that the aggregate seals, unless `seal_anyway` is
-    set; `sealed` of the report's only run names the file that was written. The keywords are those
-    of `check`. A folder of EvalGuard is named without an aggregate, and gets a manifest; an
-    evaluation of infereval gets the hash of its benchmark, which `aggregate` names if it is not
-    beside it. Raises UsageError for a call that makes no sense, and CannotWrite where the file
-    cannot be written.
+    set; `sealed` of the report's only run names the file that was written. Without `aggregate` it
+    is the one that `check` pairs with the rows. The keywords are those of `check`. A folder of
+    EvalGuard is named without an aggregate, and gets a manifest; an evaluation of infereval gets
+    the hash of its benchmark, which `aggregate` names if it is not beside it. Raises UsageError for
+    a call that makes no sense, and CannotWrite where the file cannot be written.
     """
     path, beside = path_of(rows, "rows"), optional_path(aggregate, "the aggregate")
-    options = sealing(options_of(_with_former(locals())), path, beside)
+    options = options_of(_with_former(locals()))
+    named, beside = pair_to_seal(path, beside, options)
     return check_inputs(
-        [path],
-        options,
+        [named],
+        sealing(options, named, beside),
         FindingSink(reporter),
         aggregate=beside,
         outputs=outputs,
@@ -208,6 +210,22 @@ def _with_former(given: dict[str, Any]) -> dict[str, Any]:
         "the keyword force is a former name of seal_anyway", DeprecationWarning, stacklevel=3
     )
     return {**given, "seal_anyway": given["force"] or given["seal_anyway"]}
+
+
+def pair_to_seal(named: str, aggregate: str | None, options: Options) -> tuple[str, str | None]:
+    """Return the rows and the aggregate to seal: those named, or the only pair that `check` finds.
+
+    Returns what was named where no pair is found, or several.
+    """
+    if aggregate is not None or named == STDIN:
+        return named, aggregate
+    found = find_all([named], None, None, checked_options(Options(exclude=options.exclude)))
+    runs = list(islice((one for one in found if isinstance(one, Run)), 2))
+    if len(runs) == 1 and runs[0].format == MAIN_FORMAT:
+        rows, beside = runs[0].rows, runs[0].aggregate
+        if rows is not None and beside is not None:
+            return rows, beside
+    return named, None
 
 
 def sealing(options: Options, rows: str, aggregate: str | None) -> Options:

@@ -5,37 +5,44 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from importlib.util import find_spec
 from typing import Final
 
 from evalstream.api.arguments import Input, paths_of
 from evalstream.api.comparison_report import ComparisonReport, compared_with_tables
-from evalstream.batch.comparing.compare import compare_runs, lacks_clusters
-from evalstream.batch.comparing.matrix import compare_samples, reason_left_out
-from evalstream.batch.comparing.pairs import Request
-from evalstream.batch.comparing.runs import CheckedRun, checked_run, labels_of, one_run
+from evalstream.batch.comparing.runs import (
+    CheckedRun,
+    checked_run,
+    labels_of,
+    one_run,
+    reason_left_out,
+)
 from evalstream.batch.comparing.summary import CONDITIONS, REGRESSION
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import without_overlap
 from evalstream.io.names import printable
 from evalstream.io.overwriting import Outputs
 from evalstream.io.progress import Progress
-from evalstream.model.comparison import ALL_PAIRS, BASELINE, CompareSettings, Flip
+from evalstream.model.comparison import ALL_PAIRS, REFERENCE, CompareSettings, Flip
 from evalstream.model.comparison import ComparisonReport as Outcome
 from evalstream.model.data_class import replace
-from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.errors import CannotCheck, MissingExtra, UsageError
 from evalstream.model.exit_codes import ExitCode
+from evalstream.model.extras import install_command
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.sample_record import SampleRequest
 from evalstream.model.suggestions import unknown
 from evalstream.model.text import codes_of, counted
 from evalstream.reporters.comparison.base import ComparisonReporter
-from evalstream.settings.options import kept_options
+from evalstream.settings.options import kept_options, usual_value
 
 IDENTITIES: Final = ("input", "sample_hash", "sample_id")
 """What can identify a sample across runs."""
 
-PAIRS: Final = (BASELINE, ALL_PAIRS)
+PAIRS: Final = (REFERENCE, ALL_PAIRS)
+FORMER_PAIRS: Final = "baseline"
+"""The former name of REFERENCE."""
 
 FLIPS: Final = 20
 """Number of flips that are shown unless another one is asked for."""
@@ -47,49 +54,58 @@ FEWEST_RESAMPLES: Final = 100
 def compare(
     inputs: Input | Iterable[Input],
     *,
-    baseline: str | None = None,
+    reference: str | None = None,
     metric: str | None = None,
     by: str = "input",
     cluster: str | None = None,
     level: float = 0.95,
     resamples: int = 10_000,
     min_delta: float = 0.005,
-    overlap: float = 0.95,
-    fail_on: str | Sequence[str] = (),
+    min_overlap: float = 0.95,
+    fail_if: str | Sequence[str] = (),
     flips: int = FLIPS,
     verify: bool = True,
     allow_different: str | Sequence[str] = (),
-    pairs: str = BASELINE,
+    pairs: str = REFERENCE,
     leaderboard: bool = False,
     matrix: bool = False,
     outputs: Iterable[Input] = (),
     options: Options | None = None,
     reporter: ComparisonReporter | None = None,
     progress: bool = False,
+    baseline: str | None = None,
+    overlap: float | None = None,
+    fail_on: str | Sequence[str] | None = None,
 ) -> ComparisonReport:
     """Check runs, align their samples, and compare their scores with paired statistics.
 
     Each input is one run: a rows file, an aggregate, a folder with one run, or a URL. With `matrix`
     the inputs may hold any number of runs, and only their samples are compared. With `leaderboard`,
     too, they may; each two of those that pass their check are compared, and ranks that the data do
-    not separate share a group. `baseline` is a
+    not separate share a group. `reference` is a
     label (A, B, …) or an input as it is named; the first run without it. `by` is what identifies a
     sample: `input`, `sample_hash` or `sample_id`; `cluster` is the JSON Pointer to the value by
-    which samples are clustered. `min_delta` is a share of the range of the metric, and `overlap`
-    the share of samples that both runs must have. `fail_on` are conditions: `regression`, `drift`,
+    which samples are clustered. `min_delta` is a share of the range of the metric, `min_overlap`
+    the share of samples that both runs must have. `fail_if` are conditions: `regression`, `drift`,
     `overlap`. `flips` is how many samples are shown that two runs judge differently, 0 for all.
     Without `verify`, runs that fail their check are compared, too. `allow_different` are settings
     of scoring (`metric_config/metric_parameters`, `scorer`, `filter`) that may differ, each with
     all below it; `unit` lets shares meet percent, `score` one answer have two scores. `pairs` is
-    `baseline`, to compare each run with the baseline, or `all`. `outputs` are files that the
+    `reference`, to compare each run with the reference, or `all`. `outputs` are files that the
     caller writes meanwhile; no input may be one of them. `options` sets workers and limits. The
-    report goes to `reporter`, flip by flip; without one the flips are in the report.
+    report goes to `reporter`, flip by flip; without one the flips are in the report. `baseline`,
+    `overlap` and `fail_on` are former names of `reference`, `min_overlap` and `fail_if`.
 
-    Raises UsageError for a call that makes no sense, CannotCheck for an input without a run, and
-    OSError where temporary files cannot be written.
+    Raises UsageError for a call that makes no sense, MissingExtra without the extra `compare`,
+    CannotCheck for an input without a run, and OSError where temporary files cannot be written.
     """
+    reference = usual_value("reference", reference, "baseline", baseline)
+    min_overlap = usual_value("min_overlap", min_overlap, "overlap", overlap)
+    fail_if = usual_value("fail_if", fail_if, "fail_on", fail_on)
+    if pairs == FORMER_PAIRS:
+        pairs = usual_value(REFERENCE, pairs, FORMER_PAIRS, REFERENCE)
     settings = CompareSettings(
-        by, cluster, level, resamples, min_delta, overlap, codes_of(fail_on), verify,
+        by, cluster, level, resamples, min_delta, min_overlap, codes_of(fail_if), verify,
         codes_of(allow_different), ALL_PAIRS if leaderboard else pairs,
     )  # fmt: skip
     _check(settings, flips)
@@ -99,7 +115,13 @@ def compare(
     if matrix and leaderboard:
         raise UsageError("--matrix compares samples, and --leaderboard scores: choose one")
     if matrix:
-        _check_matrix(settings, baseline, flips)
+        _check_matrix(settings, reference, flips)
+    _check_libraries()
+    # These import numpy.
+    from evalstream.batch.comparing.compare import compare_runs, lacks_clusters
+    from evalstream.batch.comparing.matrix import compare_samples
+    from evalstream.batch.comparing.pairs import Request
+
     chosen = replace(
         kept_options(options), max_findings=1, samples=SampleRequest(settings.by, settings.cluster)
     )
@@ -121,7 +143,7 @@ def compare(
         _check_metric(checked, metric)
         request = Request(settings, metric, flips)
         used, left = _usable(checked, settings, metric) if leaderboard else (checked, [])
-        compared = compare_runs(used, _baseline(used, names, baseline), request, chosen)
+        compared = compare_runs(used, _reference(used, names, reference), request, chosen)
         stack.callback(compared.close)
         if left:
             _add_left_out(compared.report, checked, left)
@@ -165,11 +187,20 @@ def _pass_on(report: Outcome, flips: Iterable[Flip], reporter: ComparisonReporte
     reporter.end()
 
 
+def _check_libraries() -> None:
+    """Raise MissingExtra where numpy or scipy is not installed."""
+    for name in ("numpy", "scipy"):
+        if find_spec(name) is None:
+            raise MissingExtra(
+                f"compare needs numpy and scipy; install them with: {install_command('compare')}"
+            )
+
+
 def _check(settings: CompareSettings, flips: int) -> None:
     """Raise UsageError for values that make no sense."""
     _check_choices("identity", [settings.by], IDENTITIES)
     _check_choices("choice of pairs", [settings.pairs], PAIRS)
-    _check_choices("condition", settings.fail_on, CONDITIONS)
+    _check_choices("condition", settings.fail_if, CONDITIONS)
     if settings.cluster is not None and not settings.cluster.startswith("/"):
         raise UsageError("--cluster is a JSON Pointer, such as /metadata/subject")
     if not 0 < settings.level < 1:
@@ -178,8 +209,8 @@ def _check(settings: CompareSettings, flips: int) -> None:
         raise UsageError(f"--resamples must be at least {FEWEST_RESAMPLES}")
     if not settings.min_delta >= 0:
         raise UsageError("--min-delta must not be negative")
-    if not 0 <= settings.overlap <= 1:
-        raise UsageError("--overlap must be between 0 and 1")
+    if not 0 <= settings.min_overlap <= 1:
+        raise UsageError("--min-overlap must be between 0 and 1")
     if flips < 0:
         raise UsageError("--flips must not be negative; 0 shows all")
 
@@ -203,11 +234,11 @@ def _check_inputs(names: Sequence[str], *, finds_runs: bool) -> None:
         raise UsageError("no input given; evalstream compare DIR --matrix compares a folder")
 
 
-def _check_matrix(settings: CompareSettings, baseline: str | None, flips: int) -> None:
+def _check_matrix(settings: CompareSettings, reference: str | None, flips: int) -> None:
     """Raise UsageError for an option that has no effect on a matrix."""
     usual = CompareSettings()
     given = {
-        "--baseline": baseline is not None,
+        "--reference": reference is not None,
         "--cluster": settings.cluster is not None,
         "--level": settings.level != usual.level,
         "--resamples": settings.resamples != usual.resamples,
@@ -215,7 +246,7 @@ def _check_matrix(settings: CompareSettings, baseline: str | None, flips: int) -
         "--allow-different": bool(settings.allow_different),
         "--pairs": settings.pairs != usual.pairs,
         "--flips": flips != FLIPS,
-        f"--fail-on {REGRESSION}": REGRESSION in settings.fail_on,
+        f"--fail-if {REGRESSION}": REGRESSION in settings.fail_if,
     }
     names = [name for name, is_given in given.items() if is_given]
     if names:
@@ -234,7 +265,7 @@ def _all_runs(names: Sequence[str], options: Options) -> list[Run]:
     return runs
 
 
-def _baseline(runs: Sequence[CheckedRun], names: Sequence[str], wanted: str | None) -> CheckedRun:
+def _reference(runs: Sequence[CheckedRun], names: Sequence[str], wanted: str | None) -> CheckedRun:
     """Return the run that a label or an input names, the first one for None."""
     if wanted is None:
         return runs[0]
@@ -242,7 +273,7 @@ def _baseline(runs: Sequence[CheckedRun], names: Sequence[str], wanted: str | No
         if wanted in (run.shown.label, name):
             return run
     known = ", ".join(run.shown.label for run in runs)
-    raise UsageError(f"--baseline {printable(wanted)} names no run; the runs are {known}")
+    raise UsageError(f"--reference {printable(wanted)} names no run; the runs are {known}")
 
 
 def _check_metric(runs: Sequence[CheckedRun], wanted: str | None) -> None:

@@ -29,7 +29,7 @@ class ComparisonReport(comparison.ComparisonReport):
 
     Attributes:
         runs: The runs that are compared.
-        baseline: The label of the baseline.
+        reference: The label of the reference.
         settings: The options of the comparison.
         first_line: What was compared, and whether all runs passed their check.
         refused: Why nothing is compared, None if it is.
@@ -43,7 +43,7 @@ class ComparisonReport(comparison.ComparisonReport):
         drift_counts: Tables of the numbers of drifted and relabelled samples of each two of many
             runs.
         rankings: The ranks of the runs, for each metric.
-        failed_on: The conditions of `fail_on` that hold.
+        failed_on: The conditions of `fail_if` that hold.
         allowed: The settings of scoring that differ, and that `allow_different` names.
         warnings: What limits the comparison, in sentences.
         exit_code: The exit code of the same comparison on the command line.

@@ -30,7 +30,7 @@ COLUMNS: Final[Mapping[str, Columns]] = {
     "findings": {
         "code": str, "name": str, "severity": str, "file": str, "line": int, "offset": int,
         "pointer": str, "keyword": str, "message": str, "expected": object, "expected_json": str,
-        "found": object, "found_json": str, "sample_id": object, "count": int,
+        "found": object, "found_json": str, "sample_id": object, "count": int, "fix": str,
     },
     "runs": {
         "file": str, "aggregate": str, "format": str, "version": str, "verdict": str, "rows": int,

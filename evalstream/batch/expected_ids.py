@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Violation
-from evalstream.model.sample_record import SampleScore, sample_scores
 from evalstream.model.text import counted
 from evalstream.parsing import json
 from evalstream.rules.inputs import ES011
+from evalstream.stats.row_counts import SampleRows
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import identity_of, sample_text
 
@@ -44,7 +44,7 @@ def find_other_samples(samples: RunSamples | None, path: str) -> Iterator[Violat
         return
     missing = dict(expected)
     others, first_other = set[Identity](), 0
-    uneven: list[tuple[SampleScore, int]] = []
+    uneven: list[tuple[SampleRows, int]] = []
     for one in _scored(samples):
         identity = one.high, one.low
         known = expected.get(identity)
@@ -74,10 +74,9 @@ def find_other_samples(samples: RunSamples | None, path: str) -> Iterator[Violat
         yield ES011.violation(message, count=len(uneven), expected=rows, found=one.rows)
 
 
-def _scored(samples: RunSamples) -> Iterator[SampleScore]:
-    samples.spill.finish()
-    for chunk in samples.spill.samples():
-        yield from (one for one in sample_scores(chunk) if one.scored)
+def _scored(samples: RunSamples) -> Iterator[SampleRows]:
+    if samples.counts is not None:
+        yield from (one for one in samples.counts.samples() if one.scored)
 
 
 def read_expected_ids(path: str) -> Mapping[Identity, ExpectedSample]:

@@ -21,7 +21,9 @@ from evalstream.model.run import STDIN, Run
 from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING, Stopped
 
-NO_AGGREGATE: Final = "--aggregate is missing: it names the aggregate to seal the rows in"
+NO_AGGREGATE: Final = (
+    "no aggregate was found for the rows: name it with --aggregate FILE; --create begins a new one"
+)
 UNCHECKED: Final = "a part of it could not be checked"
 FAILS: Final = "the check has findings that fail it (--seal-anyway seals it)"
 
@@ -86,6 +88,9 @@ def _sealed(
 def refuse_sealing(run: Run) -> None:
     """Raise UsageError for a run that cannot be sealed in a document of its own."""
     if run.format == MAIN:
+        if run.rivals:
+            both = " and ".join(map(printable, run.rivals))
+            raise UsageError(f"{both} both name the rows in file_path: choose one with --aggregate")
         raise UsageError(NO_AGGREGATE)
     if not FORMATS[run.format].seals_itself:
         raise UsageError(f"files of {run.format} have no place for a seal")

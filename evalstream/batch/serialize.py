@@ -75,6 +75,8 @@ def decode_run(encoded: dict[str, Any]) -> RunSummary:
         known=dict(encoded.get("known", {})),
         known_severities=_decode_severities(encoded.get("known_severities", {})),
         fixable=dict(encoded.get("fixable", {})),
+        fixable_unsafely=dict(encoded.get("fixable_unsafely", {})),
+        unfixable=encoded.get("unfixable", 0),
         is_note=encoded.get("note", False),
         **{name: encoded.get(name, 0) for name in LEFT_OUT},
         noun=encoded.get("noun", NOUN),
@@ -102,6 +104,8 @@ def decode_totals(encoded: dict[str, Any]) -> Totals:
         known_severities=_decode_severities(encoded.get("known_severities", {})),
         vanished=encoded.get("vanished", 0),
         fixable=encoded.get("fixable", 0),
+        fixable_unsafely=encoded.get("fixable_unsafely", 0),
+        unfixable=encoded.get("unfixable", 0),
         claims={state.value: encoded["claims"][state.value] for state in STATES},
         refuted_runs=encoded["refuted_runs"],
     )

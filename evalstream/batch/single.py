@@ -141,7 +141,7 @@ def _check(
     one = FORMATS[run.format]
     ids = options.expect_ids
     if ids is not None:
-        options = replace(options, samples=SampleRequest("sample_id"))
+        options = replace(options, samples=SampleRequest("sample_id", counts_only=True))
     summary = one.check(run, options, show, progress, kind_of)
     summary.noun = one.noun
     summary.selected, summary.ignored = options.select, options.ignore

@@ -98,7 +98,8 @@ def _contradictions(value: Mapping[str, Any], run: RunSummary) -> Iterator[str]:
         yield "/claims: expected the numbers of claims that the list has"
     if sum(run.counts.values()) != sum(run.severities.values()):
         yield "/severities: expected as many findings as /counts has"
-    for name, counts in (("failing", run.failing), ("fixable", run.fixable)):
+    for name in ("failing", "fixable", "fixable_unsafely"):
+        counts: Mapping[str, int] = getattr(run, name)
         if any(times > run.counts.get(code, 0) for code, times in counts.items()):
             yield f"/{name}: expected no more findings than /counts has"
     if run.failing and run.verdict != "failed":

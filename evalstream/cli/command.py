@@ -3,6 +3,7 @@
 An option of a check is declared once, as a field of `model/options.py`.
 """
 
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
@@ -188,17 +189,30 @@ def _parameters(function: Callable[..., None]) -> Iterator[Argument | Option]:
 def _given(option: Option, given: Mapping[str, Any]) -> Any:
     """Return the value that was read for an option, under its name or a former one, or None.
 
-    Raises UsageError if the two differ, and for a value that is not allowed.
+    Warns on stderr of a former name. Raises UsageError if the two differ, and for a value that is
+    not allowed.
     """
     usual, former = given[option.name], given.get(FORMER + option.name)
-    if usual is None:
+    if former is not None:
+        name, flag = option.text.former[0], flag_of(option)
+        if usual not in (None, former):
+            raise UsageError(
+                f"{flag} {usual} and {name} {former} contradict each other; {name} is a former "
+                f"name of {flag}"
+            )
         usual = former
-    elif former not in (None, usual):
-        raise UsageError(
-            f"{flag_of(option)} {usual} and {option.text.former[0]} {former} contradict each "
-            f"other; {option.text.former[0]} is a former name of {flag_of(option)}"
-        )
+        _warn_of_former(name, flag)
+    if option.text.former_choices and usual in option.text.former_choices:
+        chosen = option.text.former_choices[usual]
+        _warn_of_former(f"{flag_of(option)} {usual}", f"{flag_of(option)} {chosen}")
+        return chosen
     return _chosen(option, usual)
+
+
+def _warn_of_former(former: str, usual: str) -> None:
+    sys.stderr.write(
+        f"evalstream: {former} is a former name of {usual}, and the next version does not take it\n"
+    )
 
 
 def _chosen(one: Argument | Option, value: Any) -> Any:

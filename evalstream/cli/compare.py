@@ -30,7 +30,7 @@ FORMATS: Final = (*COMPARISON_REPORTERS,)
     lambda option: option in _TAKEN,
     examples=(
         "evalstream compare a.json b.json",
-        "evalstream compare a.json b.json --fail-on regression --format markdown",
+        "evalstream compare a.json b.json --fail-if regression --format markdown",
         "evalstream compare results/ --leaderboard",
     ),
 )
@@ -41,10 +41,13 @@ def compare(
         list[str],
         ArgumentText("RUNS", "Rows files, aggregates, folders with one run each, URLs, or -."),
     ],
-    baseline: Annotated[
+    reference: Annotated[
         str | None,
         OptionText(
-            "The run that others are compared with: A, B, … (default: A).", _OWN, metavar="RUN"
+            "The run that others are compared with: A, B, … (default: A).",
+            _OWN,
+            metavar="RUN",
+            former=("--baseline",),
         ),
     ] = None,
     metric: Annotated[
@@ -76,16 +79,22 @@ def compare(
             metavar="SHARE",
         ),
     ] = 0.005,
-    overlap: Annotated[
+    min_overlap: Annotated[
         float,
         OptionText(
-            "The share of samples that both runs must have for a verdict.", _OWN, metavar="SHARE"
+            "The share of samples that both runs must have for a verdict.",
+            _OWN,
+            metavar="SHARE",
+            former=("--overlap",),
         ),
     ] = 0.95,
-    fail_on: Annotated[
+    fail_if: Annotated[
         tuple[str, ...],
         OptionText(
-            "Exit with 1 on regression, drift or overlap (too small).", _OWN, metavar="NAMES"
+            "Exit with 1 if there is a regression, drift or too small an overlap.",
+            _OWN,
+            metavar="regression,drift,overlap",
+            former=("--fail-on",),
         ),
     ] = (),
     no_verify: Annotated[
@@ -103,9 +112,12 @@ def compare(
     pairs: Annotated[
         str,
         OptionText(
-            "Compare each run with the baseline, or each two.", _OWN, choices=("baseline", "all")
+            "Compare each run with the reference, or each two.",
+            _OWN,
+            choices=("reference", "all"),
+            former_choices={"baseline": "reference"},
         ),
-    ] = "baseline",
+    ] = "reference",
     leaderboard: Annotated[
         bool,
         OptionText(
@@ -141,8 +153,8 @@ def compare(
 ) -> None:
     """Compare runs sample by sample, after their check.
 
-    Samples are matched by their input, whatever recipe hashed them; the first run is the baseline.
-    Exit codes: 0 compared, 1 a condition of --fail-on holds, 2 wrong usage, 3 not comparable,
+    Samples are matched by their input, whatever recipe hashed them; the first run is the reference.
+    Exit codes: 0 compared, 1 a condition of --fail-if holds, 2 wrong usage, 3 not comparable,
     which comes before 1: a run does not pass its check, or too few samples match.
     """
     from evalstream.api.compare import compare as run_comparison
@@ -156,15 +168,15 @@ def compare(
     with guarded(), Output(output, kind=kind) as target:
         report = run_comparison(
             inputs,
-            baseline=baseline,
+            reference=reference,
             metric=metric,
             by=by,
             cluster=cluster,
             level=level,
             resamples=resamples,
             min_delta=min_delta,
-            overlap=overlap,
-            fail_on=codes_of(fail_on),
+            min_overlap=min_overlap,
+            fail_if=codes_of(fail_if),
             flips=flips,
             verify=not no_verify,
             allow_different=codes_of(allow_different),

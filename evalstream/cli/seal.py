@@ -5,7 +5,7 @@ from functools import partial
 from typing import Annotated
 
 from evalstream.api.check import check as run_check
-from evalstream.api.check import sealing
+from evalstream.api.check import pair_to_seal, sealing
 from evalstream.cli.command import command
 from evalstream.cli.options import ForceReport, Rows, ShowProgress
 from evalstream.cli.output import Target, report_of, with_former_force
@@ -19,7 +19,7 @@ from evalstream.reporters.options import VERDICT_OPTIONS, ReportOptions
     reports=True,
     without=VERDICT_OPTIONS,
     examples=(
-        "evalstream seal run.jsonl --aggregate aggregate.json",
+        "evalstream seal run.jsonl",
         "evalstream seal run.jsonl --aggregate aggregate.json --dry-run",
         "evalstream seal config/",
     ),
@@ -32,7 +32,8 @@ def seal(
     aggregate: Annotated[
         str | None,
         OptionText(
-            "The aggregate to seal the rows in; for infereval the benchmark of the evaluation.",
+            "The aggregate to seal the rows in (default: the one that check pairs with them); for "
+            "infereval the benchmark of the evaluation.",
             Group.SEAL,
             "FILE",
         ),
@@ -52,6 +53,7 @@ def seal(
     """
     announce_terminal("rows", rows)
     target = Target(reporting, force=force)
+    rows, aggregate = pair_to_seal(rows, aggregate, options)
     options = sealing(with_former_force(options, target), rows, aggregate)
     routing = options.routing
     call = partial(

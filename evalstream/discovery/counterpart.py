@@ -94,6 +94,10 @@ class Neighbourhood:
         """Return the aggregate of a rows file, or None."""
         return self._companions.aggregate_of(rows)
 
+    def rivals_of(self, rows: str) -> tuple[str, ...]:
+        """Return two aggregates that declare a rows file without an aggregate, or none."""
+        return self._companions.rivals_of(rows)
+
     def run_of(self, aggregate: str, declared: str | None) -> Run:
         """Find the rows of an aggregate in its own folder and above the nearest `data`."""
         leads_out = declared if declared and is_outside(declared) else None

@@ -105,7 +105,8 @@ class Pairing:
         path, own = self._place.path_of(file.path), self._place.identity(file.true_path)
         aggregate = self._companions.aggregate_of(file.path)
         if aggregate is None:
-            return FoundRuns(Run(path, None, size=file.size, mark=file.mark), (own,))
+            rivals = tuple(map(self._place.path_of, self._companions.rivals_of(file.path)))
+            return FoundRuns(Run(path, None, size=file.size, mark=file.mark, rivals=rivals), (own,))
         beside = self._place.path_of(aggregate)
         run = Run(path, beside, size=file.size, mark=file.mark)
         true_path = self._true_path(aggregate) or aggregate

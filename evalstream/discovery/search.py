@@ -178,7 +178,7 @@ class Search:
             is_rows = aggregate is not None or self._any_rows
             look = peek.AggregatePeek(peek.OTHER) if is_rows else peek.peek_data(path)
             if look.kind not in (peek.LOG, peek.DOCUMENT) or not self._knows(look):
-                return self._of_main(Run(path, aggregate))
+                return self._of_main(self._run_of_rows(path, aggregate))
         else:
             json = self._near.look(path) if file_names.is_json_name(path) else peek.peek_data(path)
             look = json or peek.AggregatePeek(peek.BROKEN)
@@ -207,7 +207,11 @@ class Search:
             return FoundRuns(
                 NoInput(path, UNKNOWN if file_names.ends_like_ours(path) else file_names.NO_ENDING)
             )
-        return self._of_main(Run(path, self._near.aggregate_of(path)))
+        return self._of_main(self._run_of_rows(path, self._near.aggregate_of(path)))
+
+    def _run_of_rows(self, path: str, aggregate: str | None) -> Run:
+        rivals = () if aggregate is not None else self._near.rivals_of(path)
+        return Run(path, aggregate, rivals=rivals)
 
     def _knows(self, look: peek.AggregatePeek) -> bool:
         return look.kind == peek.LOG or (look.detail or "").split(" ")[0] in self._formats

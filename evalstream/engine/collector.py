@@ -20,6 +20,7 @@ from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.io.line_index import LineIndex
+    from evalstream.model.sample_record import SampleRequest
     from evalstream.model.sketch import Sketch
     from evalstream.stats.run_links import RunLinks
     from evalstream.stats.run_samples import RunSamples
@@ -46,19 +47,24 @@ class Collector(Generic[C]):
     A finding goes to `show` as soon as no later one can come before it. Once the row records are on
     disk, repeats are found late, and the findings of other rules wait for them. `counts` has the
     exact number of findings by code and severity, and `marked` by code that of findings that a
-    limited repair mends. `unshown` has the codes and severities of which no further finding in the
-    rows is shown. `latest` has the findings about rows of the last block, shown or not.
+    limited repair mends; `unmended` has the codes of findings that were shown without a repair.
+    `unshown` has the codes and severities of which no further finding in the rows is shown.
+    `latest` has the findings about rows of the last block, shown or not. With `can_fix` findings
+    say which repair they have, but for those in arrays.
     """
 
-    def __init__(self, context: C, file: str, show: Callable[[Finding], None]) -> None:
+    def __init__(
+        self, context: C, file: str, show: Callable[[Finding], None], *, can_fix: bool = False
+    ) -> None:
         self.context = context
         self.counts: Counts = {}
         self.marked: dict[str, int] = {}
+        self.unmended: set[str] = set()
         self.tally = Tally()
         self.links = _links() if context.links else None
         self._sketch = _sketch_total() if context.options.sketches else None
-        self.samples = _samples() if context.options.samples else None
-        self._file, self._show = file, show
+        self.samples = _samples(context.options.samples)
+        self._file, self._show, self._can_fix = file, show, can_fix
         self._index = DuplicateIndex(context.options.memory_limit)
         self._shown: dict[tuple[str, str], int] = {}
         self._severities: set[tuple[str, str, Severity]] = set()
@@ -151,7 +157,7 @@ class Collector(Generic[C]):
         # A row that breaks an array off is not among the rows that were read.
         place = line if self._places is None else self.tally.lines + 1
         self._count(violation, place if about_row else None)
-        self._pass_on(finding_of(violation, file or self._file, self.context.selection, line=line))
+        self._pass_on(self._stamped(violation, file or self._file, line))
 
     def fails(self) -> bool:
         """Tell whether a finding so far fails the run."""
@@ -203,14 +209,28 @@ class Collector(Generic[C]):
         if self._places is not None:
             violation = violation._replace(pointer=f"/{number - 1}{violation.pointer or ''}")
             number = self._places.line(number)
-        return finding_of(
+        return self._stamped(violation, self._file, number, offset, sample_id)
+
+    def _stamped(
+        self,
+        violation: Violation,
+        file: str,
+        line: int | None,
+        offset: int | None = None,
+        sample_id: str | int | None = None,
+    ) -> Finding:
+        finding = finding_of(
             violation,
-            self._file,
+            file,
             self.context.selection,
-            line=number,
+            line=line,
             offset=offset,
             sample_id=sample_id,
+            can_fix=self._can_fix and self._places is None,
         )
+        if finding.fix is None:
+            self.unmended.add(finding.code)
+        return finding
 
     def _pass_on(self, finding: Finding) -> None:
         if self._room(finding):
@@ -260,11 +280,13 @@ def _links() -> RunLinks:
     return RunLinks()
 
 
-def _samples() -> RunSamples:
+def _samples(request: SampleRequest | None) -> RunSamples | None:
+    if request is None:
+        return None
     # Only comparisons ask for samples.
     from evalstream.stats.run_samples import RunSamples
 
-    return RunSamples()
+    return RunSamples(request)
 
 
 def _element_order(finding: Finding) -> tuple[float, str, str]:
@@ -281,8 +303,9 @@ def finding_of(
     line: int | None = None,
     offset: int | None = None,
     sample_id: str | int | None = None,
+    can_fix: bool = False,
 ) -> Finding:
-    """Add its rule's name, its severity in a selection, and its place to a violation."""
+    """Add its rule's name, its severity in a selection, its place and its repair to a violation."""
     # Positional arguments: keywords take twice as long, and every row may have a finding.
     return Finding(
         violation.code,
@@ -298,4 +321,5 @@ def finding_of(
         violation.found,
         sample_id,
         violation.count,
+        selection.fix(violation) if can_fix else None,
     )

@@ -20,9 +20,11 @@ from evalstream.model.block import MEBIBYTE, Block, Bytes
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding
+from evalstream.model.notices import notify
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN
 from evalstream.model.signals import Stopped
+from evalstream.model.text import on_one_line
 from evalstream.parsing.json import dumps
 from evalstream.parsing.lazy_regex import LazyPattern
 
@@ -131,7 +133,7 @@ class RowRouter:
     """The outputs for the rows of one run; close them with `finish` or `drop`.
 
     Raises CannotWrite if a file cannot be opened or written, and BrokenPipeError if the reader of
-    the rows is gone.
+    the rows is gone and no file gets them, or the call ends with it.
     """
 
     def __init__(self, options: Options, algorithms: Sequence[str]) -> None:
@@ -146,7 +148,8 @@ class RowRouter:
         self._sidecar: Sink | None = None
         self._rejects = 0
         self._through: list[Bytes] = []
-        self._write_out = _until_stuck(lambda data: write_all(sys.stdout.fileno(), data))
+        self._write_out = _until_stuck(self._write_through)
+        self._has_reader = True
 
     def open(self) -> None:
         """Open the files, before any row comes."""
@@ -217,6 +220,22 @@ class RowRouter:
         through, self._through = self._through, []
         for data in through:
             self._write_out(data)
+
+    def _write_through(self, data: Bytes) -> None:
+        """Write rows to standard output, as long as it has a reader.
+
+        Raises BrokenPipeError for one that is gone, unless rows are written to files as well.
+        """
+        if not self._has_reader:
+            return
+        try:
+            write_all(sys.stdout.fileno(), data)
+        except BrokenPipeError:
+            if self._routing.end_with_reader or not self._files:
+                raise
+            self._has_reader = False
+            names = ", ".join(on_one_line(printable(path)) for path, _ in self._files)
+            notify(f"the reader of the rows is gone; they still go to {names}")
 
     def _opened(self, path: str, *, live: bool = False) -> Sink:
         """Open a file and return its sink."""

@@ -1,6 +1,6 @@
 """What a comparison of runs says: the contract between those who make it and its reports.
 
-A difference is always that of the baseline minus the other run, on the scale of the scores.
+A difference is always that of the reference minus the other run, on the scale of the scores.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Alignment(NamedTuple):
 
 
 class Square(NamedTuple):
-    """The 2 x 2 square of 0/1 scores; the first word is of the baseline."""
+    """The 2 x 2 square of 0/1 scores; the first word is of the reference."""
 
     both: int
     only_a: int
@@ -189,7 +189,7 @@ class Estimate(DataClass, frozen=True):
     number of samples that would detect a difference of 0.01. `noise_floor` is the standard error
     of the difference that repeats alone explain. `failed` counts samples with an error in the rows
     of one or both runs. `bounds` are those of the difference with all unmatched and failed samples
-    counted against the baseline, then against the other run; `bounds_reason` says why there are
+    counted against the reference, then against the other run; `bounds_reason` says why there are
     none. `histogram` holds differences, with their counts, in increasing order, at
     most 201 bins; `is_binary` says that all scores are 0 or 1.
     """
@@ -224,7 +224,7 @@ class Comparison(DataClass):
     """Two runs under one result and metric.
 
     Attributes:
-        a: The label of the baseline.
+        a: The label of the reference.
         b: The label of the other run.
         metric: The result and the metric.
         alignment: How the samples of the runs meet.
@@ -232,9 +232,9 @@ class Comparison(DataClass):
         verdict: The verdict.
         sentence: The verdict in words.
         better: The label of the better run where the verdict is significant.
-        right_to_wrong: The number of samples that the baseline has right and the other run wrong:
+        right_to_wrong: The number of samples that the reference has right and the other run wrong:
             by their scores where both are 0 or 1, else by is_correct.
-        wrong_to_right: The number of samples that the baseline has wrong and the other run right.
+        wrong_to_right: The number of samples that the reference has wrong and the other run right.
         failed_changes: The number of samples with an error in the rows of one run alone.
 
     """
@@ -268,16 +268,16 @@ class Flip(NamedTuple):
     """A sample that the two runs judge differently.
 
     Attributes:
-        a: The label of the baseline.
+        a: The label of the reference.
         b: The label of the other run.
         metric: The name of the result and the metric.
-        direction: `right to wrong` or `wrong to right`, from the baseline to the other run.
+        direction: `right to wrong` or `wrong to right`, from the reference to the other run.
         sample_id: The id of the sample.
-        line_a: The line of the row in the baseline, from 1.
+        line_a: The line of the row in the reference, from 1.
         line_b: The line of the row in the other run, from 1.
-        score_a: The score in the baseline, in the unit of the metric.
+        score_a: The score in the reference, in the unit of the metric.
         score_b: The score in the other run, in the unit of the metric.
-        answer_a: The answer in the baseline, None if values are hidden or there is no answer.
+        answer_a: The answer in the reference, None if values are hidden or there is no answer.
         answer_b: The answer in the other run, None as above.
 
     """
@@ -347,9 +347,9 @@ class Ranking(NamedTuple):
     ranks: Sequence[Rank]
 
 
-BASELINE: Final = "baseline"
+REFERENCE: Final = "reference"
 ALL_PAIRS: Final = "all"
-"""Which runs are compared: each with the baseline, or each two."""
+"""Which runs are compared: each with the reference, or each two."""
 
 
 class CompareSettings(NamedTuple):
@@ -360,18 +360,18 @@ class CompareSettings(NamedTuple):
     level: float = 0.95
     resamples: int = 10_000
     min_delta: float = 0.005
-    overlap: float = 0.95
-    fail_on: Sequence[str] = ()
+    min_overlap: float = 0.95
+    fail_if: Sequence[str] = ()
     verified: bool = True
     allow_different: Sequence[str] = ()
-    pairs: str = BASELINE
+    pairs: str = REFERENCE
 
 
 class ComparisonReport(DataClass):
     """The data of a comparison; `evalstream.ComparisonReport` says what its fields are."""
 
     runs: Sequence[ComparedRun]
-    baseline: str
+    reference: str
     settings: CompareSettings
     first_line: str = ""
     refused: str | None = None

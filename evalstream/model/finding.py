@@ -61,6 +61,11 @@ class Violation(NamedTuple):
         return self.code, numbered(self.pointer or "")
 
 
+SAFE: Final = "safe"
+UNSAFE: Final = "unsafe"
+"""The kinds of repairs; an unsafe one replaces what a source says."""
+
+
 def one_of(values: Iterable[Any]) -> dict[str, Any]:
     """Return `expected` for a finding where several values are valid, as JSON Schema."""
     return {"enum": list(values)}
@@ -100,6 +105,8 @@ class Finding(NamedTuple):
         sample_id: The id of the sample that the row is about.
         count: The number of rows, or findings, that it stands for; None for one.
 
+        fix: SAFE if `evalstream fix` mends it, UNSAFE if only `fix --unsafe` does, None if neither.
+
     """
 
     code: str
@@ -115,6 +122,7 @@ class Finding(NamedTuple):
     found: Any
     sample_id: str | int | None
     count: int | None  # type: ignore[assignment]  # hides tuple.count, not needed here
+    fix: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as the output contract writes it, without absent keys."""

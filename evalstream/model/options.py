@@ -32,8 +32,9 @@ class OptionText(NamedTuple):
     """What the command line, the Python API and settings files share about an option.
 
     `flags` are the names on the command line, by default made from the field's name; `former`
-    are names that still work and are not listed. `choices` are the values that are allowed,
-    where they are known here; `{choices}` in `help` stands for them in any case. `negates` says
+    are names that still work, with a warning, and are not listed. `choices` are the values that are
+    allowed, where they are known here, and `former_choices` their names by former ones;
+    `{choices}` in `help` stands for them in any case. `negates` says
     that the flag turns the option off. `seals` says that `seal` takes the option, too, and
     `checks` that `check` takes it on the command line. `named_only` says that a settings file sets
     the option only if `--config` names the file: the option connects, writes, lifts a bound or lets
@@ -50,6 +51,7 @@ class OptionText(NamedTuple):
     seals: bool = False
     checks: bool = True
     named_only: bool = False
+    former_choices: Mapping[str, str] = MappingProxyType({})
 
 
 def option(
@@ -101,6 +103,11 @@ class RowRouting(DataClass, frozen=True):
         Group.ROWS,
         flags=("--pass",),
         choices=("all", "valid"),
+    )
+    end_with_reader: bool = option(
+        False,
+        "End when the reader of --pass does; without it files of rows are written to their end.",
+        Group.ROWS,
     )
     accepted: str | None = option(
         None, "Write the rows without an error to this file.", Group.ROWS, "FILE"

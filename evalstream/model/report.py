@@ -119,6 +119,10 @@ class RunSummary(DataClass):
         fixable: The number of occurrences that `evalstream fix` mends, by code.
         checked: What was verified in the words of a format that has no sample_hash and no seal.
 
+        fixable_unsafely: The number of those that it mends with `--unsafe` alone, by code.
+        unfixable: The number of occurrences with a repair that it refuses to make, because the rows
+            are damaged or the seal is wrong, by code.
+
     """
 
     file: str | None
@@ -160,6 +164,8 @@ class RunSummary(DataClass):
     known: dict[str, int] = field(default_factory=dict)
     known_severities: dict[Severity, int] = field(default_factory=dict)
     fixable: dict[str, int] = field(default_factory=dict)
+    fixable_unsafely: dict[str, int] = field(default_factory=dict)
+    unfixable: int = 0
     checked: tuple[Checked, ...] = ()
 
     @property
@@ -227,8 +233,9 @@ class RunSummary(DataClass):
             _move(severity, times, self.severities, self.known_severities)
             if severity >= threshold and code in self.failing:
                 _move(code, times, self.failing, {})
-        fixable = {code: min(n, self.counts.get(code, 0)) for code, n in self.fixable.items()}
-        self.fixable = {code: n for code, n in fixable.items() if n}
+        self.fixable = _at_most(self.fixable, self.counts)
+        self.fixable_unsafely = _at_most(self.fixable_unsafely, self.counts)
+        self.unfixable = min(self.unfixable, sum(self.counts.values()))
         if self.verdict == "failed" and not self.failing:
             self.verdict = self.otherwise
             self.incomplete_reason = self.incomplete_reason or self.otherwise_reason
@@ -275,6 +282,12 @@ class RunSummary(DataClass):
             **({"failing": dict(sorted(self.failing.items()))} if self.failing else {}),
             **_known_of(self.known, self.known_severities),
             **({"fixable": dict(sorted(self.fixable.items()))} if self.fixable else {}),
+            **(
+                {"fixable_unsafely": dict(sorted(self.fixable_unsafely.items()))}
+                if self.fixable_unsafely
+                else {}
+            ),
+            **({"unfixable": self.unfixable} if self.unfixable else {}),
             "seconds": round(self.seconds, 3),
             "bytes": self.bytes,
             **({} if self.noun == NOUN else {"noun": self.noun}),
@@ -321,6 +334,12 @@ def _move(key: _Key, times: int, source: dict[_Key, int], target: dict[_Key, int
     target[key] = target.get(key, 0) + times
 
 
+def _at_most(counts: Mapping[str, int], limits: Mapping[str, int]) -> dict[str, int]:
+    """Return counts that are no larger than others; a count of 0 is left out."""
+    limited = {code: min(n, limits.get(code, 0)) for code, n in counts.items()}
+    return {code: n for code, n in limited.items() if n}
+
+
 def _by_label(severities: Mapping[Severity, int]) -> dict[str, int]:
     """Return counts by severity as the output contract writes them."""
     return {one.label: severities[one] for one in sorted(severities, reverse=True)}
@@ -357,6 +376,8 @@ class Totals(DataClass):
         known_severities: The number of occurrences that a baseline knows, by severity.
         vanished: The number of occurrences that only the baseline has.
         fixable: The number of occurrences that `evalstream fix` mends.
+        fixable_unsafely: The number of those that it mends with `--unsafe` alone.
+        unfixable: The number of occurrences with a repair that it refuses to make.
         claims: The number of claims by state.
         refuted_runs: The number of failed runs with a refuted claim.
 
@@ -380,6 +401,8 @@ class Totals(DataClass):
     known_severities: dict[Severity, int] = field(default_factory=dict)
     vanished: int = 0
     fixable: int = 0
+    fixable_unsafely: int = 0
+    unfixable: int = 0
     claims: dict[str, int] = field(default_factory=dict)
     refuted_runs: int = 0
 
@@ -401,6 +424,8 @@ class Totals(DataClass):
         _add(self.known, run.known)
         _add(self.known_severities, run.known_severities)
         self.fixable += sum(run.fixable.values())
+        self.fixable_unsafely += sum(run.fixable_unsafely.values())
+        self.unfixable += run.unfixable
         _add(self.claims, count_states(run.claims))
         self.refuted_runs += run.is_refuted
 
@@ -417,6 +442,8 @@ class Totals(DataClass):
             "severities": _by_label(self.severities),
             **_known_of(self.known, self.known_severities),
             **({"fixable": self.fixable} if self.fixable else {}),
+            **({"fixable_unsafely": self.fixable_unsafely} if self.fixable_unsafely else {}),
+            **({"unfixable": self.unfixable} if self.unfixable else {}),
             **({"vanished": self.vanished} if self.vanished else {}),
             **({"unchanged": self.unchanged} if self.unchanged else {}),
             **({"unreached": self.unreached} if self.unreached else {}),

@@ -45,7 +45,8 @@ class Run(DataClass, frozen=True):
     the inputs. `format` is the name of the format; for HarpIA Lab, `inputs` is the document of the
     evaluation's inputs. `size` counts the bytes of the rows, and `mark` identifies this version of
     the object in a store's listing; None where the rows were not listed. `beside` names further
-    folders that are checked together with the first.
+    folders that are checked together with the first. `rivals` are two aggregates that both declare
+    the rows, which therefore have none.
     """
 
     rows: str | None
@@ -57,6 +58,7 @@ class Run(DataClass, frozen=True):
     mark: str | None = None
     leads_out: str | None = None
     beside: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
 
 
 class NoInput(DataClass, frozen=True):

@@ -14,30 +14,26 @@ from typing import Final
 from evalstream.model.data_class import NamedTuple
 
 ROW_WORDS: Final = 12
-SAMPLE_WORDS: Final = 16
-PAIR_WORDS: Final = 16
 ROW_BYTES: Final = 8 * ROW_WORDS
-SAMPLE_BYTES: Final = 8 * SAMPLE_WORDS
-PAIR_BYTES: Final = 8 * PAIR_WORDS
-"""The sizes of a SampleRow, a SampleScore and a SamplePair, in words and in bytes."""
+"""The size of a SampleRow, in words and in bytes."""
 
 UNKNOWN: Final = 0
 """A digest of something that a row does not have."""
 
 _ROW: Final = struct.Struct("=QQQQQQdQQQQQ")
-_SAMPLE: Final = struct.Struct("=QQQQQQdQQQQQQQdQ")
-_PAIR: Final = struct.Struct("=QQddQQddQQQQQQQQ")
 
 
 class SampleRequest(NamedTuple):
     """What a check collects of each row for a comparison.
 
     `by` is what identifies a sample: `input`, `sample_hash` or `sample_id`. `cluster` is the JSON
-    Pointer to the value by which samples are clustered.
+    Pointer to the value by which samples are clustered. `counts_only` asks for the number of rows
+    of each sample alone.
     """
 
     by: str = "input"
     cluster: str | None = None
+    counts_only: bool = False
 
 
 class SampleFlag(IntFlag):
@@ -112,10 +108,6 @@ class SampleScore(NamedTuple):
     spread: float
     failed: int
 
-    def pack(self) -> bytes:
-        """Return the record."""
-        return _SAMPLE.pack(*self)
-
 
 class PairFlag(IntFlag):
     """What is said of a matched pair of samples, beside the flags of both sides, as bits."""
@@ -162,10 +154,6 @@ class SamplePair(NamedTuple):
     sample_b: int
     ordinal: int
 
-    def pack(self) -> bytes:
-        """Return the record."""
-        return _PAIR.pack(*self)
-
 
 class GroupLabel(NamedTuple):
     """What rows of one result have in common.
@@ -189,13 +177,3 @@ class BlockSamples(NamedTuple):
 def sample_rows(data: bytes) -> Iterator[SampleRow]:
     """Iterate over packed rows."""
     return map(SampleRow._make, _ROW.iter_unpack(data))
-
-
-def sample_scores(data: bytes) -> Iterator[SampleScore]:
-    """Iterate over packed samples."""
-    return map(SampleScore._make, _SAMPLE.iter_unpack(data))
-
-
-def sample_pairs(data: bytes) -> Iterator[SamplePair]:
-    """Iterate over packed pairs."""
-    return map(SamplePair._make, _PAIR.iter_unpack(data))

@@ -11,7 +11,7 @@ from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.lines import LineWriter, Span, named
 from evalstream.reporters.listing import Listing
 from evalstream.reporters.run_lines import run_spans
-from evalstream.reporters.summary import occurrences, total_lines, vanished_lines
+from evalstream.reporters.summary import fix_mark, occurrences, total_lines, vanished_lines
 
 PREFIX: Final = "evalstream: "
 """What lines that are not findings begin with."""
@@ -49,7 +49,7 @@ class ConciseReporter:
             Span(f"{line}: "),
             Span(finding.code, finding.severity.label),
             Span(f" {finding.message}"),
-            Span(f"{pointer}{occurrences(finding)}", "dim"),
+            Span(f"{pointer}{occurrences(finding)}{fix_mark(finding.fix)}", "dim"),
         )
 
     def finish(self, report: Report) -> None:

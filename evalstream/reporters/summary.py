@@ -9,7 +9,7 @@ from typing import Final
 
 from evalstream._version import __version__
 from evalstream.model.claim import State, count_states, describe_states
-from evalstream.model.finding import MORE, Finding, Severity
+from evalstream.model.finding import MORE, SAFE, Finding, Severity
 from evalstream.model.report import Checked, Report, RunSummary, Totals
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import counted
@@ -108,8 +108,20 @@ def total_lines(report: Report) -> Iterator[str]:
         yield f"{what}: not checked"
     if totals.runs >= 2:
         yield _runs_line(totals)
-    if totals.fixable:
-        yield f"{totals.fixable:,} fixable with evalstream fix"
+    yield from fixable_lines(totals)
+
+
+def fixable_lines(totals: Totals) -> Iterator[str]:
+    """Say how many findings `evalstream fix` mends, safely or not, and how many it refuses to."""
+    counts = {"evalstream fix": totals.fixable, "evalstream fix --unsafe": totals.fixable_unsafely}
+    said = [f"{count:,} fixable with {command}" for command, count in counts.items() if count]
+    if said:
+        yield ", ".join(said)
+    if totals.unfixable:
+        yield (
+            f"{totals.unfixable:,} with a repair in runs that evalstream fix refuses as long as "
+            "their rows are damaged or their seal is wrong"
+        )
 
 
 def unchecked_line(totals: Totals) -> str | None:
@@ -307,7 +319,17 @@ def has_right_checksum(run: RunSummary) -> bool:
     return any(part.is_ok for part in _checksum(run))
 
 
+def fix_mark(fix: str | None) -> str:
+    """Return the mark of findings that `evalstream fix` mends; "" for others."""
+    return "" if fix is None else " [fix]" if fix == SAFE else " [fix --unsafe]"
+
+
 def occurrences(finding: Finding) -> str:
-    """Return in brackets how many rows, or findings, a finding stands for; "" for itself alone."""
-    noun = "finding" if finding.message == MORE else "row"
-    return f" ({counted(finding.count, noun)})" if finding.count else ""
+    """Return in brackets how many rows, or findings, a finding stands for.
+
+    Returns "" for a finding that stands for itself alone, or whose message begins with the number.
+    """
+    count = finding.count
+    if not count or finding.message.startswith(f"{count:,} "):
+        return ""
+    return f" ({counted(count, 'finding' if finding.message == MORE else 'row')})"

@@ -91,6 +91,10 @@ class Repair(NamedTuple):
     limit: str = ""
     severity: Severity | None = None
 
+    def mends(self, violation: Violation, severity: Severity) -> bool:
+        """Tell whether it mends a violation of its rule, which has a severity."""
+        return not self.limit or violation.is_fixable or severity is self.severity
+
 
 _SENTENCE_END = LazyPattern(r"(?<=\.)\s+")
 

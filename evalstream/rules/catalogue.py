@@ -9,11 +9,11 @@ from typing import Final
 
 from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import SAFE, UNSAFE, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.rule_text import Status
 from evalstream.rules import claims, inputs, syntax
-from evalstream.rules.base import Rule
+from evalstream.rules.base import Repair, Rule
 from evalstream.rules.profiles import PROFILES
 
 SHARED_RULES: Final = (*inputs.RULES, *syntax.RULES, *claims.RULES)
@@ -24,7 +24,7 @@ Family = Callable[[], Iterable[Rule]]
 
 
 class Stamp(NamedTuple):
-    """What the engine adds to a violation: the rule's name, and its severity under a profile.
+    """What the engine adds to a violation: its rule's name, severity under a profile, and repair.
 
     A rule in preview gives infos alone, whatever the severity of a violation.
     """
@@ -32,6 +32,7 @@ class Stamp(NamedTuple):
     name: str
     severity: Severity
     is_preview: bool = False
+    repair: Repair | None = None
 
 
 class Selection(DataClass, frozen=True):
@@ -56,6 +57,13 @@ class Selection(DataClass, frozen=True):
         """Return the severity of a violation: its own, else that of its rule under the profile."""
         own, stamp = violation.severity, self._stamps[violation.code]
         return stamp.severity if own is None or stamp.is_preview else own
+
+    def fix(self, violation: Violation) -> str | None:
+        """Return whether the repair of a violation is SAFE or UNSAFE, None for no repair."""
+        repair = self._stamps[violation.code].repair
+        if repair is None or not repair.mends(violation, self.severity(violation)):
+            return None
+        return SAFE if repair.is_safe else UNSAFE
 
     def fails(self, code: str, severity: Severity, threshold: Severity) -> bool:
         """Tell whether findings of a code and severity fail a run, as rules in preview never do."""
@@ -152,9 +160,9 @@ class Catalogue(Mapping[str, Rule]):
         ignored = (rule.code for prefix in ignore for rule in self.find(prefix))
         severities = PROFILES[profile].severities
         stamps = {
-            code: Stamp(rule.name, Severity.INFO, is_preview=True)
+            code: Stamp(rule.name, Severity.INFO, is_preview=True, repair=rule.repair)
             if _is_in_preview(rule)
-            else Stamp(rule.name, severities.get(code, rule.severity))
+            else Stamp(rule.name, severities.get(code, rule.severity), repair=rule.repair)
             for code, rule in self.items()
         }
         return Selection(frozenset(chosen) - frozenset(ignored), profile, stamps)

@@ -64,7 +64,7 @@ def find_open(rule: Rule, claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
     for reason, some in reasons_left_open(claims):
         labels = ", ".join(dict.fromkeys(claim.label for claim in some[:LABELS]))
         more = f" and {len(some) - LABELS:,} more" if len(some) > LABELS else ""
-        message = f"{counted(len(some), 'claim')} open: {reason} ({labels}{more})"
+        message = f"{counted(len(some), 'open claim')} ({labels}{more}): {reason}"
         count = len(some) if len(some) > 1 else None
         yield claim_violation(rule, some[0], message, Severity.WARNING)._replace(count=count)
 

@@ -149,9 +149,9 @@ def _not_allowed(error: SchemaError) -> Explanation:
 
 
 def _unknown(error: SchemaError) -> Explanation:
-    from difflib import get_close_matches
+    from evalstream.model.suggestions import nearest_words
 
-    near = get_close_matches(str(error.member), error.known, n=1)
+    near = nearest_words(str(error.member), error.known)
     hint = f"; did you mean {near[0]}?" if near else ""
     return ES205, f"unknown property {str(error.member)[:80]}{hint}"
 

@@ -172,6 +172,17 @@ def kept_options(options: Options | None) -> Options:
     return checked_options(Options(max_findings=0, **kept))
 
 
+def usual_value(name: str, value: Any, former: str, given: Any) -> Any:
+    """Return the value of a keyword, or the one given under its former name, with a warning."""
+    if given is None:
+        return value
+    import warnings
+
+    message = f"{former} is a former name of {name}, and the next version does not take it"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return given
+
+
 def _value(options: Options, name: str) -> Any:
     return getattr(options.routing if name in ROUTING_OPTIONS else options, name)
 
@@ -208,6 +219,8 @@ def _check_routing(routing: RowRouting) -> None:
         raise UsageError("--seal-anyway requires --seal-to, which names the aggregate to seal")
     if routing.file_path is not None and routing.seal_to is None:
         raise UsageError("--file-path requires --seal-to, which names the aggregate to seal")
+    if routing.end_with_reader and routing.passing is None:
+        raise UsageError("--end-with-reader requires --pass; add it")
     if routing.idle_timeout <= 0:
         raise UsageError("--idle-timeout must be more than 0 seconds")
     if routing.idle_timeout != RowRouting().idle_timeout and not routing.follow:

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalstream.model.comparison import RunDescription
-from evalstream.model.sample_record import BlockSamples, GroupLabel
-from evalstream.stats.samples.spill import SampleSpill
+from evalstream.model.sample_record import BlockSamples, GroupLabel, SampleRequest
+from evalstream.stats.row_counts import RowCounts
+
+if TYPE_CHECKING:
+    from evalstream.stats.samples.sample_store import SampleStore
 
 
 class RunSamples:
     """The samples of a run, and the labels of its groups in the order of their numbers.
 
-    `description` is set when the run is read. `unidentified` is the number of records without an
-    identity, set by formats whose records are several rows here.
+    `counts` has the rows of each sample where the request asks for no more. `description` is set
+    when the run is read. `unidentified` is the number of records without an identity, set by
+    formats whose records are several rows here.
     """
 
-    def __init__(self) -> None:
-        self.spill = SampleSpill()
+    def __init__(self, request: SampleRequest) -> None:
+        self.counts = RowCounts() if request.counts_only else None
         self.description: RunDescription | None = None
         self.unidentified: int | None = None
+        self._store: SampleStore | None = None
         self._groups: dict[GroupLabel, int] = {}
+
+    @property
+    def store(self) -> SampleStore:
+        """The samples with their scores."""
+        if self._store is None:
+            # Only comparisons have numpy.
+            from evalstream.stats.samples.sample_store import SampleStore
+
+            self._store = SampleStore()
+        return self._store
 
     @property
     def labels(self) -> tuple[GroupLabel, ...]:
@@ -30,17 +45,22 @@ class RunSamples:
     @property
     def without_identity(self) -> int:
         """The number of rows or records that cannot be paired with those of another run."""
-        return self.spill.without_identity if self.unidentified is None else self.unidentified
+        return self._rows.without_identity if self.unidentified is None else self.unidentified
 
     def take(self, block: BlockSamples, shift: int) -> None:
         """Add the rows of the next block, whose lines start `shift` lines into the file."""
         numbers = [self._groups.setdefault(label, len(self._groups)) for label in block.labels]
-        self.spill.add(block.rows, shift, numbers)
+        self._rows.add(block.rows, shift, numbers)
 
     def close(self) -> None:
         """Delete temporary files."""
-        self.spill.close()
+        if self._store is not None:
+            self._store.close()
 
     def __reduce__(self) -> Any:
         """Refuse to be pickled: the samples are in this process and its temporary files."""
         raise TypeError("samples of a run do not leave their process")
+
+    @property
+    def _rows(self) -> RowCounts | SampleStore:
+        return self.store if self.counts is None else self.counts

@@ -113,16 +113,35 @@ def test_a_changed_copy_is_refused_with_the_reason(tmp_path: Path) -> None:
 
 def test_conditions_decide_the_exit_code() -> None:
     assert compare(A, B).code == 0
-    assert compare(A, B, "--fail-on", "regression").code == 1
-    assert compare(B, A, "--fail-on", "regression").code == 0
-    assert compare(B, A, "--baseline", "B", "--fail-on", "regression").code == 1
-    assert compare(A, B, "--fail-on", "overlap,drift").code == 1
-    assert compare(A, B, "--overlap", "0.99").code == 3
-    assert compare(A, B, "--overlap", "0.99", "--fail-on", "overlap").code == 3
+    assert compare(A, B, "--fail-if", "regression").code == 1
+    assert compare(B, A, "--fail-if", "regression").code == 0
+    assert compare(B, A, "--reference", "B", "--fail-if", "regression").code == 1
+    assert compare(A, B, "--fail-if", "overlap,drift").code == 1
+    assert compare(A, B, "--min-overlap", "0.99").code == 3
+    assert compare(A, B, "--min-overlap", "0.99", "--fail-if", "overlap").code == 3
+
+
+def test_former_names_work_with_a_warning() -> None:
+    usual = compare(B, A, "--reference", "B", "--fail-if", "regression", "--min-overlap", "0.9")
+    former = compare(B, A, "--baseline", "B", "--fail-on", "regression", "--overlap", "0.9")
+    assert (former.code, former.out) == (usual.code, usual.out)
+    assert usual.code == 1
+    for names in ("--baseline is a former name of --reference", "--fail-on is a former name of"):
+        assert names in former.err
+        assert names not in usual.err
+    pairs = compare(A, B, "--pairs", "baseline")
+    assert "--pairs baseline is a former name of --pairs reference" in pairs.err
+    assert pairs.out == compare(A, B, "--pairs", "reference").out
+    with pytest.warns(DeprecationWarning, match="baseline is a former name of reference"):
+        report = evalstream.compare([A, B], metric="exact", baseline="B")
+    assert report.reference == "B"
+    with pytest.warns(DeprecationWarning, match="overlap is a former name of min_overlap"):
+        report = evalstream.compare([A, B], metric="exact", overlap=0.99)
+    assert report.settings.min_overlap == 0.99
 
 
 def test_too_few_samples_in_both_give_no_verdict() -> None:
-    report = evalstream.compare([A, B], metric="exact", overlap=0.99)
+    report = evalstream.compare([A, B], metric="exact", min_overlap=0.99)
     (one,) = report.comparisons
     assert str(one.verdict) == "not comparable"
     assert one.estimate is not None
@@ -214,7 +233,7 @@ def test_no_verdict_rests_on_samples_that_are_missing(tmp_path: Path, *, fails: 
     others = [False] * 25 if fails else [True] * 25
     b: list[bool | None] = [*[True] * 300, *[None] * 25, *others, *[False] * 250]
     runs = [scored(tmp_path / "a", a, fails=fails), scored(tmp_path / "b", b, fails=fails)]
-    report = evalstream.compare(runs, verify=False, fail_on="regression")
+    report = evalstream.compare(runs, verify=False, fail_if="regression")
     (one,) = report.comparisons
     assert one.estimate is not None
     assert one.estimate.test is not None
@@ -255,7 +274,7 @@ def test_a_matrix_shows_overlap_and_drift() -> None:
     assert 0.9 < (overlap.cells[0][1] or 0) < 1
     assert report.drifts_in_all == 2
     assert compare(TWO, "--matrix").code == 0
-    assert compare(TWO, "--matrix", "--fail-on", "drift").code == 1
+    assert compare(TWO, "--matrix", "--fail-if", "drift").code == 1
 
 
 @pytest.mark.parametrize(
@@ -263,14 +282,14 @@ def test_a_matrix_shows_overlap_and_drift() -> None:
     [
         ([A], "two runs or more"),
         ([TWO, A], "holds several runs"),
-        ([A, B, "--baseline", "Z"], "names no run"),
+        ([A, B, "--reference", "Z"], "names no run"),
         ([A, B, "--metric", "nothing"], "no run has it"),
         ([A, B, "--cluster", "metadata"], "JSON Pointer"),
         ([A, B, "--level", "95"], "--level must be"),
-        ([A, B, "--overlap", "nan"], "--overlap must be"),
-        ([A, B, "--fail-on", "loss"], "loss"),
+        ([A, B, "--min-overlap", "nan"], "--min-overlap must be"),
+        ([A, B, "--fail-if", "loss"], "loss"),
         (["-", "-"], "standard input"),
-        ([A, "--matrix", "--baseline", "A"], "--matrix compares samples"),
+        ([A, "--matrix", "--reference", "A"], "--matrix compares samples"),
     ],
 )
 def test_wrong_usage_is_refused(arguments: list[Any], message: str) -> None:
@@ -298,7 +317,7 @@ def test_rows_that_cannot_be_paired_give_no_verdict(lines: list[bytes], tmp_path
     assert "2 of 8 rows in B lack what samples meet by (sample_hash)" in one.sentence
     assert any("2 of 8 rows lack" in text for text in report.warnings)
     assert report.exit_code == 3
-    report = evalstream.compare([ROWS, copy], by="sample_hash", verify=False, overlap=0.7)
+    report = evalstream.compare([ROWS, copy], by="sample_hash", verify=False, min_overlap=0.7)
     (one,) = report.comparisons
     assert str(one.verdict) == "uninformative"
 
@@ -310,4 +329,4 @@ def test_samples_that_meet_by_their_ids_with_other_inputs_are_listed() -> None:
     assert report.drifts_in_all == 2
     listed = {drift.kind: (drift.sample_id_a, drift.sample_id_b) for drift in report.drifts}
     assert listed == {"drift": ("098", "098"), "relabelled": ("099", "099")}
-    assert compare(A, B, "--by", "sample_id", "--fail-on", "drift").code == 1
+    assert compare(A, B, "--by", "sample_id", "--fail-if", "drift").code == 1

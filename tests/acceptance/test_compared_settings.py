@@ -127,7 +127,7 @@ def test_ranks_with_clusters_have_the_same_means(tmp_path: Path) -> None:
 
 def test_all_pairs_are_compared_and_corrected_together() -> None:
     runs = [EXAMPLE / name for name in ("acorn-7b", "acorn-3b", "acorn-7b")]
-    report = evalstream.compare(runs, metric="exact", pairs="all", baseline="B")
+    report = evalstream.compare(runs, metric="exact", pairs="all", reference="B")
     assert [(one.a, one.b) for one in report.comparisons] == [("B", "A"), ("B", "C"), ("A", "C")]
     first = report.comparisons[0].estimate
     assert first is not None

@@ -170,6 +170,37 @@ def test_a_reader_that_goes_away_ends_the_filter_quietly(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("more", "is_whole"),
+    [
+        (("--tee", "copy.jsonl"), True),
+        (("--accepted", "copy.jsonl"), True),
+        (("--tee", "copy.jsonl", "--end-with-reader"), False),
+    ],
+)
+def test_files_of_rows_are_written_on_without_the_reader(
+    more: tuple[str, ...], *, is_whole: bool, tmp_path: Path
+) -> None:
+    with started("check", "-", "--pass", "all", *more, folder=tmp_path) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(GOOD)
+        until(process, len(GOOD))
+        process.stdout.close()
+        with suppress(BrokenPipeError):
+            for _ in range(3):
+                process.stdin.write(GOOD)
+                time.sleep(0.2)
+            process.stdin.close()
+        said = process.stderr.read().decode()
+        assert process.wait(SECONDS) == (1 if is_whole else 141)
+    assert said.count("the reader of the rows is gone") == is_whole
+    if is_whole and more[0] == "--tee":
+        assert (tmp_path / "copy.jsonl").read_bytes() == GOOD * 4
+        assert "32 rows" in said
+
+
+@pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["term", "int"]
 )
 @pytest.mark.parametrize("jobs", ["1", "2"])

@@ -66,7 +66,7 @@ def test_the_first_line_says_that_a_claim_is_refuted(tmp_path: Path) -> None:
 
 def test_the_baseline_decides_the_sign() -> None:
     (there,) = evalstream.compare([FIRST, SECOND], metric="exact").comparisons
-    (back,) = evalstream.compare([FIRST, SECOND], metric="exact", baseline="B").comparisons
+    (back,) = evalstream.compare([FIRST, SECOND], metric="exact", reference="B").comparisons
     assert there.estimate is not None
     assert back.estimate is not None
     assert there.estimate.difference == -back.estimate.difference

@@ -66,9 +66,9 @@ def clusters(rng: random.Random) -> list[list[float]]:
 
 def clustered_p(groups: list[list[float]]) -> float:
     every = [d for group in groups for d in group]
-    sums = [(len(group), math.fsum(group)) for group in groups]
     mean = math.fsum(every) / len(every)
-    found = clustered_difference(sums, len(every), mean, 1 - LEVEL, 0.0)
+    sizes, sums = [*map(len, groups)], [*map(math.fsum, groups)]
+    found = clustered_difference(sizes, sums, mean, 1 - LEVEL)
     assert found.test is not None
     return found.test.p
 

@@ -1042,7 +1042,7 @@ def test_the_values_of_a_report_are_open_claims(folder: Path) -> None:
     others = [claim.label for claim in run.claims if not claim.is_score]
     assert "standard error of accuracy of sums" in others
     assert "effective samples of advice" in others
-    assert {claim.reason for claim in run.claims} == {"there are no rows to compute it from"}
+    assert {claim.reason for claim in run.claims} == {"there are no rows to compute from"}
     strict = check(folder, strict=True)
     assert (strict.exit_code, strict.counts["ES805"]) == (1, 1)
 

@@ -479,6 +479,6 @@ def test_runs_of_real_logs_are_compared_sample_by_sample(folder: Path) -> None:
     logs = lm_eval_logs(folder / "lm_eval")
     (one,) = (logs / "plain").rglob("samples_words_*.jsonl")
     (two,) = (logs / "limited").rglob("samples_words_*.jsonl")
-    report = evalstream.compare([one, two], overlap=0.0)
+    report = evalstream.compare([one, two], min_overlap=0.0)
     assert report.comparisons
     assert all(found.alignment.matched == 7 for found in report.comparisons)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from paths import FINDINGS, PAIRS
 
+from evalstream.cli.plain_reader import read_plain
+from evalstream.cli.program import declared, named_command
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.registry import CATALOGUE, FORMATS
@@ -27,6 +29,7 @@ FIELDS = [
     "count",
     "expected",
     "file",
+    "fix",
     "found",
     "keyword",
     "line",
@@ -128,3 +131,13 @@ def test_a_code_loads_the_rules_of_its_format_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n['evalstream.formats.infereval.rules.structure']\n"
+
+
+def test_remedies_name_commands_that_are_read() -> None:
+    for code, rule in CATALOGUE.items():
+        for span in re.findall(r"`(evalstream [^`]+)`", " ".join(rule.fix.split())):
+            words = re.sub(r"\bN\b", "8", span).split()[1:]
+            name = named_command(words)
+            assert name is not None, (code, span)
+            rest = words[len(name.split()) :]
+            assert not rest or read_plain(declared(name), rest) is not None, (code, span)

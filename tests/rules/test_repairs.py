@@ -1,12 +1,15 @@
 """What rules say of their repairs: `fix` mends exactly the findings that `check` counts."""
 
+import json
 from pathlib import Path
 
 import pytest
 from edits import apply_case
+from paths import EXAMPLES
 
 import evalstream
 from evalstream.api.changes import fix
+from evalstream.batch.rewriting.outcome import Status
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.model.options import Options
 from evalstream.model.report import Report
@@ -73,6 +76,12 @@ def test_fix_mends_what_check_counts_and_nothing_else(
     counted = fixable(before)
     assert before.totals.fixable == sum(counted.values())
     assert counted.keys() <= SAFE & before.counts.keys()
+    totals = before.totals
+    marked = sum(finding.occurrences for finding in before if finding.fix is not None)
+    assert marked == totals.fixable + totals.fixable_unsafely + totals.unfixable
+    if not totals.unfixable:
+        safe = sum(finding.occurrences for finding in before if finding.fix == "safe")
+        assert safe == totals.fixable
 
     dry = fix(".", options=ALONE)
     assert contents(tmp_path) == files
@@ -91,6 +100,47 @@ def test_fix_mends_what_check_counts_and_nothing_else(
     fixed = contents(tmp_path)
     fix(".", write=True, options=ALONE)
     assert contents(tmp_path) == fixed
+
+
+def with_ids(folder: Path, ids: list[str]) -> None:
+    """Write the example run with other evaluation_ids of its first rows, not sealed."""
+    lines = (EXAMPLES / "run.jsonl").read_bytes().splitlines(keepends=True)
+    own = json.loads(lines[0])["evaluation_id"].encode()
+    for number, other in enumerate(ids):
+        lines[number] = lines[number].replace(own, other.encode())
+    (folder / "run.jsonl").write_bytes(b"".join(lines))
+    document = json.loads((EXAMPLES / "aggregate.json").read_bytes())
+    document["detailed_evaluation_results"] = {"file_path": "run.jsonl"}
+    (folder / "aggregate.json").write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("ids", "is_mended"),
+    [
+        (["another-key"] * 8, True),
+        (["another-key"] * 3, True),
+        (["another-key"] * 7 + ["a-third-key"], False),
+        (["tiny-arithmetic/acme/acorn-7b/1760000000", "another-key"], False),
+    ],
+)
+@pytest.mark.parametrize("max_findings", [1, 100])
+@pytest.mark.parametrize("show_values", [True, False])
+def test_fix_unsafe_mends_exactly_the_ids_that_check_counts_for_it(
+    ids: list[str], *, is_mended: bool, max_findings: int, show_values: bool, tmp_path: Path
+) -> None:
+    with_ids(tmp_path, ids)
+    limits = {"max_findings": max_findings, "show_values": show_values, "jobs": 1}
+    before = evalstream.check(tmp_path, **limits)  # type: ignore[arg-type]
+    count = before.counts["ES601"]
+    marks = [one.fix for one in before if one.code == "ES601"]
+    if not is_mended and max_findings == 1 and len(ids) == 8:
+        # The row of a third run is not among the findings that are shown.
+        return
+    assert before.totals.fixable_unsafely == (count if is_mended else 0)
+    assert (set(marks) == {"unsafe"}) == is_mended
+    (outcome,) = fix(tmp_path, write=True, unsafe=True, options=ALONE).outcomes
+    assert (outcome.status is not Status.REFUSED) == is_mended
+    assert ("ES601" in evalstream.check(tmp_path, jobs=1).counts) != is_mended
 
 
 def test_each_safe_repair_is_made_in_some_case(

@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from evalstream.batch.comparing.compare import Request, compare_runs
+from sample_reference import scores_of
+
+from evalstream.batch.comparing.compare import compare_runs
+from evalstream.batch.comparing.pairs import Request
 from evalstream.batch.comparing.runs import CheckedRun, checked_run, labels_of, one_run
 from evalstream.formats.registry import FORMATS
 from evalstream.io.progress import Progress
 from evalstream.model.comparison import Answered, CompareSettings, ComparisonReport, Flip
 from evalstream.model.options import Options
-from evalstream.model.sample_record import SampleRequest, SampleScore, sample_scores
+from evalstream.model.sample_record import SampleRequest, SampleScore
 
 
 class Collected(NamedTuple):
@@ -39,8 +42,8 @@ def collected(path: Any, by: str = "input", cluster: str | None = None, **more: 
     samples = {}
     if checked.samples is not None:
         names = [metric.label for metric in checked.description.metrics]
-        for chunk in checked.samples.spill.samples():
-            for one in sample_scores(chunk):
+        for some in checked.samples.store.samples():
+            for one in scores_of(some):
                 samples[one.line, names[one.group]] = one
     checked.close()
     return Collected(checked, samples)

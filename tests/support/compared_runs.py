@@ -17,7 +17,9 @@ from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.sample_record import SampleRequest
 
-_SETTINGS = CompareSettings(overlap=0.0, verified=False, resamples=100, allow_different=("score",))
+_SETTINGS = CompareSettings(
+    min_overlap=0.0, verified=False, resamples=100, allow_different=("score",)
+)
 
 Files = tuple[Path, Path | None]
 """The rows of a run, and its aggregate."""

@@ -111,7 +111,7 @@ def report(**details: Any) -> ComparisonReport:
     """Make the report of two runs."""
     given: dict[str, Any] = {
         "runs": (run("A"), run("B", model="acme/acorn-8b")),
-        "baseline": "A",
+        "reference": "A",
         "settings": CompareSettings(),
         "first_line": "A and B pass their checks",
         "comparisons": (comparison(),),
@@ -178,7 +178,7 @@ def refused() -> ComparisonReport:
 
 def empty() -> ComparisonReport:
     """Make a report of which all that can be absent is absent."""
-    return ComparisonReport(runs=(), baseline="A", settings=CompareSettings())
+    return ComparisonReport(runs=(), reference="A", settings=CompareSettings())
 
 
 def itself() -> ComparisonReport:

@@ -97,7 +97,7 @@ def read_run(rows: Path, aggregate: Path | None) -> ReferenceRun:
 
 
 def compare_runs(a: ReferenceRun, b: ReferenceRun) -> dict[Metric, Expected]:
-    """Compare two runs under each metric that both have, `a` being the baseline."""
+    """Compare two runs under each metric that both have, `a` being the reference."""
     a, b = _with_names(a, b), _with_names(b, a)
     partners = _partners(a, b)
     shared = [metric for metric in a.metrics if metric in b.metrics]
@@ -363,7 +363,7 @@ def _square(scored: list[tuple[Fraction, Fraction]]) -> tuple[int, int, int, int
 def _bounds(
     known: list[tuple[Fraction | None, Fraction | None]], limits: Limits
 ) -> tuple[float, float] | None:
-    """Return the difference if missing scores count against the baseline, then against the other.
+    """Return the difference if missing scores count against the reference, then against the other.
 
     None where scores are missing and the range of the metric is not known, or too narrow. Scores
     that are all 0 or 1 have a known range.

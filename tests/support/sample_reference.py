@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from fractions import Fraction
-from typing import NamedTuple
-from unittest import mock
+from typing import Any, NamedTuple
 
+import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from evalstream.model.sample_record import SampleFlag, SampleRow, SampleScore
-from evalstream.parsing.native import record_sort, sample_layouts
+from evalstream.stats.samples.sample_store import SAMPLE, SampleStore
 
+Array = NDArray[Any]
 NAN = float("nan")
 FEW = st.sampled_from([0, 1, 2, 3, 2**64 - 1])
 SCORES = st.sampled_from([0.0, 1.0, 0.5, 0.1, 0.7, -3.0, 1e300, 1e-9, NAN])
@@ -40,16 +41,6 @@ ROWS = st.lists(
 )
 
 
-@contextmanager
-def without_library() -> Iterator[None]:
-    """Take the way without the compiled library."""
-    with (
-        mock.patch.object(sample_layouts, "sample_joiners", return_value=None),
-        mock.patch.object(record_sort, "record_sorters", return_value=None),
-    ):
-        yield
-
-
 def cut(data: bytes, size: int, places: Sequence[int]) -> Iterator[bytes]:
     """Cut records of `size` bytes into chunks of these lengths, over and over."""
     start = turn = 0
@@ -57,6 +48,30 @@ def cut(data: bytes, size: int, places: Sequence[int]) -> Iterator[bytes]:
         stop = start + size * max(1, places[turn % len(places)] if places else len(data))
         yield data[start:stop]
         start, turn = stop, turn + 1
+
+
+def array_of(*samples: SampleScore) -> Array:
+    """Return samples as an array."""
+    return np.array([tuple(one) for one in samples], SAMPLE)
+
+
+def scores_of(samples: Array) -> list[SampleScore]:
+    """Return the samples of an array."""
+    return [SampleScore._make(one) for one in samples.tolist()]
+
+
+def samples_of(rows: Iterable[SampleRow] | bytes) -> Array:
+    """Return the samples of rows, in their order."""
+    with store_of(rows) as store:
+        return np.concatenate([np.empty(0, SAMPLE), *store.samples()])
+
+
+def store_of(rows: Iterable[SampleRow] | bytes) -> SampleStore:
+    """Return the store of some rows."""
+    store = SampleStore()
+    store.add(rows if isinstance(rows, bytes) else b"".join(row.pack() for row in rows))
+    store.finish()
+    return store
 
 
 class Reduced(NamedTuple):
@@ -164,8 +179,3 @@ def random_rows(seed: int, count: int, identities: int, ids: int, groups: int) -
         )
     numbers.shuffle(rows)
     return b"".join(rows)
-
-
-def counted(keys: Iterable[Key]) -> Counter[int]:
-    """Count keys by group."""
-    return Counter(key[3] for key in keys)

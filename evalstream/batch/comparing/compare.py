@@ -51,22 +51,22 @@ class Compared(DataClass):
 
 
 def compare_runs(
-    runs: Sequence[CheckedRun], baseline: CheckedRun, request: Request, options: Options
+    runs: Sequence[CheckedRun], reference: CheckedRun, request: Request, options: Options
 ) -> Compared:
-    """Compare checked runs with the baseline. Raises OSError where temporary files fail."""
+    """Compare checked runs with the reference. Raises OSError where temporary files fail."""
     settings = request.settings
-    report = ComparisonReport([run.shown for run in runs], baseline.shown.label, settings)
+    report = ComparisonReport([run.shown for run in runs], reference.shown.label, settings)
     result = Compared(report, show_values=options.show_values)
     report.refused = _refusal(runs, settings)
     if report.refused is not None:
         finished_report(report, runs)
         return result
     try:
-        _compare(runs, baseline, request, options, result)
+        _compare(runs, reference, request, options, result)
     except BaseException as error:  # noqa: BLE001 - whatever is wrong with the samples of these runs
         fault = str(internal_error(error))
         result = Compared(
-            ComparisonReport([run.shown for run in runs], baseline.shown.label, settings)
+            ComparisonReport([run.shown for run in runs], reference.shown.label, settings)
         )
         result.report.refused = fault
         finished_report(result.report, runs)
@@ -75,7 +75,7 @@ def compare_runs(
 
 def _compare(
     runs: Sequence[CheckedRun],
-    baseline: CheckedRun,
+    reference: CheckedRun,
     request: Request,
     options: Options,
     result: Compared,
@@ -84,7 +84,7 @@ def _compare(
     report, settings = result.report, request.settings
     with ExitStack() as stack:
         stack.callback(result.close)
-        for a, b in _couples(runs, baseline, settings):
+        for a, b in _couples(runs, reference, settings):
             result.pairs.append(joined_pair(a, b, request, options, report))
         pairs = result.pairs
         report.comparisons = _comparisons(pairs, settings, _seed(runs))
@@ -102,11 +102,11 @@ def _compare(
 
 
 def _couples(
-    runs: Sequence[CheckedRun], baseline: CheckedRun, settings: CompareSettings
+    runs: Sequence[CheckedRun], reference: CheckedRun, settings: CompareSettings
 ) -> Iterator[tuple[CheckedRun, CheckedRun]]:
-    """Iterate over the runs that are compared, those with the baseline first."""
-    others = [run for run in runs if run is not baseline]
-    yield from ((baseline, run) for run in others)
+    """Iterate over the runs that are compared, those with the reference first."""
+    others = [run for run in runs if run is not reference]
+    yield from ((reference, run) for run in others)
     if settings.pairs == ALL_PAIRS:
         yield from combinations(others, 2)
 
@@ -157,7 +157,7 @@ def _estimate(
     clusters = tally.clusters
     clustered = None if clusters is None else clusters.clustered(paired, settings.level)
     found = estimate(paired, metric, settings, seed, clustered)
-    if found is None or alignment.overlap >= settings.overlap:
+    if found is None or alignment.overlap >= settings.min_overlap:
         return found
     return replace(
         found, interval=None, test=None, others=(), tests=(), clustered=None, detectable=None,
@@ -210,7 +210,7 @@ def _lacking(pair: JoinedPair, settings: CompareSettings) -> str | None:
     Rows without an identity are in no overlap.
     """
     for run in (pair.a.shown, pair.b.shown):
-        if run.without_identity > (1 - settings.overlap) * run.rows:
+        if run.without_identity > (1 - settings.min_overlap) * run.rows:
             of = f"{counted(run.rows, run.noun)} in {run.label}"
             return f"{run.without_identity:,} of {of} lack what samples meet by ({settings.by})"
     return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import nsmallest
-from itertools import islice
 from typing import Final
 
 from evalstream.batch.comparing.runs import CheckedRun
@@ -31,8 +30,7 @@ def list_drifts(
     They are those that do not meet, and those that meet by their ids with other inputs.
     """
     report.drifts_in_all += finder.drifted + finder.relabelled + tally.drifted
-    room = MOST_DRIFTS - len(report.drifts)
-    found = nsmallest(room, [*islice(finder.pairs(), room), *tally.drifts])
+    found = nsmallest(MOST_DRIFTS - len(report.drifts), [*finder.first, *tally.drifts])
     if not found:
         return
     ids_a = _ids_at(a, options, [(one.line_a, one.offset_a) for one in found])

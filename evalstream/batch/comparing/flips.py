@@ -75,7 +75,7 @@ NO_LIMIT: Final = 1 << 63
 class SameAnswers(NamedTuple):
     """How many of the flips whose answers were compared have one answer in both runs.
 
-    `line` is that of the first one in the baseline.
+    `line` is that of the first one in the reference.
     """
 
     same: int
@@ -87,7 +87,7 @@ class FlipStore:
     """The flips between two runs: the first `most` ones by line, 0 for all; on disk.
 
     The first COMPARED ones are kept in any case, to hold their answers against each other. Flips
-    after the line `latest` of the baseline need not be added.
+    after the line `latest` of the reference need not be added.
     """
 
     def __init__(self, most: int) -> None:
@@ -99,7 +99,7 @@ class FlipStore:
         self._base.executescript(_TABLES)
 
     def add(self, pairs: Iterable[SamplePair], *, is_loss: bool) -> None:
-        """Add pairs that the baseline has right and the other run wrong, or the other way round."""
+        """Add pairs that the reference has right and the other run wrong, or the other way."""
         added = [
             (
                 pair.metric, is_loss, pair.line_a, pair.offset_a, pair.line_b, pair.offset_b,
@@ -124,7 +124,7 @@ class FlipStore:
         return warnings
 
     def flips(self, a: str, b: str, metrics: Sequence[str], *, show_values: bool) -> Iterator[Flip]:
-        """Iterate over the flips by the lines of the baseline, with the answers that were read.
+        """Iterate over the flips by the lines of the reference, with the answers that were read.
 
         `a` and `b` are labels, and `metrics` are names by number.
         """

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from evalstream.batch.comparing.metrics import MetricMatch, match_metrics
-from evalstream.batch.comparing.pairs import JoinedPair, Request, samples_of
+from evalstream.batch.comparing.pairs import JoinedPair, Request, store_of
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.batch.comparing.tallies import PairTally
 from evalstream.model.comparison import ComparisonReport, Matrix
-from evalstream.stats.samples.joining import join
+from evalstream.stats.samples.joining import join_runs
 
 
 def add_matrices(
@@ -48,13 +48,13 @@ def add_matrices(
 def _light_pair(
     a: CheckedRun, b: CheckedRun, request: Request, known: JoinedPair | None
 ) -> tuple[MetricMatch, PairTally]:
-    """Return the tally of two runs; those that were compared with the baseline have one."""
+    """Return the tally of two runs; those that were compared with the reference have one."""
     if known is not None:
         return known.match, known.tally
     match = match_metrics(a.description, b.description, request.metric)
     groups = match.groups_a, match.groups_b
     tally = PairTally(match.metrics, None, is_clustered=False)
-    for joined in join(samples_of(a), samples_of(b), *groups):
+    for joined in join_runs(store_of(a), store_of(b), *groups):
         tally.add(joined, *groups)
     return match, tally
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from evalstream.batch.comparing.runs import CheckedRun
+from evalstream.batch.comparing.runs import CheckedRun, reason_left_out
 from evalstream.model.comparison import CompareSettings, ComparisonReport, Matrix
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.text import counted
@@ -26,7 +26,9 @@ def compare_samples(
             used.append(run)
         else:
             left.append(f"{run.shown.label} {reason}")
-    found = pairwise([run.samples.spill.samples() for run in used if run.samples is not None])
+    found = pairwise([run.samples.store for run in used if run.samples is not None])
+    for run in runs:
+        run.count_samples()
     labels = [run.shown.label for run in used]
     report = ComparisonReport(
         [run.shown for run in runs], labels[0] if labels else "", settings, warnings=left
@@ -47,24 +49,12 @@ def compare_samples(
             Matrix("same question, other references (relabelled)", labels, found.relabelled),
         ]
         report.drifts_in_all = _in_all(found)
-        report.failed_on = [name for name in settings.fail_on if _holds(name, found, settings)]
+        report.failed_on = [name for name in settings.fail_if if _holds(name, found, settings)]
     if report.refused is not None or left:
         report.exit_code = int(ExitCode.UNCHECKED)
     elif report.failed_on:
         report.exit_code = int(ExitCode.FAILED)
     return report
-
-
-def reason_left_out(run: CheckedRun, settings: CompareSettings, metric: str | None) -> str | None:
-    """Return why a run takes no part, None if it does."""
-    if run.samples is None:
-        return f"holds no scores of single samples (format {run.run.format})"
-    if settings.verified and run.refusal is not None:
-        return run.refusal
-    metrics = run.description.metrics
-    if metric is not None and not any(metric in (m.result, m.metric, m.label) for m in metrics):
-        return f"has no result or metric named {metric}"
-    return None
 
 
 def _in_all(found: Overlaps) -> int:
@@ -73,8 +63,8 @@ def _in_all(found: Overlaps) -> int:
 
 
 def _holds(name: str, found: Overlaps, settings: CompareSettings) -> bool:
-    """Tell whether a condition of --fail-on holds."""
+    """Tell whether a condition of --fail-if holds."""
     if name == "drift":
         return _in_all(found) > 0
     shown = combinations(range(len(found.samples)), 2)
-    return name == "overlap" and any(found.overlap(*pair) < settings.overlap for pair in shown)
+    return name == "overlap" and any(found.overlap(*pair) < settings.min_overlap for pair in shown)

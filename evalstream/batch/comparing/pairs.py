@@ -16,12 +16,13 @@ from evalstream.batch.comparing.metrics import (
     scale_conflict,
 )
 from evalstream.batch.comparing.runs import CheckedRun
-from evalstream.batch.comparing.tallies import PairTally
+from evalstream.batch.comparing.tallies import MOST_DRIFTS, PairTally
 from evalstream.model.comparison import Alignment, CompareSettings, ComparisonReport
 from evalstream.model.options import Options
 from evalstream.model.text import counted
 from evalstream.stats.samples.drift import DriftFinder, DriftKind
-from evalstream.stats.samples.joining import join
+from evalstream.stats.samples.joining import join_runs
+from evalstream.stats.samples.sample_store import SampleStore
 
 FEW_ANSWERS: Final = 5
 """Fewer equal answers do not show that two runs are one."""
@@ -36,7 +37,7 @@ class Request(NamedTuple):
 
 
 class JoinedPair(NamedTuple):
-    """Two runs that were joined; `a` is the baseline.
+    """Two runs that were joined; `a` is the reference.
 
     `conflicts` say by the number of the metric why its scores do not mean one thing, as far as the
     samples show it and --allow-different does not let it pass.
@@ -68,13 +69,10 @@ def joined_pair(
     is_clustered = request.settings.cluster is not None
     tally = PairTally(match.metrics, flips, is_clustered=is_clustered)
     groups = match.groups_a, match.groups_b
-    with closing(DriftFinder(*groups)) as finder:
-        for joined in join(samples_of(a), samples_of(b), *groups):
+    with closing(DriftFinder(*groups, MOST_DRIFTS)) as finder:
+        for joined in join_runs(store_of(a), store_of(b), *groups):
             tally.add(joined, *groups)
-            if joined.only_a:
-                finder.add_a(joined.only_a)
-            if joined.only_b:
-                finder.add_b(joined.only_b)
+            finder.add(joined)
         finder.finish()
         alignments = [
             one.alignment(
@@ -173,6 +171,6 @@ def _failed(match: MetricMatch, tally: PairTally, labels: tuple[str, str]) -> It
             )
 
 
-def samples_of(run: CheckedRun) -> Iterator[bytes]:
-    """Return the samples of a run, in the order of their identities."""
-    return iter(()) if run.samples is None else run.samples.spill.samples()
+def store_of(run: CheckedRun) -> SampleStore:
+    """Return the samples of a run, which may be none."""
+    return SampleStore() if run.samples is None else run.samples.store

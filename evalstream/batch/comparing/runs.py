@@ -14,7 +14,7 @@ from evalstream.io.file_state import FileState, file_state
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
-from evalstream.model.comparison import ComparedRun, RunDescription
+from evalstream.model.comparison import ComparedRun, CompareSettings, RunDescription
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
@@ -67,6 +67,11 @@ class CheckedRun(DataClass):
             return f"could not be checked in full: {self.summary.incomplete_reason}"
         return None
 
+    def count_samples(self) -> None:
+        """Set the number of samples that the report shows; they were read before, if at all."""
+        if self.samples is not None:
+            self.shown.samples = self.samples.store.sample_count
+
     def close(self) -> None:
         """Delete temporary files."""
         if self.samples is not None:
@@ -109,10 +114,22 @@ def checked_run(run: Run, label: str, options: Options, progress: Progress) -> C
     STOPPING.check_again()
     samples: RunSamples | None = summary.samples
     if samples is not None:
-        samples.spill.finish()
+        samples.store.finish()
     warnings = {code: times for code, times in summary.counts.items() if code in warned}
     shown = _shown(summary, samples, label)
     return CheckedRun(run, summary, samples, shown, _named(warnings), states)
+
+
+def reason_left_out(run: CheckedRun, settings: CompareSettings, metric: str | None) -> str | None:
+    """Return why a run takes no part, None if it does."""
+    if run.samples is None:
+        return f"holds no scores of single samples (format {run.run.format})"
+    if settings.verified and run.refusal is not None:
+        return run.refusal
+    metrics = run.description.metrics
+    if metric is not None and not any(metric in (m.result, m.metric, m.label) for m in metrics):
+        return f"has no result or metric named {metric}"
+    return None
 
 
 def _shown(summary: RunSummary, samples: RunSamples | None, label: str) -> ComparedRun:
@@ -130,7 +147,6 @@ def _shown(summary: RunSummary, samples: RunSamples | None, label: str) -> Compa
         reasons=_reasons(summary),
         rows=summary.rows,
         noun=summary.noun,
-        samples=0 if samples is None else samples.spill.sample_count,
         without_identity=0 if samples is None else samples.without_identity,
         checksum=None if summary.covers == OTHER_DOCUMENT else summary.actual,
         settings={} if described is None else described.settings,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from itertools import islice
-from operator import add
-from typing import Final
+from functools import reduce
+
+import numpy as np
 
 from evalstream.batch.comparing.metrics import match_metrics
+from evalstream.batch.comparing.pairs import store_of
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.model.comparison import (
     CompareSettings,
@@ -18,12 +18,12 @@ from evalstream.model.comparison import (
     Rank,
     Ranking,
 )
-from evalstream.model.sample_record import UNKNOWN, SamplePair, sample_pairs
+from evalstream.model.sample_record import UNKNOWN
+from evalstream.stats.arrays import Array
+from evalstream.stats.inference.clusters import ClusterSums
 from evalstream.stats.inference.ranks import RankedScores
 from evalstream.stats.samples.joining import join
-
-COLUMNS: Final = 8192
-"""Number of samples that are added to the ranks in one go."""
+from evalstream.stats.samples.sample_store import read_samples
 
 
 def rankings_of(
@@ -38,23 +38,24 @@ def rankings_of(
     for name in first.description.metrics:
         if any(_number(first, other, name, metric) is None for other in others):
             continue
-        scores = RankedScores(len(runs))
-        samples = 0
-        shared = _shared(first, others, name)
-        rows = (row for _, row in shared)
+        scores, clusters = RankedScores(len(runs)), ClusterSums(1 + len(runs))
+        for cluster, rows in _shared(first, others, name):
+            if settings.cluster is None:
+                scores.add(rows)
+            else:
+                clusters.add(cluster, np.insert(rows, 0, 1.0, axis=1))
+        ids, totals = clusters.sums()
+        if UNKNOWN in ids:
+            continue
         if settings.cluster is not None:
-            totals, samples = _cluster_totals(shared)
-            if UNKNOWN in totals:
-                continue
-            rows = (tuple(held) for held in totals.values())
-        while some := [*islice(rows, COLUMNS)]:
-            scores.add([*zip(*some, strict=True)])
+            scores.add(totals[:, 1:])
         labels = [run.shown.label for run in runs]
         ranking = scores.ranking(
             name.label, labels, settings.resamples, seed, lower_is_better=name.lower_is_better
         )
         if ranking is not None:
-            found.append(ranking if settings.cluster is None else _of_samples(ranking, samples))
+            samples = int(totals[:, 0].sum()) if settings.cluster else ranking.n
+            found.append(_of_samples(ranking, samples))
     return found
 
 
@@ -74,19 +75,6 @@ def grouped(ranking: Ranking, comparisons: Sequence[Comparison]) -> Ranking:
             first, group = rank.label, group + 1
         ranks.append(rank._replace(group=group))
     return ranking._replace(ranks=ranks)
-
-
-def _cluster_totals(
-    shared: Iterator[tuple[int, tuple[float, ...]]],
-) -> tuple[dict[int, list[float]], int]:
-    """Return the sums of the scores of each cluster, by run, and the number of samples."""
-    totals: dict[int, list[float]] = {}
-    samples = 0
-    for cluster, row in shared:
-        samples += 1
-        held = totals.get(cluster)
-        totals[cluster] = [*row] if held is None else [*map(add, held, row)]
-    return totals, samples
 
 
 def _of_samples(ranking: Ranking, samples: int) -> Ranking:
@@ -109,36 +97,22 @@ def _number(a: CheckedRun, b: CheckedRun, name: MetricName, wanted: str | None) 
 
 def _shared(
     first: CheckedRun, others: Sequence[CheckedRun], name: MetricName
-) -> Iterator[tuple[int, tuple[float, ...]]]:
-    """Iterate over the samples that all runs have, in the order of the first.
+) -> Iterator[tuple[Array, Array]]:
+    """Iterate over the samples that all runs have and score, by the identities of the first.
 
-    Each is its cluster with its scores in all runs.
+    Each time these are their clusters, and a row with the scores in all runs for each.
     """
-    streams = [_pairs(first, other, name) for other in others]
-    heads = [next(stream, None) for stream in streams]
-    while all(heads):
-        pairs = [head for head in heads if head is not None]
-        latest = max(pair.ordinal for pair in pairs)
-        if all(pair.ordinal == latest for pair in pairs):
-            row = pairs[0].score_a, *(pair.score_b for pair in pairs)
-            if not any(map(math.isnan, row)):
-                yield pairs[0].cluster, row
-            heads = [next(stream, None) for stream in streams]
-        else:
-            heads = [
-                next(stream, None) if pair.ordinal < latest else pair
-                for stream, pair in zip(streams, pairs, strict=True)
-            ]
-
-
-def _pairs(a: CheckedRun, b: CheckedRun, name: MetricName) -> Iterator[SamplePair]:
-    """Iterate over the pairs of two runs under one metric, in the order of the first run."""
-    match = match_metrics(a.description, b.description)
-    wanted = match.groups_a[a.description.metrics.index(name)]
-    if a.samples is None or b.samples is None:
-        return
-    streams = a.samples.spill.samples(), b.samples.spill.samples()
-    for joined in join(*streams, match.groups_a, match.groups_b):
-        for pair in sample_pairs(joined.pairs):
-            if pair.metric == wanted:
-                yield pair
+    place = first.description.metrics.index(name)
+    matches = [match_metrics(first.description, other.description) for other in others]
+    for a, *rest in read_samples([store_of(run) for run in (first, *others)]):
+        joined = [
+            pairs[pairs["metric"] == match.groups_a[place]]
+            for match, b in zip(matches, rest, strict=True)
+            for pairs in (join(a, b, match.groups_a, match.groups_b).pairs,)
+        ]
+        shared = reduce(np.intersect1d, [pairs["ordinal"] for pairs in joined])
+        pairs, *more = (one[np.isin(one["ordinal"], shared)] for one in joined)
+        scores = [pairs["score_a"], pairs["score_b"], *(one["score_b"] for one in more)]
+        rows = np.stack(scores, axis=1)
+        is_known = ~np.isnan(rows).any(axis=1)
+        yield pairs["cluster"][is_known], rows[is_known]

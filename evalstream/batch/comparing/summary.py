@@ -15,18 +15,20 @@ REGRESSION: Final = "regression"
 DRIFT: Final = "drift"
 OVERLAP: Final = "overlap"
 CONDITIONS: Final = (REGRESSION, DRIFT, OVERLAP)
-"""The conditions of --fail-on."""
+"""The conditions of --fail-if."""
 
 
 def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> None:
     """Set what follows from the comparisons of a report."""
+    for run in runs:
+        run.count_samples()
     if report.refused is None and not report.comparisons:
         report.refused = "the runs share no result and metric"
     report.first_line = _first_line(report, runs)
     if report.allowed:
         report.first_line += f"; different {', '.join(report.allowed)} (--allow-different)"
     report.warnings = [*report.warnings, *_unpaired(report, runs), *_same_bytes(runs)]
-    report.failed_on = [name for name in report.settings.fail_on if _holds(name, report)]
+    report.failed_on = [name for name in report.settings.fail_if if _holds(name, report)]
     verdicts = {one.verdict for one in report.comparisons}
     if report.refused is not None or CompareVerdict.NOT_COMPARABLE in verdicts:
         report.exit_code = int(ExitCode.UNCHECKED)
@@ -93,12 +95,12 @@ def _holds(name: str, report: ComparisonReport) -> bool:
     """Tell whether a condition holds."""
     if name == REGRESSION:
         return any(
-            one.verdict is CompareVerdict.SIGNIFICANT and one.better == report.baseline
+            one.verdict is CompareVerdict.SIGNIFICANT and one.better == report.reference
             for one in report.comparisons
         )
     if name == DRIFT:
         aligned = (one.alignment for one in report.comparisons)
         return bool(report.drifts_in_all) or any(one.drifted + one.relabelled for one in aligned)
     return bool(report.unmatched_results) or any(
-        one.alignment.overlap < report.settings.overlap for one in report.comparisons
+        one.alignment.overlap < report.settings.min_overlap for one in report.comparisons
     )

@@ -11,7 +11,7 @@ from typing import Final
 
 from evalstream.batch.rewriting.migrate import left_rows, reason_of, shown
 from evalstream.batch.rewriting.outcome import Outcome, Status
-from evalstream.batch.rewriting.result_check import MOST_REASONS, reason_for
+from evalstream.batch.rewriting.result_check import check_with_reasons
 from evalstream.batch.rewriting.staging import Staging, remove_leftovers, sync_file, sync_folder
 from evalstream.batch.single import check_any
 from evalstream.engine.line_repairs import LineRepairs
@@ -182,24 +182,20 @@ def _judge(
 
     Raises ValueError, and CannotCheck.
     """
-    reasons: list[str] = []
-
-    def show(finding: Finding) -> None:
-        reasons.append(reason_for(finding, staging.folder))
-
-    options = replace(job.options, max_findings=MOST_REASONS)
-    after = outcome.checked = check_any(staged, options, show, job.progress)
-    new = [code for code, n in after.failing.items() if n > before.failing.get(code, 0)]
+    after, reasons = check_with_reasons(staged, job.options, staging.folder, job.progress)
+    outcome.checked = after
+    new = {code: n for code, n in after.failing.items() if n > before.failing.get(code, 0)}
     if new:
-        said = "; ".join(one for one in reasons if one.startswith(tuple(new)))
-        raise ValueError(f"a repair would make it fail: {said}")
+        raise ValueError(f"a repair would make it fail: {'; '.join(reasons.of(new))}")
     if after.incomplete_reason is not None:
         raise CannotCheck(after.incomplete_reason)
     if after.verdict == "failed":
         total = sum(after.failing.values())
-        kept = [one for one in reasons if one.startswith(tuple(after.failing))]
         outcome.status = Status.PARTLY
-        outcome.reasons = (f"{counted(total, 'finding')} without a repair", *kept[:MOST_REASONS])
+        outcome.reasons = (
+            f"{counted(total, 'finding')} without a repair",
+            *reasons.of(after.failing),
+        )
 
 
 def _rows(

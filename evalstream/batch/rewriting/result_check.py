@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 from typing import Final
 
 from evalstream.batch.rewriting.outcome import Outcome
@@ -9,13 +11,18 @@ from evalstream.batch.single import check_any
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
-from evalstream.model.finding import Finding, Severity
+from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
 from evalstream.model.text import counted
+from evalstream.reporters.text.groups import joined
 
 MOST_REASONS: Final = 20
-"""Number of findings that an outcome gives as reasons."""
+"""Number of reasons of an outcome."""
+
+MOST_FINDINGS: Final = 1_000
+"""Number of findings of a rule in a file that are joined to reasons."""
 
 
 def check_result(
@@ -25,30 +32,60 @@ def check_result(
 
     Paths in the reasons are relative to the `staging` folder, where the run has no lasting place.
     """
-    failing: list[str] = []
-
-    def show(finding: Finding) -> None:
-        if finding.severity >= Severity.ERROR and len(failing) < MOST_REASONS:
-            failing.append(reason_for(finding, staging))
-
-    summary = check_any(run, replace(options, max_findings=MOST_REASONS), show, progress)
+    summary, failing = check_with_reasons(run, options, staging, progress)
     outcome.checked = summary
     outcome.is_unconfirmed = summary.verdict == "unconfirmed"
     if summary.verdict == "failed":
         total = sum(summary.failing.values())
         outcome.refuse(f"the result does not pass its check: {counted(total, 'error')}")
-        outcome.reasons += tuple(failing)
+        outcome.reasons += failing.of(summary.failing)
     elif summary.verdict == "incomplete":
         reason = summary.incomplete_reason or "the result was not checked completely"
         outcome.leave_unread(_local(reason, staging))
 
 
-def reason_for(finding: Finding, staging: str | None) -> str:
-    """Return a finding as a reason; paths are relative to the `staging` folder."""
-    place = "" if finding.line is None else f" line {finding.line:,}"
-    where = "" if not finding.pointer else f" {finding.pointer}"
-    message = _local(finding.message, staging)
-    return f"{finding.code} {finding.name}:{place}{where} {message}"
+class Reasons:
+    """The findings of a check as reasons; findings of a rule that say the same share one line."""
+
+    def __init__(self, staging: str | None) -> None:
+        self._staging = staging
+        self._findings: dict[str, FindingList] = {}
+
+    def add(self, finding: Finding) -> None:
+        """Add a finding, if it is an error."""
+        if finding.severity >= Severity.ERROR:
+            self._findings.setdefault(finding.code, FindingList(MOST_FINDINGS)).append(finding)
+
+    def of(self, counts: Mapping[str, int]) -> tuple[str, ...]:
+        """Return the reasons of rules, of which `counts` has the number of findings."""
+        every = (
+            line
+            for code in self._findings
+            if code in counts
+            for line in self._of(code, counts[code])
+        )
+        return tuple(islice(every, MOST_REASONS))
+
+    def _of(self, code: str, count: int) -> Iterator[str]:
+        findings = self._findings[code]
+        for entry in chain.from_iterable(joined(findings)):
+            name, message = next(iter(findings)).name, _local(entry.message, self._staging)
+            pointer = f" {entry.pointer}" if entry.pointer else ""
+            for place in entry.places:
+                where, many = place.where(), place.count()
+                yield f"{code} {name}:{f' {where}' if where else ''}{pointer} {message}{many}"
+        more = count - sum(one.occurrences for one in findings)
+        if more > 0:
+            yield f"{code}: … and {counted(more, 'more finding')}"
+
+
+def check_with_reasons(
+    run: Run, options: Options, staging: str | None, progress: Progress
+) -> tuple[RunSummary, Reasons]:
+    """Check a run; return its summary, and its findings as reasons."""
+    reasons = Reasons(staging)
+    options = replace(options, max_findings=MOST_FINDINGS)
+    return check_any(run, options, reasons.add, progress), reasons
 
 
 def _local(text: str, staging: str | None) -> str:

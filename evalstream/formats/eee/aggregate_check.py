@@ -117,7 +117,7 @@ def _schema_errors(document: dict[str, Any], version: str, options: Options) -> 
     if fails:
         version = version.partition("+")[0]
         fitting = versions_that_fit(document, version, options.engine, instance=False)
-        yield from fits_another(version, fitting)
+        yield from fits_another(version, fitting, can_migrate=True)
 
 
 def _most_specific(violations: list[PlacedViolation]) -> list[PlacedViolation]:

@@ -19,7 +19,7 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.expectations import unmet_expectations
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.file_violations import FileViolations
-from evalstream.formats.eee.fixable import fixable_counts
+from evalstream.formats.eee.fixable import can_fix, fixable_counts
 from evalstream.formats.eee.guess import context_of_rows, settled
 from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
@@ -86,7 +86,8 @@ def _enabled_checks(enabled: frozenset[str]) -> _Checks:
 class RunCheck:
     """The check of one run, step by step; with `awaited` its aggregate comes after its rows.
 
-    Findings go to `show` in order. Raises CannotWrite if routed rows or a seal cannot be written.
+    `streamed` says that a stream ends its rows, or the file that they were copied to. Findings go
+    to `show` in order. Raises CannotWrite if routed rows or a seal cannot be written.
     """
 
     def __init__(
@@ -97,9 +98,10 @@ class RunCheck:
         progress: Progress,
         *,
         awaited: bool = False,
+        streamed: bool = False,
     ) -> None:
         self._started = time.perf_counter()
-        self._awaited = awaited
+        self._awaited, self._is_stream = awaited, streamed or comes_by(run, options)
         self._run, self._options, self._show, self._progress = run, options, show, progress
         self._rows_name = printable(run.rows) if run.rows else None
         self._aggregate_name = printable(run.aggregate) if run.aggregate else None
@@ -109,6 +111,7 @@ class RunCheck:
         self._text: bytes | None = None
         self._state = Reading(None, [])
         self._seal: Seal | None = None
+        self._begun: list[str] = []
         self._refusal: Refusal | None = None
         self._source: SourceCheck | None = None
         self._are_whole = self._lacks = self._changed = False
@@ -157,7 +160,8 @@ class RunCheck:
             head = rows.open(self._run.rows) if self._run.rows else b""
             context = self._context(rows, head)
             del head  # it may have 8 MiB
-            collector = Collector(context, rows.name, self._show)
+            fixes = can_fix(self._run, self._options)
+            collector = Collector(context, rows.name, self._show, can_fix=fixes)
             try:
                 self._await_source(collector)
                 rows.run(collector)
@@ -270,7 +274,7 @@ class RunCheck:
         routing, seal = self._options.routing, self._prepared_seal(rows, collector)
         self._state = state = Reading(self._aggregate, self._aggregate_violations)
         if seal is not None:
-            from evalstream.formats.eee.seal import refusal_of, stopped_before
+            from evalstream.formats.eee.seal import missing_members, refusal_of, stopped_before
 
             sealed, name = seal.read(self._options), self._aggregate_name
             self._aggregate, self._aggregate_violations = sealed if seal.before else state
@@ -280,13 +284,15 @@ class RunCheck:
             failing = violations.failing(collector.context)
             fails = bool(failing) or collector.fails()
             reason = self._incomplete_reason
-            refusal = refusal_of(facts, rows.digests, sealed, state, reason, fails=fails)
+            refusal = refusal_of(
+                facts, rows.digests, sealed, state, reason, fails=fails, is_stream=self._is_stream
+            )
             if refusal is not None and routing.seal_anyway:
                 violations = refusal.kept_in(violations)
             if refusal is None or routing.seal_anyway:
                 refusal = None if routing.dry_run else stopped_before()
             if refusal is None:
-                self._seal = seal
+                self._seal, self._begun = seal, [] if seal.before else missing_members(sealed)
                 return facts, violations
             self._refusal, self._aggregate_name = refusal.beside(failing), name
             self._aggregate, self._aggregate_violations = state
@@ -319,11 +325,17 @@ class RunCheck:
 
         if seal is None:
             summary.note_unsealed(None if self._refusal is None else self._refusal.reason)
-        elif routing.dry_run:
+            return
+        if routing.dry_run:
             summary.change = difference(seal.text)
         else:
             write(seal.text)
             summary.sealed = printable(seal.path)
+        if self._begun:
+            members = ", ".join(self._begun)
+            summary.leave_unconfirmed(
+                f"{printable(seal.path)} is new, and its check fails as long as it lacks {members}"
+            )
 
     def _facts(
         self, rows: RowPass, collector: RowCollector, sealed_as: str | None = None
@@ -348,6 +360,7 @@ class RunCheck:
             aggregate_path=self._run.aggregate,
             beside=tuple(filter(_is_file_or_link, named_like)),
             missing=None if self._run.leads_out else self._missing,
+            rivals=tuple(map(printable, self._run.rivals)),
             packed=rows.opened.packed if rows.opened is not None else None,
         )
 
@@ -512,9 +525,9 @@ class RunCheck:
         for (code, severity), count in collector.counts.items():
             summary.count(code, severity, count)
         self._judge(summary, facts, collector)
-        summary.fixable = fixable_counts(
-            self._run, self._options, facts.layout, collector.counts, collector.marked
-        )
+        if can_fix(self._run, self._options) and facts.layout in (NO_ROWS, "jsonl"):
+            found = fixable_counts(collector.counts, collector.marked, collector.unmended)
+            summary.fixable, summary.fixable_unsafely, summary.unfixable = found
         aggregate = self._aggregate
         summary.algorithm = checksum_algorithms(aggregate)[0] if facts.checksums else None
         summary.actual = facts.checksums.get(summary.algorithm or "")
@@ -556,12 +569,18 @@ class RunCheck:
 
 def is_awaited(run: Run, options: Options) -> bool:
     """Return whether a stream of rows begins before its aggregate exists."""
-    if run.aggregate is None or run.rows is None or is_remote(run.aggregate):
+    if run.aggregate is None or is_remote(run.aggregate):
         return False
     if run.aggregate == STDIN:
         return False
-    comes_by = run.rows == STDIN or options.routing.follow or is_device(run.rows)
-    return comes_by and not os.path.exists(run.aggregate)
+    return comes_by(run, options) and not os.path.exists(run.aggregate)
+
+
+def comes_by(run: Run, options: Options) -> bool:
+    """Return whether rows come while they are checked, from a pipe or in a file that grows."""
+    if run.rows is None:
+        return False
+    return run.rows == STDIN or options.routing.follow or is_device(run.rows)
 
 
 def prepare(options: Options, aggregate: Aggregate | None = None, *, size: int = 0) -> None:

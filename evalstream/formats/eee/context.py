@@ -34,6 +34,7 @@ class RowContext(CheckContext, frozen=True):
     are those that the file can follow, best first (empty: not known). The values from the
     aggregate are None without one; `results` are the results of the aggregate, which rows are
     joined with, and `library` is the harness that wrote the run, as the aggregate names it.
+    `foreign_id` is the evaluation_id of the first row if it is not that of the aggregate.
     """
 
     version: str = ""
@@ -44,6 +45,7 @@ class RowContext(CheckContext, frozen=True):
     evaluation_names: frozenset[str] | None = None
     results: tuple[Result, ...] = ()
     library: str | None = None
+    foreign_id: str | None = None
 
     def version_of(self, row: Mapping[str, Any]) -> str:
         """Return the version that checks a row: the requested one, else the declared one."""

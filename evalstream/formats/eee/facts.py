@@ -41,7 +41,8 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
     the rows files beside the aggregate that have its name, and `missing` names declared rows that
     do not exist. `checksums` holds the digests of the stored bytes by algorithm; `diagnose`
     returns why a checksum differs, if the reason can be found; `coverage` says which samples the
-    rows score. `packed` names the compression of the file, None for none.
+    rows score. `packed` names the compression of the file, None for none. `rivals` are two
+    aggregates beside rows without one that both declare them.
     """
 
     context: RowContext
@@ -54,6 +55,7 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
     beside: tuple[str, ...] = ()
     missing: str | None = None
     packed: str | None = None
+    rivals: tuple[str, ...] = ()
 
     @cached_property
     def judged(self) -> list[Judgement]:

@@ -1,13 +1,14 @@
-"""Count the findings that `evalstream fix` mends."""
+"""Count the findings that `evalstream fix` mends, and tell which runs it refuses."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, Final
 
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.rules.seal import ES501, ES502, ES503
 from evalstream.io.remote import is_remote
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
@@ -38,35 +39,39 @@ def is_refused(code: str, severity: Severity) -> bool:
     return severity is Severity.ERROR and (code in SEALS or code.startswith(SYNTAX))
 
 
-def fixable_counts(
-    run: Run, options: Options, layout: str, counts: Counts, marked: Mapping[str, int]
-) -> dict[str, int]:
-    """Return by code how many findings of a run `evalstream fix` mends without `--unsafe`.
+class Fixable(NamedTuple):
+    """How many findings of a run `evalstream fix` mends by code: safely, and with `--unsafe`.
 
-    `counts` are all findings, and `marked` those that limited repairs mend.
+    `refused` counts findings with a repair in a run that it refuses for other findings.
     """
-    if not counts or not _is_stored(run, layout) or options.schema or _is_forced(options):
-        return {}
-    if any(code in UNREAD or is_refused(code, severity) for code, severity in counts):
-        return {}
-    fixable = dict(marked)
+
+    safe: dict[str, int]
+    unsafe: dict[str, int]
+    refused: int = 0
+
+
+def fixable_counts(counts: Counts, marked: Mapping[str, int], unmended: Set[str]) -> Fixable:
+    """Return how many findings of a run that can be fixed have a repair.
+
+    `counts` are all findings, and `marked` those that limited safe repairs mend. An unsafe one
+    mends all findings of its rule or, if that is among `unmended`, none.
+    """
+    safe, unsafe = dict(marked), dict[str, int]()
     for (code, severity), count in counts.items():
         repair = CATALOGUE[code].repair
-        if repair is None or not repair.is_safe:
+        if repair is None:
             continue
-        if severity is repair.severity or not repair.limit:
-            fixable[code] = fixable.get(code, 0) + count
-    return fixable
+        if not repair.is_safe and code not in unmended:
+            unsafe[code] = unsafe.get(code, 0) + count
+        elif repair.is_safe and (severity is repair.severity or not repair.limit):
+            safe[code] = safe.get(code, 0) + count
+    if any(code in UNREAD or is_refused(code, severity) for code, severity in counts):
+        return Fixable({}, {}, sum(safe.values()) + sum(unsafe.values()))
+    return Fixable(safe, unsafe)
 
 
-def _is_stored(run: Run, layout: str) -> bool:
-    """Tell whether a run is in files that `fix` can write."""
-    if run.rows is None:
-        return run.aggregate is not None and not is_remote(run.aggregate)
+def can_fix(run: Run, options: Options) -> bool:
+    """Tell whether `fix` can write the files of a run, and rows were checked as they declare."""
     names = [name for name in (run.rows, run.aggregate) if name]
-    return layout == "jsonl" and not any(name == STDIN or is_remote(name) for name in names)
-
-
-def _is_forced(options: Options) -> bool:
-    """Tell whether rows were checked by another version than they declare."""
-    return options.schema_version != "auto"
+    is_stored = bool(names) and not any(name == STDIN or is_remote(name) for name in names)
+    return is_stored and options.schema is None and options.schema_version == "auto"

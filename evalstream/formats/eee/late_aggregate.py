@@ -60,7 +60,8 @@ def check_late(
     later = RowRouting(**{name: getattr(routing, name) for name in LATER})
     again = replace(options, routing=later, skip_noise=options.skip_noise and not routing.tee)
     show_new = _skip_shown(shown, show)
-    second = RunCheck(Run(copy, run.aggregate), again, show_new, progress).summary()
+    joined = Run(copy, run.aggregate)
+    second = RunCheck(joined, again, show_new, progress, streamed=True).summary()
     return _with_noise(second, first)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -31,7 +31,8 @@ def probe_context(options: Options, aggregate: Aggregate | None, head: bytes) ->
     rows = _Rows(head)
     version = _version(options, aggregate, rows)
     algorithm, recipes = _recipes(options, version, aggregate, rows)
-    return _context(options, aggregate, version, algorithm, recipes)
+    first = None if aggregate is None else next(iter(rows), None)
+    return _context(options, aggregate, first, version, algorithm, recipes)
 
 
 def guessed_context(
@@ -51,12 +52,13 @@ def guessed_context(
     if not names:
         return None
     recipes = _best_first(dict.fromkeys(names, 1), named[0], aggregate)
-    return _context(options, aggregate, named[0], algorithm, recipes)
+    return _context(options, aggregate, row, named[0], algorithm, recipes)
 
 
 def _context(
     options: Options,
     aggregate: Aggregate | None,
+    first: Mapping[str, Any] | None,
     version: str,
     algorithm: str,
     recipes: tuple[str, ...],
@@ -66,12 +68,14 @@ def _context(
     made = partial(RowContext, options, selection, options.links, version, algorithm, recipes)
     if aggregate is None:
         return made()
+    own_id = None if first is None else json.text_or_none(first["evaluation_id"])
     return made(
         evaluation_id=aggregate.evaluation_id,
         model_id=aggregate.model_id,
         evaluation_names=aggregate.evaluation_names,
         results=aggregate.joinable(),
         library=aggregate.library,
+        foreign_id=None if own_id == aggregate.evaluation_id else own_id,
     )
 
 
@@ -103,7 +107,7 @@ class _Rows:
             yield self._read[place]
 
 
-_PROBED: Final = ("schema_version", "sample_hash", "input")
+_PROBED: Final = ("schema_version", "evaluation_id", "sample_hash", "input")
 """The members of a row that the probe reads."""
 
 

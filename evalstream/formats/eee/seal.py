@@ -40,9 +40,14 @@ from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import counted
 from evalstream.parsing.json import fast
+from evalstream.rules.schema import ES201
 
 MEMBER: Final = "detailed_evaluation_results"
 FORCED: Final = " (--seal-anyway seals it)"
+OPEN_END: Final = (
+    "a stream ends in the same way when its writer is killed, and neither --expect-rows, "
+    "--expect-samples nor the aggregate says how many rows there are"
+)
 
 KNOWN_OF_ROWS: Final = ("schema_version", "evaluation_id")
 """The members of a new aggregate that its rows alone can give."""
@@ -163,12 +168,14 @@ def refusal_of(
     incomplete_reason: str | None,
     *,
     fails: bool,
+    is_stream: bool = False,
 ) -> Refusal | None:
     """Return why rows are not to be sealed, or None if they are.
 
     `sealed` holds the aggregate and the facts as they would be after sealing, `state` those before.
     `digests` are those of the rows, by what they cover and by algorithm. `incomplete_reason` says
     what kept something from being checked, and `fails` that there are findings that fail the run.
+    The end of rows that come by a stream must be known: by their number, or by the claims.
     """
     if incomplete_reason is not None or facts.tally.unread:
         return Refusal()
@@ -187,7 +194,34 @@ def refusal_of(
         return Refusal(
             f"{violations[0].message}{more}{FORCED}", violations=tuple(violations), refutes=True
         )
-    return Refusal(f"the check has findings that fail it{FORCED}", refutes=True) if fails else None
+    if fails:
+        return Refusal(f"the check has findings that fail it{FORCED}", refutes=True)
+    if is_stream and not _has_known_end(facts, state.aggregate):
+        return Refusal(incomplete_reason=f"{OPEN_END}{FORCED}")
+    return None
+
+
+def _has_known_end(facts: RunFacts, state: Aggregate | None) -> bool:
+    """Tell whether the call, or the claims of each result, say how many rows there are."""
+    options = facts.context.options
+    expected = (options.routing.expect_rows, options.routing.expect_samples, options.expect_ids)
+    if any(one is not None for one in expected):
+        return True
+    if state is None:
+        return False
+    if state.claim("total_rows") == facts.tally.rows:
+        return True
+    claims = state.claims
+    return bool(facts.context.results) and all(
+        result.sample_ids or (result.place in claims and claims[result.place].num_samples)
+        for result in facts.context.results
+    )
+
+
+def missing_members(new: Reading) -> list[str]:
+    """Return the names of the members that a new aggregate lacks."""
+    lacking = [one.violation for one in new.violations if one.violation.code == ES201.code]
+    return [one.message.removesuffix(" is missing") for one in lacking]
 
 
 def stopped_before() -> Refusal | None:

@@ -43,6 +43,7 @@ DECLARED: Final = tuple(name for name in VERSIONS if "+" not in name)
 
 INSTANCE_VERSIONS: Final = tuple(name for name in VERSIONS if VERSIONS[name].instance)
 
+NEWEST: Final = DECLARED[-1]
 DEFAULT_VERSION: Final = "0.2.0"
 
 

@@ -15,7 +15,7 @@ class ComparisonReporter(Protocol):
         """Write what precedes the flips."""
 
     def flip(self, flip: Flip) -> None:
-        """Write one flip; those of two runs come together, by the lines of the baseline."""
+        """Write one flip; those of two runs come together, by the lines of the reference."""
 
     def end(self) -> None:
         """Write the rest."""

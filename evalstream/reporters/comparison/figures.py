@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from evalstream.model.comparison import (
-    ComparedRun,
-    Comparison,
-    ComparisonReport,
-    Estimate,
-    Flip,
-    Interval,
-    Matrix,
-    OwnError,
-    PValue,
-)
+from evalstream.model.comparison import ComparedRun, Comparison, ComparisonReport, Flip, Matrix
+from evalstream.model.data_class import DataClass, values_of
 
 SCHEMA: Final = 1
 """The version of the JSON report."""
+
+NAMES: Final[Mapping[str, str | None]] = {
+    "others": "other_intervals",
+    "tests": "other_tests",
+    "clustered": "clusters",
+    "is_few": "few",
+    "is_binary": "binary",
+    "error_a": None,
+    "error_b": None,
+    "failed": None,
+}
+"""The names of members that have another one in JSON, None for those that are left out."""
 
 SMALLEST_P: Final = 0.0001
 
@@ -90,46 +93,20 @@ def comparison_dict(one: Comparison) -> dict[str, Any]:
             "wrong_to_right": one.wrong_to_right,
             "left_out_for_errors": one.failed_changes,
         },
-        "estimate": None if one.estimate is None else estimate_dict(one.estimate),
+        "estimate": json_of(one.estimate),
     }
 
 
-def estimate_dict(one: Estimate) -> dict[str, Any]:
-    """Return statistics as the output contract writes them."""
-    clustered = one.clustered
-    return {
-        "n": one.n,
-        "mean_a": one.mean_a,
-        "mean_b": one.mean_b,
-        "difference": one.difference,
-        "own_a": _own(one.own_a),
-        "own_b": _own(one.own_b),
-        "standard_error": one.standard_error,
-        "unpaired_error": one.unpaired_error,
-        "correlation": one.correlation,
-        "interval": _interval(one.interval),
-        "test": _test(one.test),
-        "adjusted_p": one.adjusted_p,
-        "other_intervals": [_interval(other) for other in one.others],
-        "other_tests": [_test(other) for other in one.tests],
-        "clusters": None
-        if clustered is None
-        else {
-            "clusters": clustered.clusters,
-            "standard_error": clustered.standard_error,
-            "interval": _interval(clustered.interval),
-            "test": _test(clustered.test),
-            "few": clustered.is_few,
-        },
-        "square": None if one.square is None else one.square._asdict(),
-        "binary": one.is_binary,
-        "detectable": one.detectable,
-        "needed_for_point": one.needed_for_point,
-        "noise_floor": one.noise_floor,
-        "bounds": None if one.bounds is None else list(one.bounds),
-        "bounds_reason": one.bounds_reason,
-        "histogram": [list(cell) for cell in one.histogram],
-    }
+def json_of(value: Any) -> Any:
+    """Return figures as JSON values: each member under its name, but for those of NAMES."""
+    if isinstance(value, DataClass):
+        members = values_of(value)
+    elif hasattr(value, "_asdict"):
+        members = value._asdict()
+    else:
+        return [json_of(one) for one in value] if isinstance(value, (tuple, list)) else value
+    named = ((NAMES.get(name, name), one) for name, one in members.items())
+    return {name: json_of(one) for name, one in named if name is not None}
 
 
 def matrix_dict(one: Matrix) -> dict[str, Any]:
@@ -153,10 +130,10 @@ def head_dict(report: ComparisonReport) -> dict[str, Any]:
         "schema": SCHEMA,
         "first_line": report.first_line,
         "refused": report.refused,
-        "baseline": report.baseline,
+        "reference": report.reference,
         "settings": {
             **settings,
-            "fail_on": list(report.settings.fail_on),
+            "fail_if": list(report.settings.fail_if),
             "allow_different": list(report.settings.allow_different),
         },
         "runs": [run_dict(run) for run in report.runs],
@@ -176,20 +153,6 @@ def head_dict(report: ComparisonReport) -> dict[str, Any]:
         "failed_on": list(report.failed_on),
         "exit_code": report.exit_code,
     }
-
-
-def _own(one: OwnError | None) -> dict[str, Any] | None:
-    if one is None:
-        return None
-    return {"standard_error": one.standard_error, "interval": _interval(one.interval)}
-
-
-def _interval(one: Interval | None) -> dict[str, Any] | None:
-    return None if one is None else one._asdict()
-
-
-def _test(one: PValue | None) -> dict[str, Any] | None:
-    return None if one is None else one._asdict()
 
 
 def _finite(value: float | None) -> float | None:

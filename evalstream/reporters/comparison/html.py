@@ -90,7 +90,7 @@ class HtmlComparison:
         if self._room <= 0:
             return
         if not self._flips:
-            names = ("flip", "metric", "sample", "lines", "baseline answers", "other run answers")
+            names = ("flip", "metric", "sample", "lines", "reference answers", "other run answers")
             self._output.write(
                 '<section id="flips"><h2>Flips</h2>\n<div class="scroll" tabindex="0">'
                 f'<table class="wide">{tag("thead", names_row(names))}<tbody>\n'
@@ -123,17 +123,17 @@ def _summary(report: ComparisonReport) -> list[Child]:
         if times
     ]
     conditions = [
-        tag("p", f"--fail-on {name}: the condition holds", class_="refused")
+        tag("p", f"--fail-if {name}: the condition holds", class_="refused")
         for name in report.failed_on
     ]
     shown = counted(len(report.runs), "run")
-    baseline = f", the baseline is {report.baseline}" if report.comparisons else ""
+    reference = f", the reference is {report.reference}" if report.comparisons else ""
     first = tag("p", cut(report.first_line, 4_000), class_=_weight(report))
     return [
         tag("p", "evalstream: comparison of runs", class_="tool"),
         tag("h1", "Not compared" if report.refused else "Comparison"),
         first,
-        tag("p", tag("span", f"{shown}{baseline}"), facts, class_="facts"),
+        tag("p", tag("span", f"{shown}{reference}"), facts, class_="facts"),
         *conditions,
     ]
 
@@ -152,7 +152,7 @@ def _forest(comparisons: Sequence[Comparison]) -> Markup | None:
         return None
     left = len(comparisons) - MOST_DRAWN
     more = tag("p", f"{left:,} more not drawn", class_="note") if left > 0 else None
-    note = "Baseline minus other run, with the interval; each frame has one scale."
+    note = "Reference minus other run, with the interval; each frame has one scale."
     return tag("section", tag("h2", "Differences"), tag("p", note, class_="note"), drawn, more)
 
 
@@ -203,7 +203,7 @@ def _about(report: ComparisonReport) -> Markup:
     texts = [
         f"Samples are matched by {kept.by}; the level of intervals is {percent(kept.level)}.",
         f"The smallest difference that matters is {number(kept.min_delta)} of a metric's range.",
-        f"The overlap for a verdict is {percent(kept.overlap)}.",
+        f"The overlap for a verdict is {percent(kept.min_overlap)}.",
         f"Samples are clustered by {cut(kept.cluster, NAME)}." if kept.cluster else "",
         "" if kept.verified else "Runs that do not pass their check are compared, too.",
     ]

@@ -110,7 +110,7 @@ class MarkdownComparison:
         if report is None:
             return
         if self._flips:
-            head = "| flip | sample | lines | answer of the baseline | answer of the other run |\n"
+            head = "| flip | sample | lines | answer of the reference | answer of the other run |\n"
             self._parts += [
                 f"<details><summary>Flips ({self._shown:,} shown)</summary>\n\n",
                 f"{head}{_rule(5)}",
@@ -124,12 +124,12 @@ class MarkdownComparison:
         if self._left_out:
             self._parts.append("Not all has room in a comment; --format html shows more.\n\n")
         for name in report.failed_on:
-            self._parts.append(f"**--fail-on {_text(name)}: the condition holds**\n\n")
+            self._parts.append(f"**--fail-if {_text(name)}: the condition holds**\n\n")
         self._output.write("".join(self._parts).rstrip("\n") + "\n")
 
     def _runs(self, report: ComparisonReport) -> None:
         rows = [
-            f"| {_text(run.label)}{' (baseline)' if run.label == report.baseline else ''} "
+            f"| {_text(run.label)}{' (reference)' if run.label == report.reference else ''} "
             f"| {_file(run)} | {_text(run.model or '')} "
             f"| {_text('; '.join([run.verdict, *run.reasons]))} "
             f"| {run.rows:,} | {run.samples:,} |\n"

@@ -109,7 +109,7 @@ class TextComparison:
                 Span(f"{self._flips:,} of {counted(flips, 'flip')} shown; --flips 0 shows all")
             )
         for name in report.failed_on:
-            self._lines.write(Span(f"--fail-on {name}: the condition holds", "error"))
+            self._lines.write(Span(f"--fail-if {name}: the condition holds", "error"))
 
     def _detail(self, one: Comparison) -> None:
         self._lines.blank()

@@ -10,6 +10,7 @@ from evalstream.model.rule_text import Status
 from evalstream.model.text import counted
 from evalstream.reporters.lines import LineWriter, Span, columns
 from evalstream.reporters.listing import SHOW_ALL, Listing
+from evalstream.reporters.summary import fix_mark
 from evalstream.reporters.text.groups import Entry, Place, joined
 from evalstream.reporters.text.value_lines import short_values, write_values
 
@@ -99,7 +100,7 @@ class GroupLines:
             spans = [Span(label, label), Span(": ")]
         if entry.pointer:
             spans.append(Span(f"{entry.pointer}: "))
-        return [*spans, Span(entry.message)]
+        return [*spans, Span(entry.message), Span(fix_mark(entry.fix), "fix")]
 
 
 def write_alone(lines: LineWriter, finding: Finding) -> None:
@@ -109,7 +110,9 @@ def write_alone(lines: LineWriter, finding: Finding) -> None:
     line = [Span("" if finding.line is None else f":{finding.line}", "code"), Span(": ")]
     path = lines.path(finding.file, columns(head) + columns(line))
     pointer = Span("" if finding.pointer is None else f"{finding.pointer}: ")
-    message = [Span(label, label), Span(": "), pointer, Span(finding.message), *_counts(place)]
+    mark = Span(fix_mark(finding.fix), "fix")
+    message = [Span(label, label), Span(": "), pointer, Span(finding.message), mark]
+    message += _counts(place)
     lines.write(*head, path, *line, *message)
     write_values(lines, place, 4)
 

@@ -106,11 +106,12 @@ class Place:
 
 
 class Entry:
-    """Findings of one rule with the same message, severity and shape of the pointer."""
+    """Findings of one rule with the same message, severity, repair and shape of the pointer."""
 
     def __init__(self, finding: Finding) -> None:
         self.message: str = finding.message
         self.severity: Severity = finding.severity
+        self.fix = finding.fix
         self.pointer = finding.pointer or ""
         self.places: list[Place] = []
         self._latest: dict[str, Place] = {}
@@ -130,10 +131,11 @@ class Entry:
 
 def joined(findings: Iterable[Finding], most: int = MOST) -> Iterator[list[Entry]]:
     """Iterate over lists of entries with at most so many places, in the order of the findings."""
-    entries: dict[tuple[str, str, int], Entry] = {}
+    entries: dict[tuple[str, str, int, str | None], Entry] = {}
     places = 0
     for finding in findings:
-        key = finding.message, shape_of(finding.pointer or ""), int(finding.severity)
+        shape = shape_of(finding.pointer or "")
+        key = finding.message, shape, int(finding.severity), finding.fix
         entry = entries.get(key)
         if entry is None:
             entry = entries[key] = Entry(finding)

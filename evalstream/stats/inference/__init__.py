@@ -1,1 +1,1 @@
-"""Statistics of paired scores: pure functions and small accumulators, without other libraries."""
+"""Statistics of paired scores over numpy arrays: formulas, and accumulators of bounded memory."""

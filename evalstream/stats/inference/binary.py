@@ -1,17 +1,17 @@
 """Paired 0/1 scores: McNemar's test and Tango's interval.
 
-`only_a` counts samples that only the baseline has right, `only_b` those that only the
+`only_a` counts samples that only the reference has right, `only_b` those that only the
 other run has right.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 from evalstream.model.comparison import Interval, PValue
-from evalstream.stats.inference.distributions import binomial_point, binomial_tail, normal_quantile
-from evalstream.stats.inference.roots import falling_root
+from evalstream.stats.inference.distributions import binomial_tail, normal_quantile
 
 EXACT_MCNEMAR: Final = "exact McNemar"
 MID_P_MCNEMAR: Final = "mid-p McNemar"
@@ -37,10 +37,9 @@ def mid_p_mcnemar(only_a: int, only_b: int) -> PValue:
     discordant, fewer = only_a + only_b, min(only_a, only_b)
     if not discordant:
         return PValue(1.0, MID_P_MCNEMAR)
-    point = binomial_point(fewer, discordant, 0.5)
-    if only_a == only_b:
-        return PValue(1 - point / 2, MID_P_MCNEMAR)
-    return PValue(2 * binomial_tail(fewer, discordant) - point, MID_P_MCNEMAR)
+    tail, below = (binomial_tail(k, discordant) for k in (fewer, fewer - 1))
+    p = 1 - (tail - below) / 2 if only_a == only_b else tail + below
+    return PValue(p, MID_P_MCNEMAR)
 
 
 def tango_interval(only_a: int, only_b: int, n: int, level: float) -> Interval:
@@ -78,3 +77,17 @@ def _score(only_a: int, only_b: int, n: int, delta: float) -> float:
 def _settled(bound: float, limit: float) -> float:
     """Return a bound; one that bisection brings next to a limit is the limit."""
     return limit if abs(bound - limit) < 1e-12 else bound
+
+
+def falling_root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a function that falls from `low` to `high` is 0, by bisection.
+
+    Without a root it is the bound next to one. The score is infinite at a bound, where faster
+    methods of libraries fail.
+    """
+    while low < (middle := (low + high) / 2) < high:
+        if function(middle) > 0:
+            low = middle
+        else:
+            high = middle
+    return middle

@@ -10,7 +10,7 @@ from evalstream.stats.inference.paired import PairedScores
 
 
 class Bounds(NamedTuple):
-    """The difference with missing samples against the baseline, then against the other run.
+    """The difference with missing samples against the reference, then against the other run.
 
     `reason` says why there are none.
     """
@@ -22,7 +22,7 @@ class Bounds(NamedTuple):
 def difference_bounds(paired: PairedScores, metric: MetricName, difference: float) -> Bounds:
     """Return the difference of all samples of either run, for the scores that are missing.
 
-    A sample that only one run has counts against the baseline if the baseline has the worst score
+    A sample that only one run has counts against the reference if the reference has the worst score
     of the metric where it has none, and the other run the best one. So does a sample in whose rows
     is an error. Without such samples both bounds are the difference.
     """

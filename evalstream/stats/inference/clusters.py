@@ -3,37 +3,61 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from operator import sub
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from evalstream.model.comparison import FEW_CLUSTERS, Clustered
-from evalstream.stats.inference.paired import PairedScores
+from evalstream.stats.arrays import Array
+from evalstream.stats.inference.paired import LARGEST, PairedScores
 from evalstream.stats.inference.student import t_interval, t_test
-from evalstream.stats.inference.sums import LARGEST
+
+
+class ClusterSums:
+    """Adds up rows of numbers by cluster, in about 8 bytes for each number of each cluster."""
+
+    def __init__(self, width: int) -> None:
+        self._ids, self._sums = np.empty(0, np.uint64), np.empty((0, width))
+        self._waiting: list[tuple[Array, Array]] = []
+
+    def add(self, clusters: Array, rows: Array) -> None:
+        """Add rows, each with the number of its cluster."""
+        self._waiting.append(_add_up(clusters, rows))
+        if sum(len(ids) for ids, _ in self._waiting) > len(self._ids):
+            self.sums()
+
+    def sums(self) -> tuple[Array, Array]:
+        """Return the numbers of the clusters in their order, and a row of sums for each."""
+        parts = [(self._ids, self._sums), *self._waiting]
+        self._ids, self._sums = _add_up(*map(np.concatenate, zip(*parts, strict=True)))
+        self._waiting = []
+        return self._ids, self._sums
+
+
+def _add_up(numbers: Array, rows: Array) -> tuple[Array, Array]:
+    """Return the distinct numbers in order, and the sums of the rows of each."""
+    ids, places = np.unique(numbers, return_inverse=True)
+    columns = [np.bincount(places, column, len(ids)) for column in rows.T]
+    return ids, np.stack(columns, axis=1)
 
 
 class ClusterTotals:
-    """Adds up the pairs by clusters, in about 300 bytes for each cluster."""
+    """Adds up the pairs by clusters."""
 
     def __init__(self) -> None:
         # The number of pairs, and the sums of a, of b and of a - b.
-        self._totals: defaultdict[int, list[float]] = defaultdict(lambda: [0, 0.0, 0.0, 0.0])
+        self._sums = ClusterSums(4)
 
-    def add(self, clusters: Sequence[int], a: Sequence[float], b: Sequence[float]) -> None:
+    def add(self, clusters: ArrayLike, a: ArrayLike, b: ArrayLike) -> None:
         """Add pairs, each with the number of its cluster. Raises ValueError for other lengths."""
-        if not len(clusters) == len(a) == len(b):
+        first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
+        numbers = np.asarray(clusters, np.uint64)
+        if not len(numbers) == len(first) == len(second):
             raise ValueError("each pair has two scores and a cluster")
-        d = list(map(sub, a, b))
-        if max(map(abs, d), default=0.0) > 2 * LARGEST:
-            # Such pairs have no statistics, and their sums overflow.
-            return
-        for cluster, first, second, gap in zip(clusters, a, b, d, strict=True):
-            totals = self._totals[cluster]
-            totals[0] += 1
-            totals[1] += first
-            totals[2] += second
-            totals[3] += gap
+        # Scores that are too large have no statistics, and their sums overflow.
+        if max(np.abs(first).max(initial=0.0), np.abs(second).max(initial=0.0)) <= LARGEST:
+            rows = np.stack((np.ones(len(first)), first, second, first - second), axis=1)
+            self._sums.add(numbers, rows)
 
     def clustered(self, paired: PairedScores, level: float) -> Clustered | None:
         """Return the statistics of the same pairs, None if there are none or they are extreme."""
@@ -42,50 +66,38 @@ class ClusterTotals:
         mean_a, mean_b, difference = paired.moments.means
         if paired.is_equal:
             difference = 0.0
-        found = clustered_difference(self._groups(3), paired.n, difference, level, paired.rounding)
-        return found._replace(
-            error_a=clustered_error(self._groups(1), paired.n, mean_a)[1],
-            error_b=clustered_error(self._groups(2), paired.n, mean_b)[1],
-        )
-
-    def _groups(self, which: int) -> Iterable[tuple[int, float]]:
-        """Return the size of each cluster with one of its sums."""
-        return ((int(totals[0]), totals[which]) for totals in self._totals.values())
+        sizes, of_a, of_b, of_d = self._sums.sums()[1].T
+        found = clustered_difference(sizes, of_d, difference, level, paired.rounding)
+        errors = clustered_error(sizes, of_a, mean_a), clustered_error(sizes, of_b, mean_b)
+        return found._replace(error_a=errors[0], error_b=errors[1])
 
 
-def clustered_error(
-    groups: Iterable[tuple[int, float]], n: int, mean: float
-) -> tuple[int, float | None]:
-    """Return the number of clusters, and the standard error of a mean over `n` samples in them.
+def clustered_error(sizes: ArrayLike, totals: ArrayLike, mean: float) -> float | None:
+    """Return the standard error of a mean over samples in clusters, None for one cluster.
 
-    `groups` gives the size of each cluster and the sum of its values. The variance is the sum over
-    clusters of their squared summed deviations, over n squared, times G / (G - 1) for G clusters
-    (CR1); with one cluster there is none. Sources: Cameron and Miller, A practitioner's guide to
-    cluster-robust inference (2015); Miller, Adding error bars to evals (2024).
+    `sizes` are those of the clusters, and `totals` the sums of their values. The variance is the
+    sum over clusters of their squared summed deviations, over n squared, times G / (G - 1) for G
+    clusters (CR1). Sources: Cameron and Miller, A practitioner's guide to cluster-robust inference
+    (2015); Miller, Adding error bars to evals (2024).
     """
-    count, squares = 0, 0.0
-    for size, total in groups:
-        count += 1
-        deviation = total - size * mean
-        squares += deviation * deviation
-    return count, math.sqrt(squares * count / (count - 1)) / n if count > 1 else None
+    n, sums = np.asarray(sizes, np.float64), np.asarray(totals, np.float64)
+    if len(n) < 2:
+        return None
+    deviations = sums - n * mean
+    squares = float((deviations * deviations).sum())
+    return math.sqrt(squares * len(n) / (len(n) - 1)) / float(n.sum())
 
 
 def clustered_difference(
-    groups: Iterable[tuple[int, float]],
-    n: int,
-    difference: float,
-    level: float,
-    rounding: float = 0.0,
+    sizes: ArrayLike, totals: ArrayLike, difference: float, level: float, rounding: float = 0.0
 ) -> Clustered:
-    """Return the statistics of a mean difference over `n` samples in clusters.
+    """Return the statistics of a mean difference over samples in clusters.
 
-    `groups` gives, for each cluster, the number of its samples and the sum of their differences.
     The error is that of `clustered_error`; the interval and the test are those of t with G - 1
     degrees of freedom for G clusters. `rounding` is the size of differences that come from
     rounding.
     """
-    count, error = clustered_error(groups, n, difference)
+    error, count = clustered_error(sizes, totals, difference), len(np.asarray(sizes))
     is_few = count < FEW_CLUSTERS
     if error is None:
         return Clustered(count, None, None, None, is_few)

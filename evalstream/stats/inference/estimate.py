@@ -100,7 +100,7 @@ def estimate(
         failed=paired.failed,
         bounds=bounds,
         bounds_reason=bounds_reason,
-        histogram=tuple((cell.value, cell.times) for cell in paired.differences.bins()),
+        histogram=tuple(zip(*(some.tolist() for some in paired.differences.bins()), strict=True)),
     )
 
 
@@ -164,7 +164,7 @@ def _graded(
     intervals: list[Interval | None] = [None]
     tests: list[PValue | None] = []
     cells = paired.differences.cells()
-    if sum(cell.times for cell in cells if cell.value) < MANY:
+    if int(cells.times[cells.values != 0].sum()) < MANY:
         tests.append(sign_flip_test(cells, settings.resamples, seed, paired.rounding))
     if error is not None:
         df = paired.n - 1

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, repeat
-from operator import mul
 from typing import Final, NamedTuple
+
+import numpy as np
+
+from evalstream.stats.arrays import Array
 
 MOST_CELLS: Final = 65_536
 """How many distinct values are kept exactly, and how many cells replace them beyond that."""
@@ -20,11 +20,11 @@ _COARSEST: Final = -400
 """The grid's step is 2**-k; k is between these. Values are below 2**400."""
 
 
-class Cell(NamedTuple):
-    """The value of a cell, and how many values there are in it."""
+class Cells(NamedTuple):
+    """Distinct values in increasing order, and how many of each there are."""
 
-    value: float
-    times: int
+    values: Array
+    times: Array
 
 
 class Differences:
@@ -38,96 +38,78 @@ class Differences:
 
     def __init__(self) -> None:
         self._zeros = 0
-        self._exact: Counter[float] | None = Counter()
-        self._grid = _Grid(_FINEST)
+        self._k: int | None = None
+        self._cells = Cells(np.empty(0), np.empty(0, np.int64))
 
     @property
     def is_exact(self) -> bool:
         """Whether each distinct value is a cell."""
-        return self._exact is not None
+        return self._k is None
 
-    def add(self, counts: Mapping[float, int]) -> None:
-        """Add values with their counts; each is 0, or its size is between 1e-200 and 2**400."""
-        some = dict(counts)
-        self._zeros += some.pop(0.0, 0)
-        if self._exact is None:
-            self._grid.add(some)
-            return
-        self._exact.update(some)
-        if len(self._exact) > MOST_CELLS:
-            self._grid = _Grid(_finest(self._exact, MOST_CELLS))
-            self._grid.add(self._exact)
-            self._exact = None
+    def add(self, values: Array) -> None:
+        """Add values; each is 0, or its size is between 1e-200 and 2**400."""
+        some = values[values != 0]
+        self._zeros += len(values) - len(some)
+        if self._k is not None:
+            some = _floor(some, self._k)
+        self._cells = _merge(*self._cells, some, np.ones(len(some), np.int64))
+        if self._k is None and len(self._cells.values) > MOST_CELLS:
+            self._k = _finest(self._cells.values, MOST_CELLS)
+            self._cells = _merge(_floor(self._cells.values, self._k), self._cells.times)
+        while self._k is not None and len(self._cells.values) > MOST_CELLS:
+            self._k -= 1
+            self._cells = _merge(np.floor(self._cells.values / 2), self._cells.times)
 
-    def cells(self) -> Sequence[Cell]:
-        """Return all cells in increasing order of their values."""
-        cells = self._grid.cells() if self._exact is None else self._exact.items()
-        return self._with_zeros(cells)
+    def cells(self) -> Cells:
+        """Return all cells."""
+        values, times = self._cells
+        if self._k is not None:
+            values = np.ldexp(2 * values + 1, -self._k - 1)
+        return self._with_zeros(values, times)
 
-    def bins(self) -> Sequence[Cell]:
-        """Return at most MOST_BINS bins in increasing order, each with the mean of its values."""
+    def bins(self) -> Cells:
+        """Return at most MOST_BINS cells, each with the mean of its values."""
         cells = self.cells()
-        if len(cells) <= MOST_BINS:
+        if len(cells.values) <= MOST_BINS:
             return cells
-        others = [cell for cell in cells if cell.value]
-        scale = math.ldexp(1.0, _finest([value for value, _ in others], MOST_BINS - 1))
-        bins = groupby(others, key=lambda cell: math.floor(cell.value * scale))
-        return self._with_zeros(_mean(list(some)) for _, some in bins)
+        is_some = cells.values != 0
+        values, times = cells.values[is_some], cells.times[is_some]
+        places = _floor(values, _finest(values, MOST_BINS - 1))
+        starts = np.flatnonzero(np.append(True, places[1:] != places[:-1]))
+        held = np.add.reduceat(times, starts)
+        return self._with_zeros(np.add.reduceat(values * times, starts) / held, held)
 
-    def _with_zeros(self, cells: Iterable[tuple[float, int]]) -> Sequence[Cell]:
+    def _with_zeros(self, values: Array, times: Array) -> Cells:
         """Return cells in order, with that of zeros."""
-        zeros = [(0.0, self._zeros)] if self._zeros else []
-        return [Cell(value, times) for value, times in sorted([*cells, *zeros])]
+        if not self._zeros:
+            return Cells(values, times)
+        place = int(np.searchsorted(values, 0.0))
+        return Cells(np.insert(values, place, 0.0), np.insert(times, place, self._zeros))
 
 
-class _Grid:
-    """Counts values in cells of the width 2**-k."""
-
-    def __init__(self, k: int) -> None:
-        self._k = k
-        self._counts: Counter[int] = Counter()
-
-    def add(self, values: Mapping[float, int]) -> None:
-        """Count values, and double the width of the cells while there are too many."""
-        scale = math.ldexp(1.0, self._k)
-        # What occurs once is counted without a loop, and most does.
-        self._counts.update(_cells(values, scale))
-        repeated = {value: times - 1 for value, times in values.items() if times > 1}
-        for cell, times in zip(_cells(repeated, scale), repeated.values(), strict=True):
-            self._counts[cell] += times
-        while len(self._counts) > MOST_CELLS:
-            fine, self._counts, self._k = self._counts, Counter(), self._k - 1
-            for cell, times in fine.items():
-                self._counts[cell >> 1] += times
-
-    def cells(self) -> Iterator[tuple[float, int]]:
-        """Iterate over the cells, in no order."""
-        counts, k = self._counts, self._k
-        return ((math.ldexp(2 * cell + 1, -k - 1), times) for cell, times in counts.items())
+def _merge(*parts: Array) -> Cells:
+    """Return the distinct values among arrays of values, each followed by their counts."""
+    values, inverse = np.unique(np.concatenate(parts[::2]), return_inverse=True)
+    times = np.zeros(len(values), np.int64)
+    np.add.at(times, inverse, np.concatenate(parts[1::2]))
+    return Cells(values, times)
 
 
-def _cells(values: Iterable[float], scale: float) -> Iterator[int]:
-    """Iterate over the numbers of the cells of values."""
-    return map(math.floor, map(mul, values, repeat(scale)))
+def _floor(values: Array, k: int) -> Array:
+    """Return the numbers of the cells of values, as doubles."""
+    return np.floor(np.ldexp(values, k))
 
 
-def _finest(values: Iterable[float], most: int) -> int:
+def _finest(values: Array, most: int) -> int:
     """Return the largest k whose grid has at most so many cells with values.
 
     Cells of a grid are halves of those of the next coarser one, so their number never falls with k.
     """
-    some = list(values)
     low, high = _COARSEST, _FINEST
     while low < high:
-        middle = (low + high + 1) // 2
-        if len(set(_cells(some, math.ldexp(1.0, middle)))) <= most:
+        middle = math.ceil((low + high) / 2)
+        if len(np.unique(_floor(values, middle))) <= most:
             low = middle
         else:
             high = middle - 1
     return low
-
-
-def _mean(cells: Sequence[Cell]) -> tuple[float, int]:
-    """Return the mean of the values of some cells, and how many there are."""
-    times = sum(cell.times for cell in cells)
-    return math.fsum(cell.value * cell.times for cell in cells) / times, times

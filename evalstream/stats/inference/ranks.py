@@ -2,67 +2,62 @@
 
 from __future__ import annotations
 
-import math
-import random
-from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, repeat
-from operator import mul, sub
 from typing import Final
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from evalstream.model.comparison import Rank, Ranking
-from evalstream.stats.inference.binomial_draws import BinomialTable
-from evalstream.stats.inference.draws import DrawnSums
-from evalstream.stats.inference.fixed_point import fixed_point
-from evalstream.stats.inference.normal_draws import NormalDraws
-from evalstream.stats.inference.sums import BLOCK, LARGEST, LongSum
+from evalstream.stats.arrays import Array
+from evalstream.stats.inference.draws import fixed_point, generator, resample_sums
+from evalstream.stats.inference.paired import LARGEST
 
 MOST_DRAWN: Final = 20_000
 """How many samples with differing scores are resampled; more are left to the normal limit."""
 
 _DIGITS: Final = 1e-9
+_DRAWN_AT_ONCE: Final = 4096
 
 
 class RankedScores:
-    """The scores that several runs have in the samples that they share, in constant memory.
+    """The scores that several runs have in the samples that they share, in bounded memory.
 
     The first run is the origin: what is drawn at random are differences from its scores, so that
-    samples in which all runs agree cost nothing. The same samples in the same order give the same
-    ranks, however they are cut into calls.
+    samples in which all runs agree cost nothing.
     """
 
     def __init__(self, runs: int) -> None:
         self.n = 0
-        self._sums = [LongSum() for _ in range(runs)]
-        self._products = [[LongSum() for _ in range(row)] for row in range(1, runs)]
-        self._gaps = [LongSum() for _ in range(runs - 1)]
-        self._origin: list[float] = []
-        self._differing = 0
-        self._cells: Counter[tuple[float, ...]] = Counter()
-        self._waiting: list[list[float]] = [[] for _ in range(runs)]
+        self._sums = np.zeros(runs)
+        self._gaps, self._products = np.zeros(runs - 1), np.zeros((runs - 1, runs - 1))
+        self._origin = np.zeros(runs - 1)
+        self._differing: list[Array] = []
+        self._differ = 0
         self._is_extreme = False
 
-    def add(self, columns: Sequence[Sequence[float]]) -> None:
-        """Add the finite scores of some samples, a column for each run.
+    def add(self, scores: ArrayLike) -> None:
+        """Add the finite scores of some samples: a row for each sample, a column for each run.
 
-        Raises ValueError if the lengths or the number of runs differ.
+        Raises ValueError for another number of runs.
         """
-        if len(columns) != len(self._sums) or len(set(map(len, columns))) != 1:
+        rows = np.asarray(scores, np.float64)
+        if rows.ndim != 2 or rows.shape[1] != len(self._sums):
             raise ValueError("each sample has one score in each run")
-        if not columns[0] or self._is_extreme:
+        self._is_extreme |= bool(np.abs(rows).max(initial=0.0) > LARGEST)
+        if not len(rows) or self._is_extreme:
             return
-        if any(max(column) > LARGEST or min(column) < -LARGEST for column in columns):
-            self._is_extreme = True
-            return
-        self.n += len(columns[0])
-        for waiting, column in zip(self._waiting, columns, strict=True):
-            waiting.extend(column)
-        whole = len(self._waiting[0]) // BLOCK * BLOCK
-        for start in range(0, whole, BLOCK):
-            self._take([waiting[start : start + BLOCK] for waiting in self._waiting])
-        for waiting in self._waiting:
-            del waiting[:whole]
+        self.n += len(rows)
+        self._sums += rows.sum(axis=0)
+        gaps = rows[:, 1:] - rows[:, :1]
+        if self.n == len(rows):
+            self._origin = gaps[0].copy()
+        shifted = gaps - self._origin
+        self._gaps += shifted.sum(axis=0)
+        self._products += shifted.T @ shifted
+        differing = gaps[gaps.any(axis=1)]
+        self._differ += len(differing)
+        self._differing = [*self._differing, differing] if self._differ <= MOST_DRAWN else []
 
     def ranking(
         self,
@@ -81,99 +76,62 @@ class RankedScores:
         """
         if not self.n or self._is_extreme:
             return None
-        self._finish()
-        if self._differing <= MOST_DRAWN:
-            observed, drawn = self._resampled(resamples, seed)
-        else:
-            observed, drawn = self._normal(resamples, seed)
-        ranks = _ranks(observed, lower_is_better=lower_is_better)
-        held = Counter[int]()
-        for means in drawn:
-            now = _ranks(means, lower_is_better=lower_is_better)
-            held.update(run for run, rank in enumerate(now) if rank == ranks[run])
+        is_drawn = self._differ <= MOST_DRAWN
+        observed, drawn = (self._resampled if is_drawn else self._normal)(resamples, seed)
+        ranks = _ranks(observed[None], lower_is_better=lower_is_better)[0]
+        held = np.zeros(len(ranks), np.int64)
+        for some in drawn:
+            held += (_ranks(some, lower_is_better=lower_is_better) == ranks).sum(axis=0)
         found = [
-            Rank(label, total.total / self.n, ranks[run], held[run] / resamples)
-            for run, (label, total) in enumerate(zip(labels, self._sums, strict=True))
+            Rank(label, mean, rank, times / resamples)
+            for label, mean, rank, times in zip(
+                labels, (self._sums / self.n).tolist(), ranks.tolist(), held.tolist(), strict=True
+            )
         ]
         return Ranking(metric, self.n, sorted(found, key=lambda one: one.rank))
 
-    def _finish(self) -> None:
-        if self._waiting[0]:
-            self._take(self._waiting)
-            self._waiting = [[] for _ in self._waiting]
+    def _resampled(self, resamples: int, seed: int) -> tuple[Array, Iterator[Array]]:
+        """Return the sums of differences, and those of resamples, as whole numbers."""
+        if not self._differ:
+            same = np.zeros(len(self._sums), np.int64)
+            return same, iter([np.tile(same, (resamples, 1))])
+        cells, times = np.unique(np.concatenate(self._differing), axis=0, return_counts=True)
+        units, _ = fixed_point(cells, self.n)
+        drawn = resample_sums(units, times, self.n, resamples, seed)
+        return _with_origin(times @ units), map(_with_origin, drawn)
 
-    def _take(self, columns: Sequence[Sequence[float]]) -> None:
-        """Add the samples of a block, equal ones together."""
-        vectors = Counter(zip(*columns, strict=True))
-        times = list(vectors.values())
-        columns = list(zip(*vectors, strict=True))
-        for total, column in zip(self._sums, columns, strict=True):
-            total.add((math.fsum(map(mul, column, times)),))
-        gaps = [list(map(sub, column, columns[0])) for column in columns[1:]]
-        self._add_products(gaps, times)
-        if self._differing <= MOST_DRAWN:
-            for cell, count in zip(zip(*gaps, strict=True), times, strict=False):
-                if any(cell):
-                    self._cells[cell] += count
-                    self._differing += count
-
-    def _add_products(self, gaps: Sequence[Sequence[float]], times: Sequence[int]) -> None:
-        """Add the sums and the products of differences, around those of the first sample."""
-        if not self._origin:
-            self._origin = [gap[0] for gap in gaps]
-        shifted = [
-            list(map(sub, gap, repeat(first)))
-            for gap, first in zip(gaps, self._origin, strict=True)
-        ]
-        for run, gap in enumerate(shifted):
-            counted = list(map(mul, gap, times))
-            self._gaps[run].add((math.fsum(counted),))
-            for other, total in zip(shifted, self._products[run], strict=False):
-                total.add((math.fsum(map(mul, counted, other)),))
-
-    def _resampled(
-        self, resamples: int, seed: int
-    ) -> tuple[Sequence[float], Iterator[Sequence[float]]]:
-        """Return the sums of differences, and those of each resample."""
-        cells = sorted(self._cells)
-        times = [self._cells[cell] for cell in cells]
-        width = len(self._sums) - 1
-        if not cells:
-            same = (0.0,) * (width + 1)
-            return same, repeat(same, resamples)
-        table = BinomialTable(self.n, self._differing, self.n)
-        bits = random.Random(f"{seed} counts").getrandbits
-        draws = [table.draw(bits) for _ in range(resamples)]
-        units, _ = fixed_point(list(chain.from_iterable(cells)), max(*draws, self._differing))
-        rows = [units[at : at + width] for at in range(0, len(units), width)]
-        observed = [sum(map(mul, column, times)) for column in zip(*rows, strict=True)]
-        drawn = DrawnSums(rows, times, seed).sums(draws)
-        return (0, *observed), ((0, *one) for one in drawn)
-
-    def _normal(
-        self, resamples: int, seed: int
-    ) -> tuple[Sequence[float], Iterator[Sequence[float]]]:
-        """Return the mean differences, and those of each resample, in a small common unit."""
-        shifted = [gap.total / self.n for gap in self._gaps]
-        means = [gap + first for gap, first in zip(shifted, self._origin, strict=True)]
-        covariance = [
-            [total.total / self.n - gap * shifted[other] for other, total in enumerate(row)]
-            for gap, row in zip(shifted, self._products, strict=True)
-        ]
-        draws = NormalDraws([[one / self.n for one in row] for row in covariance], seed)
+    def _normal(self, resamples: int, seed: int) -> tuple[Array, Iterator[Array]]:
+        """Return the mean differences, and those of resamples, in a small common unit."""
+        shifted = self._gaps / self.n
+        means = shifted + self._origin
+        covariance = (self._products / self.n - np.outer(shifted, shifted)) / self.n
         # Means that are equal but for rounding are a tie.
-        unit = _DIGITS * max(draws.largest_deviation, *map(abs, means)) or 1.0
-        observed = [0, *(round(mean / unit) for mean in means)]
+        deviation = float(np.sqrt(max(0.0, covariance.diagonal().max())))
+        unit = _DIGITS * max(deviation, float(np.abs(means).max())) or 1.0
+        random = generator(seed)
         drawn = (
-            [0, *(round((mean + gap) / unit) for mean, gap in zip(means, one, strict=True))]
-            for one in draws.take(resamples)
+            random.multivariate_normal(means, covariance, size, check_valid="ignore", method="eigh")
+            for size in _sizes(resamples)
         )
-        return observed, drawn
+        return _with_origin(np.rint(means / unit)), (
+            _with_origin(np.rint(some / unit)) for some in drawn
+        )
 
 
-def _ranks(values: Sequence[float], *, lower_is_better: bool) -> list[int]:
-    """Return the rank of each value from 1; equal ones share the better rank."""
-    ordered = sorted(values)
-    if lower_is_better:
-        return [1 + bisect_left(ordered, value) for value in values]
-    return [1 + len(values) - bisect_right(ordered, value) for value in values]
+def _sizes(resamples: int) -> Iterator[int]:
+    for start in range(0, resamples, _DRAWN_AT_ONCE):
+        yield min(_DRAWN_AT_ONCE, resamples - start)
+
+
+def _with_origin(gaps: Array) -> Array:
+    """Return differences from the first run with those of the first run, which are 0."""
+    return np.concatenate((np.zeros_like(gaps[..., :1]), gaps), axis=-1)
+
+
+def _ranks(rows: Array, *, lower_is_better: bool) -> Array:
+    """Return the rank of each value in its row from 1; equal ones share the better rank."""
+    ranks = np.ones(rows.shape, np.int64)
+    for column in range(rows.shape[1]):
+        other = rows[:, column, None]
+        ranks += other < rows if lower_is_better else other > rows
+    return ranks

@@ -36,7 +36,7 @@ def judged(
     metric: MetricName,
     labels: tuple[str, str],
 ) -> Judgement:
-    """Return the verdict of a comparison of two runs, the first label being the baseline's.
+    """Return the verdict of a comparison of two runs, the first label being the reference's.
 
     It is `not comparable` below the overlap that the settings ask for or without statistics, and
     `significant` where the p value (adjusted, if there are several tests) is at most 1 - level; but
@@ -44,7 +44,7 @@ def judged(
     `within noise` where FEW_SAMPLES or more all have equal scores, or where differences of the size
     that the settings ask for would have been found; else `uninformative`.
     """
-    if estimate is None or alignment.overlap < settings.overlap:
+    if estimate is None or alignment.overlap < settings.min_overlap:
         sentence = _why_not(alignment, settings, labels)
         return Judgement(CompareVerdict.NOT_COMPARABLE, sentence)
     if _p(estimate) <= 1 - settings.level:
@@ -94,11 +94,11 @@ def _why_not(alignment: Alignment, settings: CompareSettings, labels: tuple[str,
     a, b = labels
     if not alignment.matched:
         return f"no sample of {a} matches one of {b}"
-    if alignment.overlap < settings.overlap:
+    if alignment.overlap < settings.min_overlap:
         return (
             f"{_number(alignment.matched, 'sample')} of {a} and {b} match, {alignment.only_a:,} are"
             f" only in {a} and {alignment.only_b:,} only in {b}: the overlap is"
-            f" {alignment.overlap:.6g}, below {settings.overlap:g}"
+            f" {alignment.overlap:.6g}, below {settings.min_overlap:g}"
         )
     if alignment.unscored >= alignment.matched:
         return f"no matched sample has a score in both {a} and {b}"

@@ -1,1 +1,1 @@
-"""Samples of compared runs: sorted by their identity, reduced, joined, and searched for drift."""
+"""Samples of compared runs in numpy arrays: stored, reduced, joined, searched for drift."""

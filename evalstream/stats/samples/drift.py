@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from heapq import nsmallest
 from typing import Final, NamedTuple
 
-from evalstream.model.block import MEBIBYTE
-from evalstream.parsing.native.sample_matching import KEY_WORDS, MATCH_WORDS, Matching
-from evalstream.stats.samples.matching import new_keys, new_matcher
-from evalstream.stats.samples.record_order import unpack_records
-from evalstream.stats.samples.record_sorter import RecordSorter
-from evalstream.stats.samples.windows import zip_windows
+import numpy as np
 
-MEMORY_BYTES: Final = 32 * MEBIBYTE
-"""How much memory the samples without a partner take up."""
+from evalstream.stats.arrays import Array
+from evalstream.stats.samples.grouping import mark_starts, number_groups, rank_in_groups
+from evalstream.stats.samples.joining import Joined
+from evalstream.stats.samples.record_store import RecordStore, read_together
 
-_SORTERS: Final = 5
-"""How many sorts share the memory: of what is matched, of what is left over, and of matches."""
+MEMORY_BYTES: Final = 1 << 22
+"""How much each of four stores of samples without a partner keeps in memory."""
 
-_Pair = tuple[RecordSorter, RecordSorter]
+_WORD_BITS: Final = 64
 
 
 class DriftKind(IntEnum):
@@ -52,103 +50,117 @@ class DriftFinder:
     the same question are matched by their sample ids first, then in the order of their lines, as
     are several ones with the same sample id. What is unknown does not match.
 
-    Groups are numbered as for `join`. `drifted` and `relabelled` count pairs once `finish` was
-    called, and `by_metric` those of each metric that both samples lack a partner for. At most
-    `memory_limit` bytes are in memory; `close` deletes the temporary files. Raises OSError where
-    they cannot be written or read.
+    Groups are numbered as for `join`. After `finish`, `drifted` and `relabelled` count pairs,
+    `by_metric` those of each metric that both samples lack a partner for, and `first` holds the
+    first `most` pairs by line. `close` deletes the temporary files. Raises OSError where they
+    cannot be written or read.
     """
 
     def __init__(
-        self, groups_a: Sequence[int], groups_b: Sequence[int], memory_limit: int = MEMORY_BYTES
+        self,
+        groups_a: Sequence[int],
+        groups_b: Sequence[int],
+        most: int,
+        memory_limit: int = MEMORY_BYTES,
     ) -> None:
         self.drifted = self.relabelled = 0
+        self.first: list[DriftedPair] = []
         metrics = max((*groups_a, *groups_b, 0)) + 1
         self.by_metric = [[0, 0] for _ in range(metrics)]
-        set_words = -(-metrics // 64)
-        self._words, self._share = KEY_WORDS + set_words, memory_limit // _SORTERS
-        self._keys = new_keys(groups_a, set_words), new_keys(groups_b, set_words)
-        self._unmatched = self._new_pair()
-        self._found = RecordSorter(MATCH_WORDS, self._share)
+        self._groups = groups_a, groups_b
+        self._most = most
+        words = -(-metrics // _WORD_BITS)
+        names = ("question", "sample", "line", "offset", "input")
+        self._type = np.dtype([*((name, "u8") for name in names), ("metrics", "u8", (words,))])
+        self._by_question, self._by_sample = (
+            [RecordStore(self._type, key, memory_limit) for _ in "ab"]
+            for key in ("question", "sample")
+        )
 
-    def add_a(self, samples: bytes) -> None:
-        """Add packed SampleScores of the first run, in their order.
-
-        Raises ValueError for a group without a number.
-        """
-        self._unmatched[0].add(self._keys[0].add(samples))
-
-    def add_b(self, samples: bytes) -> None:
-        """Add packed SampleScores of the second run, in their order.
-
-        Raises ValueError for a group without a number.
-        """
-        self._unmatched[1].add(self._keys[1].add(samples))
+    def add(self, joined: Joined) -> None:
+        """Add the samples that only one run has, whose records follow each other."""
+        for side, samples in enumerate((joined.only_a, joined.only_b)):
+            if len(samples):
+                records = self._records(samples, self._groups[side])
+                is_known = records["question"] != 0
+                self._by_question[side].add(records[is_known])
+                self._leave(side, records[~is_known])
 
     def finish(self) -> None:
         """Match what was added."""
-        for sorter, keys in zip(self._unmatched, self._keys, strict=True):
-            sorter.add(keys.finish())
-            sorter.finish()
-        for matching in _matchings(self._words):
-            self._match(matching)
-        self._found.finish()
-        _close(self._unmatched)
-
-    def pairs(self) -> Iterator[DriftedPair]:
-        """Iterate over the pairs in the order of the lines of the first run."""
-        for chunk in self._found.chunks():
-            for record in unpack_records(chunk, MATCH_WORDS):
-                yield DriftedPair._make((*record[:-1], DriftKind(record[-1])))
+        for a, b in _read(self._by_question):
+            left = self._match(a, b, ("question", "sample"), DriftKind.RELABELLED)
+            left = self._match(*left, ("question",), DriftKind.RELABELLED, keeps_same=True)
+            for side, records in enumerate(left):
+                self._leave(side, records)
+        for a, b in _read(self._by_sample):
+            self._match(a, b, ("sample",), DriftKind.DRIFT)
 
     def close(self) -> None:
         """Delete the temporary files."""
-        _close(self._unmatched)
-        self._found.close()
+        for store in (*self._by_question, *self._by_sample):
+            store.close()
 
-    def _match(self, matching: Matching) -> None:
-        """Match the samples without a partner by one criterion, and keep those left over."""
-        before, after = self._unmatched, self._new_pair()
-        matcher, size = new_matcher(matching), 8 * self._words
-        try:
-            streams = before[0].chunks(), before[1].chunks()
-            for pairs, left_a, left_b in zip_windows(*streams, size, matcher.match):
-                self._found.add(pairs)
-                after[0].add(left_a)
-                after[1].add(left_b)
-            for sorter in after:
-                sorter.finish()
-        except BaseException:
-            _close(after)
-            raise
-        self._unmatched = after
-        _close(before)
-        self._count(matcher.metrics, DriftKind(matching.kind))
+    def _records(self, samples: Array, groups: Sequence[int]) -> Array:
+        """Return a record of each sample: its first one by line, and the set of its metrics."""
+        order = np.lexsort([samples[name] for name in ("offset", "line", "sample", "low", "high")])
+        samples = samples[order]
+        starts = np.flatnonzero(mark_starts(*(samples[key] for key in ("high", "low", "sample"))))
+        records = np.empty(len(starts), self._type)
+        for name in ("question", "sample", "line", "offset", "input"):
+            records[name] = samples[name][starts]
+        metrics = np.array(groups, np.int64)[samples["group"].astype(np.int64)]
+        bits = np.where(metrics >= 0, 1 << (metrics % _WORD_BITS).astype(np.uint64), np.uint64(0))
+        for word in range(records["metrics"].shape[1]):
+            own = np.where(metrics // _WORD_BITS == word, bits, np.uint64(0))
+            records["metrics"][:, word] = np.bitwise_or.reduceat(own, starts)
+        return records
 
-    def _count(self, metrics: Sequence[int], kind: DriftKind) -> None:
-        found = self._found.count - self.drifted - self.relabelled
+    def _leave(self, side: int, records: Array) -> None:
+        """Leave samples to the search by sample ids."""
+        self._by_sample[side].add(records[records["sample"] != 0])
+
+    def _match(
+        self, a: Array, b: Array, keys: Sequence[str], kind: DriftKind, *, keeps_same: bool = False
+    ) -> tuple[Array, Array]:
+        """Match samples with equal keys one by one by line, and return those that are left.
+
+        Those that meet with the same or an unknown input are no match; with `keeps_same` they are
+        left.
+        """
+        both = np.concatenate((a, b))
+        numbers = number_groups(*(both[key] for key in keys))
+        places = [
+            own * (len(both) + 1) + rank_in_groups(own, one["line"], one["offset"])
+            for own, one in zip((numbers[: len(a)], numbers[len(a) :]), (a, b), strict=True)
+        ]
+        _, in_a, in_b = np.intersect1d(
+            places[0], places[1], assume_unique=True, return_indices=True
+        )
+        inputs = a["input"][in_a], b["input"][in_b]
+        is_match = (inputs[0] != 0) & (inputs[1] != 0) & (inputs[0] != inputs[1])
+        self._count(a[in_a[is_match]], b[in_b[is_match]], kind)
+        gone = is_match if keeps_same else np.ones(len(in_a), bool)
+        return np.delete(a, in_a[gone]), np.delete(b, in_b[gone])
+
+    def _count(self, a: Array, b: Array, kind: DriftKind) -> None:
+        """Count matches, and keep the first ones."""
         if kind is DriftKind.DRIFT:
-            self.drifted += found
+            self.drifted += len(a)
         else:
-            self.relabelled += found
-        for counts, more in zip(self.by_metric, metrics, strict=False):
-            counts[kind] += more
+            self.relabelled += len(a)
+        shared = a["metrics"] & b["metrics"]
+        for metric, counts in enumerate(self.by_metric):
+            word, bit = divmod(metric, _WORD_BITS)
+            counts[kind] += int((shared[:, word] >> np.uint64(bit) & np.uint64(1)).sum())
+        order = np.lexsort((a["offset"], a["line"]))[: self._most]
+        places = [one[name][order].tolist() for one in (a, b) for name in ("line", "offset")]
+        ids = [one["sample"][order].tolist() for one in (a, b)]
+        found = [DriftedPair._make((*one, kind)) for one in zip(*places, *ids, strict=True)]
+        self.first = nsmallest(self._most, [*self.first, *found])
 
-    def _new_pair(self) -> _Pair:
-        return RecordSorter(self._words, self._share), RecordSorter(self._words, self._share)
 
-
-def _close(sorters: _Pair) -> None:
-    for sorter in sorters:
-        sorter.close()
-
-
-def _matchings(words: int) -> tuple[Matching, ...]:
-    """Return the criteria, in their order; each leaves over what the next one sorts by."""
-    return (
-        # By question and sample id; what is left over is sorted by question and line,
-        Matching(words, 2, False, 2, 1, DriftKind.RELABELLED, (0, 2, 3, 1)),
-        # by question; what is left over is sorted by sample id and line,
-        Matching(words, 1, True, 1, 3, DriftKind.RELABELLED, (3, 1, 2, 0)),
-        # by sample id.
-        Matching(words, 1, False, 1, 0, DriftKind.DRIFT, (0, 1, 2, 3)),
-    )
+def _read(stores: Sequence[RecordStore]) -> Iterator[list[Array]]:
+    for store in stores:
+        store.finish()
+    return read_together(stores)

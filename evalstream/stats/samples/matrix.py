@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import heapq
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, groupby
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Final, NamedTuple
 
-from evalstream.model.block import MEBIBYTE
-from evalstream.model.sample_record import SAMPLE_WORDS, SampleFlag
-from evalstream.stats.samples.record_order import pack_records, unpack_records
-from evalstream.stats.samples.record_sorter import RecordSorter
+import numpy as np
 
-MEMORY_BYTES: Final = 32 * MEBIBYTE
+from evalstream.model.sample_record import SampleFlag
+from evalstream.stats.arrays import Array
+from evalstream.stats.samples.grouping import mark_starts, number_groups
+from evalstream.stats.samples.record_store import RecordStore, read_together
+from evalstream.stats.samples.sample_store import SampleStore, read_samples
+
+MEMORY_BYTES: Final = 1 << 22
 """How much memory the samples that not all runs share take up."""
 
-_AMBIGUOUS: Final = int(SampleFlag.AMBIGUOUS)
-_WORD_BITS: Final = 64
-_ENTRY_WORDS: Final = 4
-
-Square = list[list[int]]
-"""A count for each two runs: `square[row][column]`, the same on both sides of the diagonal."""
+_AMBIGUOUS: Final = np.uint64(SampleFlag.AMBIGUOUS)
 
 
 class Overlaps(NamedTuple):
@@ -34,9 +30,9 @@ class Overlaps(NamedTuple):
     """
 
     samples: Sequence[int]
-    matched: Square
-    drifted: Square
-    relabelled: Square
+    matched: Sequence[Sequence[int]]
+    drifted: Sequence[Sequence[int]]
+    relabelled: Sequence[Sequence[int]]
 
     def overlap(self, row: int, column: int) -> float:
         """Return the share of the samples of either run that both have; 0 without samples."""
@@ -45,183 +41,121 @@ class Overlaps(NamedTuple):
         return matched / union if union else 0.0
 
 
-class _Sample(NamedTuple):
-    """A sample of one run."""
+def pairwise(stores: Sequence[SampleStore], memory_limit: int = MEMORY_BYTES) -> Overlaps:
+    """Return what each two runs share.
 
-    high: int
-    low: int
-    sample: int
-    run: int
-    is_ambiguous: bool
-    question: int
-    input: int
-
-
-class _Entry(NamedTuple):
-    """A sample of one run under its sample id, and the set of the runs that it meets, as bits."""
-
-    sample: int
-    run: int
-    question: int
-    input: int
-    met: int
-
-
-def pairwise(streams: Sequence[Iterable[bytes]], memory_limit: int = MEMORY_BYTES) -> Overlaps:
-    """Return what each two runs share; each is a stream of packed SampleScores in their order.
-
-    Results and metrics play no part: a sample is one under all its groups. Each stream is read
-    once. Raises OSError where a temporary file cannot be written or read.
+    Results and metrics play no part: a sample is one under all its groups. Raises OSError where a
+    temporary file cannot be written or read.
     """
-    runs, overlaps = len(streams), _Overlapping(len(streams))
-    sorter = RecordSorter(_ENTRY_WORDS + -(-runs // _WORD_BITS), memory_limit)
+    counts = _Overlapping(len(stores), memory_limit)
     try:
-        merged = heapq.merge(*(_samples(stream, run) for run, stream in enumerate(streams)))
-        for _, same in groupby(merged, lambda sample: sample[:2]):
-            for entry in overlaps.meet(same):
-                sorter.add(_packed(entry, runs))
-        sorter.finish()
-        for _, same_id in groupby(_entries(sorter), lambda entry: entry.sample):
-            overlaps.drift(list(same_id))
+        for runs in read_samples(stores):
+            counts.meet(runs)
+        counts.drift()
     finally:
-        sorter.close()
-    return overlaps.result()
-
-
-def _samples(stream: Iterable[bytes], run: int) -> Iterator[_Sample]:
-    """Iterate over the samples of a run."""
-    last: tuple[int, ...] = ()
-    for chunk in stream:
-        for record in unpack_records(chunk, SAMPLE_WORDS):
-            if record[:3] != last:
-                last = record[:3]
-                is_ambiguous = bool(record[7] & _AMBIGUOUS)
-                yield _Sample._make((*last, run, is_ambiguous, record[8], record[9]))
-
-
-def _packed(entry: _Entry, runs: int) -> bytes:
-    """Return an entry as a record of words."""
-    least = (1 << _WORD_BITS) - 1
-    met = [entry.met >> at & least for at in range(0, runs, _WORD_BITS)]
-    return pack_records([(*entry[:4], *met)], _ENTRY_WORDS + len(met))
-
-
-def _entries(sorter: RecordSorter) -> Iterator[_Entry]:
-    for chunk in sorter.chunks():
-        for record in unpack_records(chunk, sorter.words):
-            met = sum(word << _WORD_BITS * at for at, word in enumerate(record[_ENTRY_WORDS:]))
-            yield _Entry(record[0], record[1], record[2], record[3], met)
+        counts.left.close()
+    return counts.result()
 
 
 class _Overlapping:
-    """Counts sets of runs, and each two runs of a set only at the end: few sets differ."""
+    """Counts what runs share. `left` keeps the samples that some run does not meet."""
 
-    def __init__(self, runs: int) -> None:
-        self._runs, self._all = runs, (1 << runs) - 1
-        self._samples = [0] * runs
-        self._matched, self._drifted, self._relabelled = (_Sets() for _ in range(3))
+    def __init__(self, runs: int, memory_limit: int) -> None:
+        self._runs = runs
+        self._samples = np.zeros(runs, np.int64)
+        self._matched, self._drifted, self._relabelled = (
+            np.zeros((runs, runs), np.int64) for _ in range(3)
+        )
+        names = ("sample", "run", "question", "input")
+        entry = np.dtype([*((name, "u8") for name in names), ("met", "u1", (-(-runs // 8),))])
+        self.left = RecordStore(entry, "sample", memory_limit)
 
-    def meet(self, same: Iterable[_Sample]) -> Iterator[_Entry]:
-        """Count the samples of one identity; return those that may have drifted."""
-        certain = 0
-        held: list[tuple[_Sample, int]] = []
-        for _, group in groupby(same, lambda sample: sample.sample):
-            of_id = list(group)
-            having = sum(1 << sample.run for sample in of_id)
-            plain = sum(1 << sample.run for sample in of_id if not sample.is_ambiguous)
-            certain |= plain
-            if having != plain:
-                self._matched.add(having)
-                self._matched.add(plain, -1)
-            for sample in of_id:
-                self._samples[sample.run] += 1
-                if sample.is_ambiguous:
-                    yield from self._entry(sample, having)
-                else:
-                    held.append((sample, having))
-        self._matched.add(certain)
-        for sample, having in held:
-            yield from self._entry(sample, having | certain)
+    def meet(self, runs: Sequence[Array]) -> None:
+        """Count the samples of some identities, in the order of runs."""
+        runs = [run[mark_starts(run["high"], run["low"], run["sample"])] for run in runs]
+        self._samples += [len(run) for run in runs]
+        run = np.repeat(np.arange(len(runs)), [len(some) for some in runs])
+        every = np.concatenate(runs)
+        is_plain = (every["flags"] & _AMBIGUOUS) == 0
+        identity = number_groups(every["high"], every["low"])
+        same_id = number_groups(identity, every["sample"])
+        plain = self._having(identity, run, is_plain)
+        having = self._having(same_id, run)
+        self._matched += _square(plain) + _square(having)
+        self._matched -= _square(self._having(same_id, run, is_plain))
+        met = having[same_id] | (plain[identity] & is_plain[:, None])
+        is_left = ~met.all(axis=1) & (every["sample"] != 0) & (every["input"] != 0)
+        entries = np.empty(int(is_left.sum()), self.left.dtype)
+        for name in ("sample", "question", "input"):
+            entries[name] = every[name][is_left]
+        entries["run"], entries["met"] = run[is_left], np.packbits(met[is_left], axis=1)
+        self.left.add(entries)
 
-    def drift(self, entries: Sequence[_Entry]) -> None:
-        """Count the drift among the samples with one sample id."""
-        having = repeated = 0
-        by_question: dict[tuple[int, int], int] = defaultdict(int)
-        by_input: dict[tuple[int, int], int] = defaultdict(int)
-        for entry in entries:
-            run = 1 << entry.run
-            repeated |= having & run
-            having |= run
-            # Unknown questions are not the same.
-            by_question[entry.question, 0 if entry.question else entry.input] |= run
-            by_input[entry.question, entry.input] |= run
-        if repeated or any(
-            entry.met & having & ~by_input[entry.question, entry.input] for entry in entries
-        ):
-            self._drift_of_pairs(entries)
-            return
-        self._drifted.add(having)
-        for runs in by_question.values():
-            self._drifted.add(runs, -1)
-            self._relabelled.add(runs)
-        for runs in by_input.values():
-            self._relabelled.add(runs, -1)
+    def drift(self) -> None:
+        """Count the drift among the samples that were left."""
+        self.left.finish()
+        for (entries,) in read_together([self.left], MEMORY_BYTES):
+            self._drift(entries)
 
     def result(self) -> Overlaps:
-        """Return the counts of each two runs."""
-        squares = (
-            sets.square(self._runs) for sets in (self._matched, self._drifted, self._relabelled)
+        """Return the counts."""
+        squares = []
+        for counts in (self._matched, self._drifted, self._relabelled):
+            np.fill_diagonal(counts, 0)
+            squares.append(counts.tolist())
+        return Overlaps(self._samples.tolist(), *squares)
+
+    def _drift(self, entries: Array) -> None:
+        """Count the drift of some sample ids: of most by sets of runs, of others by pairs."""
+        sample, run = number_groups(entries["sample"]), entries["run"].astype(np.int64)
+        met = np.unpackbits(entries["met"], axis=1, count=self._runs).astype(bool)
+        having = self._having(sample, run)
+        inputs = number_groups(sample, entries["question"], entries["input"])
+        same_input = self._having(inputs, run)
+        is_simple = ~(met & having[sample] & ~same_input[inputs]).any(axis=1)
+        _, times = np.unique(sample * self._runs + run, return_counts=True)
+        if len(times) < len(sample):
+            each = sample * self._runs + run
+            is_simple &= np.bincount(each)[each] == 1
+        is_odd = np.zeros(len(having), bool)
+        is_odd[sample[~is_simple]] = True
+        chosen = ~is_odd[sample]
+        # Unknown questions are not the same.
+        unknown = np.where(entries["question"] == 0, entries["input"], np.uint64(0))
+        question = number_groups(sample, entries["question"], unknown)
+        by_id, by_question, by_input = (
+            _square(self._having(numbers, run, chosen)) for numbers in (sample, question, inputs)
         )
-        return Overlaps(self._samples, *squares)
+        self._drifted += by_id - by_question
+        self._relabelled += by_question - by_input
+        places = np.flatnonzero(~chosen)
+        places = places[np.argsort(sample[places], kind="stable")]
+        for same in np.split(places, np.flatnonzero(mark_starts(sample[places]))[1:]):
+            self._drift_of_pairs(entries[same], met[same])
 
-    def _entry(self, sample: _Sample, met: int) -> Iterator[_Entry]:
-        if met != self._all and sample.sample and sample.input:
-            yield _Entry(sample.sample, sample.run, sample.question, sample.input, met)
-
-    def _drift_of_pairs(self, entries: Sequence[_Entry]) -> None:
+    def _drift_of_pairs(self, entries: Array, met: Array) -> None:
         """Count drift where a run has several samples, or meets another under other ids."""
-        by_run: dict[int, list[_Entry]] = {}
-        for entry in entries:
-            by_run.setdefault(entry.run, []).append(entry)
-        for row, column in combinations(by_run, 2):
-            a = [entry for entry in by_run[row] if not entry.met >> column & 1]
-            b = [entry for entry in by_run[column] if not entry.met >> row & 1]
-            if not a or not b:
-                continue
-            both = 1 << row | 1 << column
-            questions = {entry.question for entry in a} & {entry.question for entry in b} - {0}
-            inputs = {entry.input for entry in a} & {entry.input for entry in b}
-            if questions and not inputs:
-                self._relabelled.add(both)
-            elif not inputs:
-                self._drifted.add(both)
+        run = entries["run"].astype(np.int64)
+        for row, column in combinations(np.unique(run).tolist(), 2):
+            a = entries[(run == row) & ~met[:, column]]
+            b = entries[(run == column) & ~met[:, row]]
+            if len(a) and len(b) and not {*a["input"].tolist()} & {*b["input"].tolist()}:
+                shared = {*a["question"].tolist()} & {*b["question"].tolist()} - {0}
+                counts = self._relabelled if shared else self._drifted
+                counts[row, column] += 1
+                counts[column, row] += 1
+
+    def _having(self, numbers: Array, run: Array, chosen: Array | None = None) -> Array:
+        """Return for each number which runs have it, counting the chosen entries alone."""
+        having = np.zeros((int(numbers.max(initial=-1)) + 1, self._runs), bool)
+        some = slice(None) if chosen is None else chosen
+        having[numbers[some], run[some]] = True
+        return having
 
 
-class _Sets:
-    """Sets of runs as bits, and how often each was counted."""
-
-    def __init__(self) -> None:
-        self._times: Counter[int] = Counter()
-
-    def add(self, runs: int, times: int = 1) -> None:
-        """Count each two runs of a set."""
-        if runs & runs - 1:
-            self._times[runs] += times
-
-    def square(self, runs: int) -> Square:
-        """Return how often each two runs were counted, and 0 for one alone."""
-        # A row is one number whose digits are its counts: a set is added to it in one step.
-        rows = [0] * runs
-        for having, times in self._times.items():
-            members = [run for run in range(runs) if having >> run & 1]
-            added = times * sum(1 << _WORD_BITS * run for run in members)
-            for run in members:
-                rows[run] += added
-        least = (1 << _WORD_BITS) - 1
-        return [
-            [
-                number >> _WORD_BITS * column & least if column != row else 0
-                for column in range(runs)
-            ]
-            for row, number in enumerate(rows)
-        ]
+def _square(having: Array) -> Array:
+    """Return how often each two runs are in one set; few sets differ."""
+    sets, times = np.unique(np.packbits(having, axis=1), axis=0, return_counts=True)
+    members = np.unpackbits(sets, axis=1, count=having.shape[1]).astype(np.float64)
+    found: Array = ((members.T * times) @ members).astype(np.int64)
+    return found

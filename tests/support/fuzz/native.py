@@ -28,11 +28,9 @@ SOURCES: Final = binding.LIBRARY.parent
 TARGETS: Final = TESTS / "fuzz" / "native"
 SCAN: Final = "scan"
 REWRITE: Final = "rewrite"
-SAMPLES: Final = "samples"
 LM_EVAL: Final = "lm_eval"
 OUTLINE: Final = "outline"
-RESAMPLE: Final = "resample"
-KINDS: Final = SCAN, REWRITE, SAMPLES, LM_EVAL, OUTLINE, RESAMPLE
+KINDS: Final = SCAN, REWRITE, LM_EVAL, OUTLINE
 FLAGS: Final = (
     "-std=c11", "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all",
     "-fno-omit-frame-pointer",
@@ -81,11 +79,10 @@ def compiled(target: Path, kind: str = SCAN) -> str | None:
 def write_inputs(folder: Path, seed: int, count: int = 400, kind: str = SCAN) -> None:
     """Write tables of many contexts, lines to begin with, and words that lines are made of.
 
-    Only the targets that check or rewrite rows need tables. Those that join samples or draw from
-    them begin with any bytes, the others with rows of lm-eval.
+    Only the targets that check or rewrite rows need tables; the others begin with rows of lm-eval.
     """
     if kind not in (SCAN, REWRITE):
-        (_write_bytes if kind in (SAMPLES, RESAMPLE) else _write_lm_rows)(folder, seed, count)
+        _write_lm_rows(folder, seed, count)
         return
     configs_of = _configs if kind == SCAN else _places
     configs, words = [], set()
@@ -103,17 +100,6 @@ def write_inputs(folder: Path, seed: int, count: int = 400, kind: str = SCAN) ->
     quoted = (word.decode().replace("\\", "\\\\").replace('"', '\\"') for word in sorted(words))
     text = "\n".join(f'"{word}"' for word in quoted)
     (folder / "words").write_text(text + "\n", encoding="ascii")
-
-
-def _write_bytes(folder: Path, seed: int, count: int) -> None:
-    chance = random.Random(seed)
-    corpus = folder / "corpus"
-    corpus.mkdir()
-    for number in range(count):
-        (corpus / f"{number}").write_bytes(chance.randbytes(chance.randrange(2000)))
-    (folder / "configs").touch()
-    # libFuzzer takes no empty dictionary.
-    (folder / "words").write_text('"\\x01\\x00\\x00\\x00"\n', encoding="ascii")
 
 
 def _write_lm_rows(folder: Path, seed: int, count: int) -> None:

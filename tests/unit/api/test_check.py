@@ -196,7 +196,7 @@ def test_a_text_is_one_decision_and_one_condition(tmp_path: Path) -> None:
         )
         assert len(outcome.outcomes) == 1
     with pytest.raises(evalstream.UsageError, match="'nothing'"):
-        evalstream.compare([run, run], fail_on="nothing")
+        evalstream.compare([run, run], fail_if="nothing")
     with pytest.raises(evalstream.UsageError, match="names no rule with a repair"):
         evalstream.fix(run, select="ES501")
 

@@ -32,7 +32,7 @@ MISTAKES = {
     "ledger x --verdict faild": "--verdict: unknown value 'faild'; did you mean failed? known",
     "ledger x --code ES4O1": "name 'ES4O1'; did you mean ES401",
     "completion bahs": "SHELL: unknown value 'bahs'; did you mean bash? known are: bash, zsh, fish",
-    "seal run.jsonl": "--aggregate is missing: it names the aggregate to seal the rows in",
+    "seal -": "no aggregate was found for the rows: name it with --aggregate FILE; --create begins",
     "seal --aggregate a": "Missing argument 'ROWS'",
     "check x --aggregate": "'--aggregate' requires an argument; see: evalstream check --help",
     "check x --strict=1": "'--strict' does not take a value; see: evalstream check --help",
@@ -88,6 +88,31 @@ def test_a_line_without_a_command_names_the_help(line: str) -> None:
     assert done.stderr.endswith(" --help\n")
 
 
+@pytest.mark.parametrize("line", ["check --version", "rules ES401 -V", "schema list --version"])
+def test_each_command_shows_the_version(line: str) -> None:
+    done = run(line)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == run("--version").stdout
+
+
+def test_a_file_may_be_named_like_the_flag_of_the_version() -> None:
+    done = run("check -- --version")
+    assert (done.returncode, "--version" in done.stdout) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        ("help", "--help"),
+        ("help check", "check --help"),
+        ("help schema show", "schema show --help"),
+        ("help schema", "schema --help"),
+    ],
+)
+def test_help_is_a_word_as_well_as_a_flag(words: str, flags: str) -> None:
+    assert run(words).stdout == run(flags).stdout != ""
+
+
 @pytest.mark.parametrize("line", ["--help", "-h", "check --help", "schema --help", "rules -h"])
 def test_help_goes_to_standard_output(line: str) -> None:
     done = run(line)
@@ -112,3 +137,8 @@ def test_a_closed_pipe_ends_help_and_lists_quietly(line: str) -> None:
 def test_both_names_of_an_option_may_agree() -> None:
     done = run("check run.jsonl --input-format eee --format-name eee -q")
     assert done.returncode == 0
+    assert done.stderr == (
+        "evalstream: --format-name is a former name of --input-format, and the next version does "
+        "not take it\n"
+    )
+    assert run("check run.jsonl --input-format eee -q").stderr == ""

@@ -14,12 +14,20 @@ KNOWN = ("auto", "concat", "concat-first", "json-str")
         ("CONCAT", "; did you mean concat?"),
         ("concat-frist", "; did you mean concat-first?"),
         ("sha1", ""),
+        ("json", "; did you mean json-str?"),
         ("", ""),
         ("concat" * 100, ""),
     ],
 )
 def test_only_similar_words_are_suggested(given: str, meant: str) -> None:
     assert suggestion(given, KNOWN) == meant
+
+
+def test_a_word_that_differs_in_many_letters_is_another_word() -> None:
+    members = ("model_id", "metadata", "interaction_type")
+    assert suggestion("modality", members) == ""
+    assert suggestion("modle_id", members) == "; did you mean model_id?"
+    assert suggestion("mtadata", members) == "; did you mean metadata?"
 
 
 def test_equally_similar_words_are_all_named() -> None:

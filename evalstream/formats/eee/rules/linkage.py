@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, tasks_in_name
@@ -16,7 +16,15 @@ def _foreign_evaluation(context: RowContext) -> RowCheck | None:
     if context.evaluation_id is None:
         return None
     message = "evaluation_id differs from that of the aggregate"
-    return _check_member(ES601, "evaluation_id", {context.evaluation_id}, message)
+    check = _check_member(ES601, "evaluation_id", {context.evaluation_id}, message)
+
+    def check_id(row: Mapping[str, Any]) -> tuple[Violation, ...]:
+        found = check(row)
+        if found and row["evaluation_id"] == context.foreign_id:
+            return (found[0]._replace(is_fixable=True),)
+        return found
+
+    return check_id
 
 
 def _foreign_model(context: RowContext) -> RowCheck | None:
@@ -124,7 +132,9 @@ def _repeated_result(aggregate: Aggregate) -> Iterator[Violation]:
             yield ES606.violation(message, pointer=pointer, found=identity)
 
 
-def _check_member(rule: Rule, member: str, valid: Set[str], message: str) -> RowCheck:
+def _check_member(
+    rule: Rule, member: str, valid: Set[str], message: str
+) -> Callable[[Mapping[str, Any]], tuple[Violation, ...]]:
     """Return a check that a member, if it is a string, has one of the valid values."""
     expected: Any = one_of(sorted(valid)) if len(valid) > 1 else next(iter(valid))
 
@@ -146,7 +156,10 @@ ES601: Final = Rule(
     reads=("/evaluation_id",),
     by_ids=True,
     repair=Repair(
-        RepairAction.WRITE_EVALUATION_ID, "writes the evaluation_id of the aggregate", is_safe=False
+        RepairAction.WRITE_EVALUATION_ID,
+        "writes the evaluation_id of the aggregate",
+        is_safe=False,
+        limit="where all other ids are that of the first row",
     ),
 )
 

@@ -135,8 +135,8 @@ def _unsealed(facts: RunFacts) -> Iterator[Violation]:
         return
     if aggregate is None:
         yield ES506.violation(
-            "no aggregate was given, and not exactly one next to the file matches by name or "
-            "file_path; the rows were checked, but not their checksum, number and aggregate"
+            f"{_reason_without_aggregate(facts)}; the rows were checked, but not their checksum, "
+            "number and aggregate"
         )
         return
     missing = [name for name in ("checksum", "total_rows") if aggregate.claim(name) is None]
@@ -148,6 +148,15 @@ def _unsealed(facts: RunFacts) -> Iterator[Violation]:
         are = "is" if len(missing) == 1 else "are"
         message = f"{' and '.join(missing)} {are} missing from the aggregate"
         yield ES506.violation(message, pointer=DETAILS)
+
+
+def _reason_without_aggregate(facts: RunFacts) -> str:
+    """Return why rows were checked without an aggregate."""
+    if facts.rivals:
+        return f"{' and '.join(facts.rivals)} both name the file in file_path: --aggregate chooses"
+    if facts.path is None:
+        return "no aggregate was given"
+    return "no aggregate was given, and none next to the file has its name or names it in file_path"
 
 
 def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:

@@ -29,10 +29,16 @@ def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
                 yield ES212.violation(message, pointer=where)
 
 
-def fits_another(version: str, fitting: Sequence[str]) -> Iterator[Violation]:
-    """Report the other versions that a document fits, if it fails the one it is checked against."""
+def fits_another(
+    version: str, fitting: Sequence[str], *, can_migrate: bool = False
+) -> Iterator[Violation]:
+    """Report the other versions that a document fits, if it fails the one it is checked against.
+
+    `can_migrate` says that `evalstream migrate` takes it without another document.
+    """
     if fitting:
-        message = f"fits {_listed(fitting)}, but not {version}; {_check_by(fitting[0])}"
+        way = _way_to(fitting[0], version, can_migrate=can_migrate)
+        message = f"fits {_listed(fitting)}, but not {version}; {way}"
         yield ES216.violation(message, pointer="/schema_version", expected=one_of(fitting))
 
 
@@ -43,16 +49,22 @@ def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
     if not common or facts.tally.rows < 2 or facts.tally.fitting.total() != facts.tally.rows:
         return
     names = [name for name in versions.INSTANCE_VERSIONS if name in common]
-    message = f"every row fits {_listed(names)}, but not its own version; {_check_by(names[0])}"
-    yield ES216.violation(message, expected=one_of(names))
+    declared = next((name for name, _, _ in facts.tally.versions), "")
+    way = _way_to(names[0], declared, can_migrate=facts.aggregate is not None)
+    message = f"every row fits {_listed(names)}, but not its own version; {way}"
+    yield ES216.violation(message, expected=one_of(names), severity=Severity.WARNING)
 
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(names)
 
 
-def _check_by(version: str) -> str:
-    return f"to check against it, use --schema-version {version}"
+def _way_to(fitting: str, declared: str, *, can_migrate: bool) -> str:
+    """Return the commands that check a document by a version that fits it, and that renew it."""
+    check = f"to check against it, use --schema-version {fitting}"
+    if not can_migrate or versions.nearest_version(declared, instance=True) == versions.NEWEST:
+        return check
+    return f"{check}; evalstream migrate RUN --to DIR writes it as {versions.NEWEST}"
 
 
 def _unknown_version(facts: RunFacts) -> Iterator[Violation]:

@@ -191,7 +191,17 @@ def test_a_stream_is_sealed_with_its_copy(tmp_path: Path) -> None:
         ("seal", "-", "--aggregate", aggregate.name, "--tee", "copy.jsonl"),
         ("check", "-", "--seal-to", aggregate.name, "--tee", "copy.jsonl", "--pass", "all"),
         ("seal", "-", "--aggregate", aggregate.name, "--file-path", rows.name),
-        ("check", "-", "--seal-to", "new.json", "--tee", "copy.jsonl", "--create"),
+        (
+            "check",
+            "-",
+            "--seal-to",
+            "new.json",
+            "--tee",
+            "copy.jsonl",
+            "--create",
+            "--expect-rows",
+            "8",
+        ),
     ):
         unsealed(tmp_path)
         (tmp_path / "copy.jsonl").unlink(missing_ok=True)
@@ -205,6 +215,49 @@ def test_a_stream_is_sealed_with_its_copy(tmp_path: Path) -> None:
         if target == aggregate:
             assert evalstream.check(tmp_path / details["file_path"], aggregate=target).passed
     assert json.loads((tmp_path / "new.json").read_text())["schema_version"] == "0.2.0"
+
+
+@pytest.mark.parametrize(
+    ("more", "is_sealed"),
+    [
+        ((), False),
+        (("--expect-rows", "8"), True),
+        (("--expect-samples", "8"), True),
+        (("--seal-anyway",), True),
+    ],
+)
+def test_a_stream_without_a_known_end_is_not_sealed(
+    more: tuple[str, ...], *, is_sealed: bool, tmp_path: Path
+) -> None:
+    _, aggregate = unsealed(tmp_path)
+    claims = json.loads(aggregate.read_text())
+    for result in claims["evaluation_results"]:
+        result["score_details"].pop("uncertainty", None)
+        result["source_data"].pop("sample_ids", None)
+    aggregate.write_text(json.dumps(claims))
+    way = ("check", "-", "--tee", "copy.jsonl", "--seal-to", aggregate.name)
+    with started(*way, *more, folder=tmp_path) as process:
+        out, _ = process.communicate(GOOD)
+    assert process.returncode == (0 if is_sealed else 3), out
+    assert (b"when its writer is killed" in out) != is_sealed
+    assert ("checksum" in aggregate.read_text()) == is_sealed
+    if not is_sealed:
+        # The end of a file is known.
+        assert evalstream.seal(tmp_path / "copy.jsonl", aggregate).runs[0].sealed
+
+
+def test_a_new_aggregate_says_which_members_it_lacks(tmp_path: Path) -> None:
+    rows, _ = unsealed(tmp_path)
+    new = tmp_path / "new.json"
+    (run,) = evalstream.seal(rows, new, create=True).runs
+    assert run.verdict == "unconfirmed"
+    assert run.remark is not None
+    lacking = run.remark.rpartition("lacks ")[2].split(", ")
+    assert lacking == ["retrieved_timestamp", "source_metadata", "model_info", "evaluation_results"]
+    report = evalstream.check(rows, aggregate=new, select=["ES201"])
+    assert [one.message for one in report] == [f"{name} is missing" for name in lacking]
+    (again,) = evalstream.seal(rows, new, create=True).runs
+    assert "is new" not in (again.remark or "")
 
 
 def test_an_aggregate_that_comes_late_is_checked_and_sealed(tmp_path: Path) -> None:

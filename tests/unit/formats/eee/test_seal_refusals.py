@@ -394,13 +394,14 @@ def test_an_aggregate_is_begun_only_where_that_is_asked_for(tmp_path: Path, stre
         assert b"--create" in out + errors
         assert not typo.exists()
         (tmp_path / "copy.jsonl").unlink(missing_ok=True)
-        with started(*arguments, "--create", folder=tmp_path) as process:
+        counted = ("--expect-rows", "8") if stream else ()
+        with started(*arguments, "--create", *counted, folder=tmp_path) as process:
             process.communicate(data if stream else b"", timeout=SECONDS)
         assert process.returncode == 0
         assert json.loads(typo.read_text())[DETAILS]["total_rows"] == 8
         typo.unlink()
         # One that is there is sealed as it is.
-        arguments = [command[0], *ways, command[1], aggregate.name, "--create"]
+        arguments = [command[0], *ways, command[1], aggregate.name, "--create", *counted]
         (tmp_path / "copy.jsonl").unlink(missing_ok=True)
         with started(*arguments, folder=tmp_path) as process:
             process.communicate(data if stream else b"", timeout=SECONDS)
@@ -410,7 +411,17 @@ def test_an_aggregate_is_begun_only_where_that_is_asked_for(tmp_path: Path, stre
 
 def test_a_path_that_breaks_the_pattern_is_told_with_one_that_does_not(tmp_path: Path) -> None:
     data = bytes_of(sound_rows("0.3.0"))
-    new = ("seal", "-", "--tee", "copy.jsonl", "--aggregate", "new.json", "--create")
+    new = (
+        "seal",
+        "-",
+        "--tee",
+        "copy.jsonl",
+        "--aggregate",
+        "new.json",
+        "--create",
+        "--expect-rows",
+        "8",
+    )
     for path, code in ((None, 1), ("data/copy.jsonl", 1), (IN_STORE, 0)):
         given = () if path is None else ("--file-path", path)
         (tmp_path / "copy.jsonl").unlink(missing_ok=True)

@@ -431,7 +431,7 @@ def test_translation_metrics_are_open_without_their_package(
     (run,) = report.runs
     assert run.verdict == "unconfirmed"
     reasons = {claim.reason for claim in run.claims if claim.state is State.OPEN}
-    assert reasons == {"a package that computes it is not installed"}
+    assert reasons == {"a package for the formula is not installed"}
     log.figure("translate", "bleu,none", 101)
     assert "LME301" in errors(log.check("translate"))
 

@@ -2,18 +2,13 @@
 
 import math
 import random
-from collections import Counter
 
 import pytest
+from score_cells import cells_of
 
 from evalstream.stats.inference import bootstrap as module
 from evalstream.stats.inference import draws
 from evalstream.stats.inference.bootstrap import bootstrap_intervals
-from evalstream.stats.inference.histogram import Cell
-
-
-def cells(values: list[float]) -> list[Cell]:
-    return [Cell(value, times) for value, times in sorted(Counter(values).items())]
 
 
 def normal(n: int, seed: int = 1) -> list[float]:
@@ -30,13 +25,13 @@ def test_many_normal_values_have_the_interval_of_t() -> None:
     some = normal(2000)
     mean = math.fsum(some) / 2000
     error = math.sqrt(math.fsum((x - mean) ** 2 for x in some)) / 2000
-    for low, high, _ in bootstrap_intervals(cells(some), 5000, 0.95, 3):
+    for low, high, _ in bootstrap_intervals(cells_of(some), 20_000, 0.95, 3):
         assert low == pytest.approx(mean - 1.96 * error, abs=0.07 * error)
         assert high == pytest.approx(mean + 1.96 * error, abs=0.07 * error)
 
 
 def test_bca_moves_towards_the_long_tail() -> None:
-    percentile, bca = bootstrap_intervals(cells(skewed(40)), 10_000, 0.95, 3)
+    percentile, bca = bootstrap_intervals(cells_of(skewed(40)), 10_000, 0.95, 3)
     assert percentile.method == "bootstrap percentile"
     assert bca.method == "bootstrap BCa"
     assert bca.low > percentile.low
@@ -44,7 +39,7 @@ def test_bca_moves_towards_the_long_tail() -> None:
 
 
 def test_the_expansion_agrees_with_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    some = cells(skewed(1000))
+    some = cells_of(skewed(1000))
     drawn = bootstrap_intervals(some, 20_000, 0.9, 3)
     monkeypatch.setattr(module, "MOST_DRAWN", 999)
     expanded = bootstrap_intervals(some, 20_000, 0.9, 3)
@@ -58,7 +53,7 @@ def test_the_expansion_agrees_with_draws(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_zeros_count_though_they_are_not_drawn() -> None:
-    some = [Cell(-1.0, 100), Cell(0.0, 1700), Cell(1.0, 200)]
+    some = cells_of([*[-1.0] * 100, *[0.0] * 1700, *[1.0] * 200])
     error = math.sqrt((300 / 2000 - 0.05**2) / 2000)
     for low, high, _ in bootstrap_intervals(some, 10_000, 0.95, 3):
         assert low == pytest.approx(0.05 - 1.96 * error, abs=0.1 * error)
@@ -67,39 +62,42 @@ def test_zeros_count_though_they_are_not_drawn() -> None:
 
 @pytest.mark.parametrize("values", [[], [0.0], [0.0] * 5, [0.3] * 5])
 def test_equal_values_have_no_interval(values: list[float]) -> None:
-    assert bootstrap_intervals(cells(values), 1000, 0.95, 3) == ()
+    assert bootstrap_intervals(cells_of(values), 1000, 0.95, 3) == ()
 
 
 def test_two_values_are_the_widest_interval() -> None:
-    for low, high, _ in bootstrap_intervals(cells([1.0, 2.0]), 1000, 0.95, 3):
+    for low, high, _ in bootstrap_intervals(cells_of([1.0, 2.0]), 1000, 0.95, 3):
         assert (low, high) == (1, 2)
 
 
 @pytest.mark.parametrize("scale", [1e-90, 1.0, 1e90])
 def test_intervals_scale_with_the_values(scale: float) -> None:
-    unit = bootstrap_intervals(cells(skewed(30)), 1000, 0.95, 3)
-    scaled = bootstrap_intervals(cells([scale * x for x in skewed(30)]), 1000, 0.95, 3)
+    unit = bootstrap_intervals(cells_of(skewed(30)), 1000, 0.95, 3)
+    scaled = bootstrap_intervals(cells_of([scale * x for x in skewed(30)]), 1000, 0.95, 3)
     for one, other in zip(unit, scaled, strict=True):
         assert other[:2] == pytest.approx([scale * one.low, scale * one.high], rel=1e-9)
 
 
 @pytest.mark.parametrize("some", [normal(300), [round(x, 1) for x in normal(3000)]])
-def test_without_the_scanner_nothing_changes(
+def test_draws_by_counts_and_one_by_one_agree(
     monkeypatch: pytest.MonkeyPatch, some: list[float]
 ) -> None:
-    before = bootstrap_intervals(cells(some), 500, 0.95, 3)
-    monkeypatch.setattr(draws, "resamplers", lambda: None)
-    assert bootstrap_intervals(cells(some), 500, 0.95, 3) == before
+    found = []
+    for worth in (0, 10**9):
+        monkeypatch.setattr(draws, "_WORTH_COUNTING", worth)
+        found.append(bootstrap_intervals(cells_of(some), 20_000, 0.9, 3))
+    for one, other in zip(*found, strict=True):
+        assert one[:2] == pytest.approx(other[:2], abs=0.05 / math.sqrt(len(some)))
 
 
 def test_an_outlier_does_not_break_bca() -> None:
     some = [*([0.0] * 3), *normal(5), 1e9]
-    found = bootstrap_intervals(cells(some), 1000, 0.99, 3)
+    found = bootstrap_intervals(cells_of(some), 1000, 0.99, 3)
     for low, high, _ in found:
         assert min(some) <= low < high <= 1e9
 
 
 def test_seeds_decide() -> None:
-    some = cells(normal(50))
+    some = cells_of(normal(50))
     assert bootstrap_intervals(some, 500, 0.95, 3) == bootstrap_intervals(some, 500, 0.95, 3)
     assert bootstrap_intervals(some, 500, 0.95, 3) != bootstrap_intervals(some, 500, 0.95, 4)

@@ -14,7 +14,7 @@ from evalstream.stats.inference.student import t_interval, t_test
 
 def test_an_example_by_hand() -> None:
     # Sums of deviations from 0.5 are 1, -0.5 and -0.5.
-    found = clustered_difference([(2, 2.0), (1, 0.0), (1, 0.0)], 4, 0.5, 0.95, 0.0)
+    found = clustered_difference([2, 1, 1], [2.0, 0.0, 0.0], 0.5, 0.95)
     assert found.clusters == 3
     assert found.standard_error == pytest.approx(math.sqrt(1.5 * 3 / 2) / 4)
     assert found.test == t_test(0.5, found.standard_error, 2, "clustered t")
@@ -25,7 +25,7 @@ def test_an_example_by_hand() -> None:
 @given(st.lists(st.floats(-100, 100), min_size=2, max_size=100))
 def test_clusters_of_one_sample_are_no_clusters(some: list[float]) -> None:
     mean = math.fsum(some) / len(some)
-    found = clustered_difference([(1, value) for value in some], len(some), mean, 0.95, 0.0)
+    found = clustered_difference([1] * len(some), some, mean, 0.95)
     variance = math.fsum((value - mean) ** 2 for value in some) / (len(some) - 1)
     assert found.standard_error == pytest.approx(math.sqrt(variance / len(some)), rel=1e-9)
     assert found.is_few == (len(some) < 30)
@@ -35,19 +35,19 @@ def test_equal_samples_in_a_cluster_raise_the_error() -> None:
     rng = random.Random(1)
     values = [rng.gauss(0, 1) for _ in range(50)]
     mean = math.fsum(values) / 50
-    alone = clustered_difference([(1, value) for value in values], 50, mean, 0.95, 0.0)
-    tenfold = clustered_difference([(10, 10 * value) for value in values], 500, mean, 0.95, 0.0)
+    alone = clustered_difference([1] * 50, values, mean, 0.95)
+    tenfold = clustered_difference([10] * 50, [10 * value for value in values], mean, 0.95)
     assert tenfold.standard_error == pytest.approx(alone.standard_error)
 
 
 def test_one_cluster_has_no_standard_error() -> None:
-    found = clustered_difference([(5, 2.0)], 5, 0.4, 0.95, 0.0)
+    found = clustered_difference([5], [2.0], 0.4, 0.95)
     assert found == (1, None, None, None, True, None, None)
-    assert clustered_difference([], 0, 0.0, 0.95, 0.0).clusters == 0
+    assert clustered_difference([], [], 0.0, 0.95).clusters == 0
 
 
 def test_clusters_without_spread_are_tested_by_their_signs() -> None:
-    found = clustered_difference([(3, 0.3), (1, 0.1)], 4, 0.1, 0.95, 1e-15)
+    found = clustered_difference([3, 1], [0.3, 0.1], 0.1, 0.95, 1e-15)
     assert found.standard_error == 0
     assert found.interval is None
     assert found.test == (0.5, "sign test")
@@ -71,8 +71,8 @@ def test_totals_are_those_of_all_pairs_of_a_cluster(
     for cluster, a, b in pairs:
         groups.setdefault(cluster, []).append(a - b)
     expected = clustered_difference(
-        [(len(group), sum(group)) for group in groups.values()],
-        len(pairs),
+        [*map(len, groups.values())],
+        [*map(sum, groups.values())],
         some.moments.means[2],
         0.95,
         some.rounding,

@@ -156,8 +156,8 @@ def test_one_cluster_is_uninformative() -> None:
 
 def test_the_number_of_clusters_is_part_of_the_sentence() -> None:
     a, b = square(500, 80, 30, 390)
-    groups = [(10, sum(a[i::100]) - sum(b[i::100])) for i in range(100)]
-    clustered = clustered_difference(groups, 1000, 0.05, 0.95, 0.0)
+    sums = [sum(a[i::100]) - sum(b[i::100]) for i in range(100)]
+    clustered = clustered_difference([10] * 100, sums, 0.05, 0.95)
     found = judge(estimated(a, b, clustered=clustered))
     assert found.verdict is CompareVerdict.SIGNIFICANT
     assert found.sentence.endswith(" (clustered t, 100 clusters)")

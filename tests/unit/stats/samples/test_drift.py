@@ -2,16 +2,22 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from contextlib import closing
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_reference import ROWS, cut, random_rows, without_library
+from numpy.typing import NDArray
+from sample_reference import ROWS, array_of, random_rows, samples_of, scores_of
 
-from evalstream.model.sample_record import SAMPLE_BYTES, SampleRow, SampleScore, sample_scores
+from evalstream.model.sample_record import SampleRow, SampleScore
 from evalstream.stats.samples.drift import DriftedPair, DriftFinder, DriftKind
-from evalstream.stats.samples.spill import SampleSpill
+from evalstream.stats.samples.joining import Joined
+from evalstream.stats.samples.sample_store import PAIR
+
+Array = NDArray[Any]
 
 GROUPS = st.lists(st.sampled_from([-1, 0, 1, 70]), min_size=4, max_size=4)
 
@@ -24,32 +30,18 @@ class Found(NamedTuple):
 
 
 def found(
-    a: bytes,
-    b: bytes,
+    a: Array,
+    b: Array,
     groups: tuple[Sequence[int], Sequence[int]] = ([0], [0]),
     limit: int = 1 << 22,
-    places: Sequence[int] = (),
+    most: int = 10_000,
 ) -> Found:
-    """Find drift, by both ways."""
-
-    def once() -> Found:
-        finder = DriftFinder(*groups, limit)
-        try:
-            for chunk in cut(a, SAMPLE_BYTES, places):
-                finder.add_a(chunk)
-            for chunk in cut(b, SAMPLE_BYTES, places):
-                finder.add_b(chunk)
-            finder.finish()
-            pairs = list(finder.pairs())
-            assert list(finder.pairs()) == pairs
-            return Found(pairs, finder.drifted, finder.relabelled, finder.by_metric)
-        finally:
-            finder.close()
-
-    compiled = once()
-    with without_library():
-        assert once() == compiled
-    return compiled
+    """Find drift among samples of which none meets."""
+    finder = DriftFinder(*groups, most, limit)
+    with closing(finder):
+        finder.add(Joined(np.empty(0, PAIR), a, b))
+        finder.finish()
+        return Found(finder.first, finder.drifted, finder.relabelled, finder.by_metric)
 
 
 class Alone(NamedTuple):
@@ -120,27 +112,17 @@ def expected(a: list[Alone], b: list[Alone]) -> tuple[Counter[DriftedPair], list
     return pairs, by_metric
 
 
-def samples_of(rows: Iterable[SampleRow] | bytes) -> bytes:
-    with SampleSpill() as spill:
-        spill.add(rows if isinstance(rows, bytes) else b"".join(row.pack() for row in rows))
-        spill.finish()
-        return b"".join(spill.samples())
-
-
-@given(ROWS, ROWS, GROUPS, GROUPS, st.sampled_from([1, 5000, 1 << 22]), st.lists(st.integers(1, 5)))
+@given(ROWS, ROWS, GROUPS, GROUPS, st.sampled_from([1, 5000, 1 << 22]))
 def test_drift_is_that_of_dictionaries(
     rows_a: list[SampleRow],
     rows_b: list[SampleRow],
     groups_a: list[int],
     groups_b: list[int],
     limit: int,
-    places: list[int],
 ) -> None:
     a, b = samples_of(rows_a), samples_of(rows_b)
-    result = found(a, b, (groups_a, groups_b), limit, places)
-    pairs, by_metric = expected(
-        alone(sample_scores(a), groups_a), alone(sample_scores(b), groups_b)
-    )
+    result = found(a, b, (groups_a, groups_b), limit)
+    pairs, by_metric = expected(alone(scores_of(a), groups_a), alone(scores_of(b), groups_b))
     assert Counter(result.pairs) == pairs
     assert [pair.line_a for pair in result.pairs] == sorted(pair.line_a for pair in result.pairs)
     kinds = Counter(pair.kind for pair in result.pairs)
@@ -153,15 +135,25 @@ def test_drift_is_that_of_dictionaries(
 
 
 @pytest.mark.parametrize(("identities", "ids"), [(1, 3000), (2000, 3), (3000, 9000)])
-def test_both_ways_agree_on_many_samples(identities: int, ids: int) -> None:
+def test_memory_changes_nothing(identities: int, ids: int) -> None:
     a, b = (samples_of(random_rows(seed, 5000, identities, ids, 3)) for seed in (1, 2))
-    result = found(a, b, ([0, 1, 2], [0, 1, 2]), 1 << 17, [700])
+    result = found(a, b, ([0, 1, 2], [0, 1, 2]), 1 << 17)
     assert result.drifted or result.relabelled
+    assert found(a, b, ([0, 1, 2], [0, 1, 2])) == result
 
 
-def alone_sample(**values: int) -> bytes:
-    usual = dict.fromkeys(SampleScore._fields, 0)
-    return SampleScore(**{**usual, "line": 1, "rows": 1, **values}).pack()
+def test_the_first_pairs_by_line_are_kept() -> None:
+    a, b = (samples_of(random_rows(seed, 5000, 3000, 9000, 1)) for seed in (1, 2))
+    assert found(a, b, most=7).pairs == found(a, b).pairs[:7]
+
+
+def alone_samples(*samples: dict[str, int]) -> Array:
+    usual = {**dict.fromkeys(SampleScore._fields, 0), "line": 1, "rows": 1}
+    return array_of(*(SampleScore(**{**usual, **one}) for one in samples))
+
+
+def alone_sample(**values: int) -> Array:
+    return alone_samples(values)
 
 
 def test_another_reference_is_not_drift() -> None:
@@ -174,16 +166,18 @@ def test_another_reference_is_not_drift() -> None:
 
 def test_the_same_sample_id_comes_before_the_line() -> None:
     a = alone_sample(high=1, sample=5, question=7, input=71)
-    b = alone_sample(high=2, sample=4, question=7, input=72) + alone_sample(
-        high=3, sample=5, question=7, input=73, line=2
+    b = alone_samples(
+        {"high": 2, "sample": 4, "question": 7, "input": 72},
+        {"high": 3, "sample": 5, "question": 7, "input": 73, "line": 2},
     )
     assert [pair.sample_b for pair in found(a, b).pairs] == [5]
 
 
 def test_a_relabelled_sample_is_not_drift_of_another() -> None:
     a = alone_sample(high=1, sample=5, question=7, input=71)
-    b = alone_sample(high=2, sample=4, question=7, input=72) + alone_sample(
-        high=3, sample=5, question=8, input=81
+    b = alone_samples(
+        {"high": 2, "sample": 4, "question": 7, "input": 72},
+        {"high": 3, "sample": 5, "question": 8, "input": 81},
     )
     assert [(pair.sample_b, pair.kind) for pair in found(a, b).pairs] == [(4, DriftKind.RELABELLED)]
 
@@ -199,24 +193,14 @@ def test_unknown_inputs_are_not_drift() -> None:
 def test_a_sample_of_many_metrics_is_counted_once() -> None:
     numbers = list(range(200))
     a, b = (
-        b"".join(
-            alone_sample(high=high, sample=5, question=high, input=high, group=group)
-            for group in range(start, 200)
+        alone_samples(
+            *(
+                {"high": high, "sample": 5, "question": high, "input": high, "group": group}
+                for group in range(start, 200)
+            )
         )
         for high, start in ((1, 0), (2, 150))
     )
-    result = found(a, b, (numbers, numbers), 1 << 22, [7])
+    result = found(a, b, (numbers, numbers))
     assert result.drifted == len(result.pairs) == 1
     assert result.by_metric == [[0, 0]] * 150 + [[1, 0]] * 50
-
-
-def test_every_group_needs_a_number() -> None:
-    finder = DriftFinder([0], [0])
-    with pytest.raises(ValueError, match="group"):
-        finder.add_a(alone_sample(group=1))
-    finder.close()
-    with without_library():
-        finder = DriftFinder([0], [0])
-        with pytest.raises(ValueError, match="group"):
-            finder.add_b(alone_sample(group=1))
-        finder.close()

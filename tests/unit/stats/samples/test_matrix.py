@@ -6,12 +6,12 @@ from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_reference import cut, without_library
+from sample_reference import scores_of, store_of
 
-from evalstream.model.sample_record import SAMPLE_BYTES, SampleRow, sample_pairs, sample_scores
-from evalstream.stats.samples.joining import join
-from evalstream.stats.samples.matrix import Overlaps, pairwise
-from evalstream.stats.samples.spill import SampleSpill
+from evalstream.model.sample_record import SampleRow, SampleScore
+from evalstream.stats.samples.joining import join_runs
+from evalstream.stats.samples.matrix import pairwise
+from evalstream.stats.samples.sample_store import SampleStore
 
 INPUTS = st.integers(0, 5)
 RUNS = st.lists(
@@ -22,20 +22,15 @@ RUNS = st.lists(
 """Runs of (input, sample id, group); each two inputs are of one question, and 0 is unknown."""
 
 
-def samples_of(rows: Sequence[tuple[int, int, int]]) -> bytes:
-    with SampleSpill() as spill:
-        for line, (number, sample, group) in enumerate(rows, 1):
-            values = (1, number, sample, group, line, 0, 1.0, 0, number // 2, number, 0, 0)
-            spill.add(SampleRow(*values).pack())
-        spill.finish()
-        return b"".join(spill.samples())
+def store(rows: Sequence[tuple[int, int, int]]) -> SampleStore:
+    return store_of(
+        SampleRow(1, number, sample, group, line, 0, 1.0, 0, number // 2, number, 0, 0)
+        for line, (number, sample, group) in enumerate(rows, 1)
+    )
 
 
-def overlaps(runs: Sequence[bytes], limit: int = 1 << 20) -> Overlaps:
-    found = pairwise([cut(run, SAMPLE_BYTES, [2, 1]) for run in runs], limit)
-    with without_library():
-        assert pairwise([cut(run, SAMPLE_BYTES, [3]) for run in runs], limit) == found
-    return found
+def samples(run: SampleStore) -> list[SampleScore]:
+    return [one for some in run.samples() for one in scores_of(some)]
 
 
 @given(RUNS, st.sampled_from([1, 1 << 20]))
@@ -43,16 +38,14 @@ def test_each_two_runs_meet_as_their_join_says(
     rows: list[list[tuple[int, int, int]]], limit: int
 ) -> None:
     # All groups of a sample count as one.
-    runs = [samples_of([(number, sample, 0) for number, sample, _ in run]) for run in rows]
-    both = [samples_of(run) for run in rows]
-    found = overlaps(both, limit)
-    assert found == overlaps(runs, limit)
-    assert list(found.samples) == [len(run) // SAMPLE_BYTES for run in runs]
+    runs = [store([(number, sample, 0) for number, sample, _ in run]) for run in rows]
+    both = [store(run) for run in rows]
+    found = pairwise(both, limit)
+    assert found == pairwise(runs, limit)
+    assert list(found.samples) == [len(samples(run)) for run in runs]
     for row, column in combinations(range(len(runs)), 2):
-        joined = join([runs[row]], [runs[column]], [0], [0])
-        assert found.matched[row][column] == sum(
-            len(list(sample_pairs(chunk.pairs))) for chunk in joined
-        )
+        joined = join_runs(runs[row], runs[column], [0], [0])
+        assert found.matched[row][column] == sum(len(one.pairs) for one in joined)
     for square in (found.matched, found.drifted, found.relabelled):
         assert all(square[at][at] == 0 for at in range(len(runs)))
         assert square == [list(column) for column in zip(*square, strict=True)]
@@ -60,14 +53,14 @@ def test_each_two_runs_meet_as_their_join_says(
 
 @given(RUNS)
 def test_drift_is_that_of_sets(rows: list[list[tuple[int, int, int]]]) -> None:
-    runs = [samples_of(run) for run in rows]
-    found = overlaps(runs)
+    runs = [store(run) for run in rows]
+    found = pairwise(runs)
     for row, column in combinations(range(len(runs)), 2):
         met = meeting_samples(runs[row], runs[column])
         sides = []
         for only in (runs[row], runs[column]):
             inputs: dict[int, set[int]] = defaultdict(set)
-            for sample in sample_scores(only):
+            for sample in samples(only):
                 if sample.sample and sample.input and (sample[:3], only is runs[row]) not in met:
                     inputs[sample.sample].add(sample.input)
             sides.append(inputs)
@@ -82,11 +75,11 @@ def test_drift_is_that_of_sets(rows: list[list[tuple[int, int, int]]]) -> None:
         assert (found.drifted[row][column], found.relabelled[row][column]) == (drifted, relabelled)
 
 
-def meeting_samples(a: bytes, b: bytes) -> set[tuple[tuple[int, ...], bool]]:
+def meeting_samples(a: SampleStore, b: SampleStore) -> set[tuple[tuple[int, ...], bool]]:
     """Return the samples of both runs that meet, and whether they are of the first."""
     ids: tuple[dict[tuple[int, ...], set[int]], ...] = defaultdict(set), defaultdict(set)
     for side, data in zip(ids, (a, b), strict=True):
-        for sample in sample_scores(data):
+        for sample in samples(data):
             side[sample[:2]].add(sample.sample)
     met = set()
     for identity in ids[0].keys() & ids[1].keys():
@@ -99,19 +92,19 @@ def meeting_samples(a: bytes, b: bytes) -> set[tuple[tuple[int, ...], bool]]:
 
 
 def test_a_run_shares_all_samples_with_its_copy() -> None:
-    run = samples_of([(number, number, 0) for number in range(1, 6)])
-    found = overlaps([run, run, run])
+    run = store([(number, number, 0) for number in range(1, 6)])
+    found = pairwise([run, run, run])
     assert found.overlap(0, 1) == found.overlap(2, 1) == 1
     assert found.drifted == found.relabelled == [[0] * 3] * 3
 
 
 def test_runs_without_samples_share_nothing() -> None:
-    found = overlaps([b"", samples_of([(1, 1, 0)]), b""])
+    found = pairwise([store([]), store([(1, 1, 0)]), store([])])
     assert found.overlap(0, 1) == found.overlap(0, 2) == 0
 
 
 def test_more_runs_than_bits_of_a_word() -> None:
-    runs = [samples_of([(2, 1, 0)] if run % 2 else [(4, 1, 0)]) for run in range(130)]
-    found = overlaps(runs)
+    runs = [store([(2, 1, 0)] if run % 2 else [(4, 1, 0)]) for run in range(130)]
+    found = pairwise(runs)
     assert found.drifted[0][129] == found.drifted[129][0] == found.matched[1][129] == 1
     assert found.drifted[0][128] == found.matched[0][129] == 0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_reference import NAN, ROWS, Key, counted, cut, random_rows, reduced, without_library
+from sample_reference import NAN, ROWS, Key, cut, random_rows, reduced, scores_of
 
 from evalstream.model.sample_record import (
     ROW_BYTES,
@@ -15,9 +15,8 @@ from evalstream.model.sample_record import (
     SampleRow,
     SampleScore,
     sample_rows,
-    sample_scores,
 )
-from evalstream.stats.samples.spill import MOST_GROUPS, SampleCounts, SampleSpill
+from evalstream.stats.samples.sample_store import MOST_GROUPS, SampleStore
 
 LIMITS = st.sampled_from([1, 500, 3000, 1 << 20])
 PLACES = st.lists(st.integers(1, 9), max_size=3)
@@ -31,26 +30,21 @@ def row(**values: float) -> SampleRow:
     return SampleRow(**{**usual, **values})  # type: ignore[arg-type]
 
 
-def spilled(
+def stored(
     rows: bytes, limit: int = 1 << 20, places: Sequence[int] = ()
-) -> tuple[bytes, SampleCounts, int]:
-    with SampleSpill(limit) as spill:
+) -> tuple[list[SampleScore], int, int]:
+    """Return the samples of rows, their number, and the number of rows without an identity."""
+    with SampleStore(limit) as store:
         for chunk in cut(rows, ROW_BYTES, places):
-            spill.add(chunk)
-        spill.finish()
-        data = b"".join(spill.samples())
-        counts = spill.counts()
-        assert b"".join(spill.samples()) == data
-        assert spill.counts() == counts
-        return data, counts, spill.without_identity
+            store.add(chunk)
+        store.finish()
+        samples = [one for some in store.samples() for one in scores_of(some)]
+        assert repr([one for some in store.samples() for one in scores_of(some)]) == repr(samples)
+        return samples, store.sample_count, store.without_identity
 
 
-def samples_of(*rows: SampleRow) -> list[SampleScore]:
-    data = b"".join(one.pack() for one in rows)
-    compiled = spilled(data)
-    with without_library():
-        assert spilled(data) == compiled
-    return list(sample_scores(compiled[0]))
+def reduced_samples(*rows: SampleRow) -> list[SampleScore]:
+    return stored(b"".join(one.pack() for one in rows))[0]
 
 
 @given(ROWS, LIMITS, PLACES)
@@ -58,11 +52,9 @@ def test_samples_are_those_of_dictionaries(
     rows: list[SampleRow], limit: int, places: list[int]
 ) -> None:
     data = b"".join(one.pack() for one in rows)
-    packed, counts, without = spilled(data, limit, places)
-    with without_library():
-        assert spilled(data, limit, places) == (packed, counts, without)
+    samples, count, without = stored(data, limit, places)
     expected = reduced(rows)
-    found: dict[Key, SampleScore] = {one[:4]: one for one in sample_scores(packed)}
+    found: dict[Key, SampleScore] = {one[:4]: one for one in samples}
     assert list(found) == list(expected)
     for key, sample in found.items():
         one = expected[key]
@@ -78,13 +70,7 @@ def test_samples_are_those_of_dictionaries(
         if one.spread < 10**300:
             assert sample.spread == pytest.approx(float(one.spread), rel=1e-9, abs=1e-30)
     assert without == sum(not one.high and not one.low for one in rows)
-    assert counts.rows == len(rows) - without
-    assert counts.samples == len({key[:3] for key in expected})
-    repeated = counted(key for key, one in expected.items() if one.rows > 1)
-    for group, (of_rows, of_samples, of_repeated) in enumerate(counts.groups):
-        assert of_samples == counted(expected)[group]
-        assert of_rows == sum(one.rows for key, one in expected.items() if key[3] == group)
-        assert of_repeated == repeated[group]
+    assert count == len({key[:3] for key in expected})
 
 
 @given(ROWS, st.randoms(use_true_random=False), LIMITS)
@@ -100,8 +86,8 @@ def test_shuffled_rows_give_the_same_scores(
     numbers.shuffle(shuffled)
     before, after = (
         [
-            (one[:4], one.pack()[48:64], one[12:14], one.pack()[112:])
-            for one in sample_scores(spilled(b"".join(one.pack() for one in some), limit)[0])
+            (one[:4], repr(one[6:8]), one[12:14], repr(one[14:]))
+            for one in stored(b"".join(one.pack() for one in some), limit)[0]
         ]
         for some in (rows, shuffled)
     )
@@ -111,49 +97,47 @@ def test_shuffled_rows_give_the_same_scores(
 @pytest.mark.parametrize(
     ("identities", "ids", "groups"), [(1, 1, 1), (1, 1, 5000), (3, 2000, 2), (9000, 9000, 3)]
 )
-def test_both_ways_agree_to_the_bit(identities: int, ids: int, groups: int) -> None:
+def test_many_samples_are_those_of_dictionaries(identities: int, ids: int, groups: int) -> None:
     rows = random_rows(7, 20_000, identities, ids, groups)
-    compiled = spilled(rows, 1 << 19, [2730])
-    with without_library():
-        assert spilled(rows, 1 << 18, [999]) == compiled
+    found = {one[:4]: one for one in stored(rows, 1 << 19, [2730])[0]}
     expected = reduced(sample_rows(rows))
-    found = {one[:4]: one for one in sample_scores(compiled[0])}
     assert list(found) == list(expected)
     for key, one in expected.items():
         assert (found[key].rows, found[key].flags) == (one.rows, one.flags)
 
 
 def test_the_first_row_by_line_names_the_sample() -> None:
-    (sample,) = samples_of(
+    (sample,) = reduced_samples(
         row(line=9, offset=90, score=0.0, cluster=7), row(line=2, offset=20, cluster=8)
     )
     assert (sample.line, sample.offset, sample.cluster) == (2, 20, 8)
     assert (sample.score, sample.spread, sample.rows) == (0.5, 0.5, 2)
-    (sample,) = samples_of(row(offset=90, score=0.0, cluster=7), row(offset=20, cluster=8))
+    (sample,) = reduced_samples(row(offset=90, score=0.0, cluster=7), row(offset=20, cluster=8))
     assert (sample.offset, sample.cluster) == (20, 8)
 
 
 def test_unknown_prompts_do_not_differ() -> None:
     unknown, one, other = row(line=1), row(line=2, prompt=5), row(line=3, prompt=6)
-    assert not samples_of(unknown, one)[0].flags & SampleFlag.SEVERAL_PROMPTS
-    assert samples_of(unknown, one, other)[0].flags & SampleFlag.SEVERAL_PROMPTS
+    assert not reduced_samples(unknown, one)[0].flags & SampleFlag.SEVERAL_PROMPTS
+    assert reduced_samples(unknown, one, other)[0].flags & SampleFlag.SEVERAL_PROMPTS
 
 
 def test_rows_without_scores_are_counted() -> None:
-    (sample,) = samples_of(row(score=NAN), row(line=2, score=0.25, flags=SampleFlag.FAILED))
+    (sample,) = reduced_samples(row(score=NAN), row(line=2, score=0.25, flags=SampleFlag.FAILED))
     assert (sample.score, sample.rows, sample.scored, sample.failed) == (0.25, 2, 1, 1)
-    (sample,) = samples_of(row(score=NAN))
+    (sample,) = reduced_samples(row(score=NAN))
     assert math.isnan(sample.score)
     assert sample.scored == 0
 
 
-def test_scores_that_are_too_large_do_not_differ_by_engine() -> None:
-    (sample,) = samples_of(row(score=1e308), row(line=2, score=-1e308), row(line=3, score=math.inf))
+def test_scores_that_are_too_large_have_no_finite_mean() -> None:
+    scores = 1e308, -1e308, math.inf
+    (sample,) = reduced_samples(*(row(line=at, score=one) for at, one in enumerate(scores)))
     assert math.isnan(sample.score) or math.isinf(sample.score)
 
 
 def test_an_identity_of_several_ids_is_ambiguous_in_all_groups() -> None:
-    samples = samples_of(
+    samples = reduced_samples(
         row(group=0),
         row(group=1, line=2),
         row(sample=2, group=0, line=3),
@@ -164,47 +148,31 @@ def test_an_identity_of_several_ids_is_ambiguous_in_all_groups() -> None:
 
 
 def test_no_rows_have_no_samples() -> None:
-    assert samples_of() == []
-    assert samples_of(row(high=0, low=0)) == []
-
-
-def test_counts_read_the_samples_themselves() -> None:
-    with SampleSpill() as spill:
-        spill.add(row().pack() + row(line=2).pack())
-        spill.finish()
-        assert spill.counts() == SampleCounts(2, 1, ((2, 1, 1),))
+    assert reduced_samples() == []
+    assert reduced_samples(row(high=0, low=0)) == []
 
 
 def test_a_group_number_out_of_bounds_is_an_error() -> None:
     for group in (MOST_GROUPS, 2**64 - 1):
-        with SampleSpill() as spill, pytest.raises(ValueError, match="group"):
-            spill.add(row(group=group).pack())
-        with without_library(), SampleSpill() as spill, pytest.raises(ValueError, match="group"):
-            spill.add(row(group=group).pack())
+        with SampleStore() as store, pytest.raises(ValueError, match="group"):
+            store.add(row(group=group).pack())
 
 
 def test_lines_and_groups_are_those_of_the_run() -> None:
-    def once() -> list[SampleScore]:
-        with SampleSpill() as spill:
-            spill.add(row(line=1).pack() + row(line=2, group=1).pack(), 100, [5, 3])
-            spill.add(row(line=1, group=1).pack(), 200, [3, 5])
-            spill.add(b"", 300, [])
-            spill.finish()
-            return list(sample_scores(b"".join(spill.samples())))
-
-    found = once()
-    with without_library():
-        assert once() == found
+    with SampleStore() as store:
+        store.add(row(line=1).pack() + row(line=2, group=1).pack(), 100, [5, 3])
+        store.add(row(line=1, group=1).pack(), 200, [3, 5])
+        store.add(b"", 300, [])
+        store.finish()
+        found = [one for some in store.samples() for one in scores_of(some)]
     assert [(one.group, one.line, one.rows) for one in found] == [(3, 102, 1), (5, 101, 2)]
 
 
 def test_each_group_of_a_block_needs_a_number() -> None:
-    with SampleSpill() as spill, pytest.raises(ValueError, match="group"):
-        spill.add(row(group=1).pack(), 0, [0])
-    with without_library(), SampleSpill() as spill, pytest.raises(ValueError, match="group"):
-        spill.add(row(group=1).pack(), 0, [0])
+    with SampleStore() as store, pytest.raises(ValueError, match="group"):
+        store.add(row(group=1).pack(), 0, [0])
 
 
 def test_a_part_of_a_row_is_an_error() -> None:
-    with SampleSpill() as spill, pytest.raises(ValueError, match="rows"):
-        spill.add(row().pack()[:-1])
+    with SampleStore() as store, pytest.raises(ValueError, match="rows"):
+        store.add(row().pack()[:-1])

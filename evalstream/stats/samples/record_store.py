@@ -1,0 +1,138 @@
+"""Store of records of any number: parted by a digest into a temporary file, read part by part."""
+
+from __future__ import annotations
+
+import errno
+import os
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from evalstream.model.block import MEBIBYTE
+from evalstream.stats.arrays import Array
+
+PART_BITS: Final = 8
+PARTS: Final = 1 << PART_BITS
+"""Number of parts: records belong to that of the upper bits of their digest."""
+
+MEMORY_BYTES: Final = 12 * MEBIBYTE
+"""How much is kept in memory before it is written; this takes up twice as much for a moment."""
+
+KEPT_BYTES: Final = MEBIBYTE
+"""Up to this size, records stay in memory when all are there."""
+
+TOGETHER_BYTES: Final = 12 * MEBIBYTE
+"""How many bytes of records are read at a time, unless one part is larger."""
+
+
+class _Piece:
+    """Records in the order of their parts; those of part p end at `ends[p]`.
+
+    They are in memory, or in a file from a byte `start` on.
+    """
+
+    def __init__(self, records: Array, ends: Array, start: int | None) -> None:
+        self.records, self.ends, self.start = records, ends, start
+
+
+class RecordStore:
+    """Keeps records, and gives back those whose digest has given upper bits.
+
+    `key` names the member with the digest. While records are added, about three times
+    `memory_limit` bytes are in memory; the rest is in a temporary file, which `close` deletes.
+    Raises OSError where the file cannot be written or read.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], key: str, memory_limit: int = MEMORY_BYTES) -> None:
+        self.dtype, self.count = dtype, 0
+        self.part_counts = np.zeros(PARTS, np.int64)
+        self._key, self._limit = key, memory_limit
+        self._waiting: list[Array] = []
+        self._waiting_bytes = 0
+        self._pieces: list[_Piece] = []
+        self._fd, self._end = -1, 0
+        self._close = weakref.finalize(self, int)
+
+    def add(self, records: Array) -> None:
+        """Add records, in any order. They must not change later."""
+        if len(records):
+            self.count += len(records)
+            self._waiting.append(records)
+            self._waiting_bytes += records.nbytes
+            if self._waiting_bytes >= self._limit:
+                self._store(to_file=True)
+
+    def finish(self) -> None:
+        """Give back the memory of all but few records."""
+        if self._waiting:
+            self._store(to_file=bool(self._pieces) or self._waiting_bytes > KEPT_BYTES)
+
+    def read(self, first: int, stop: int) -> Array:
+        """Return the records of the parts from `first` to `stop`, in no order; after `finish`."""
+        found = [self._read(piece, first, stop) for piece in self._pieces]
+        return found[0] if len(found) == 1 else np.concatenate([np.empty(0, self.dtype), *found])
+
+    def close(self) -> None:
+        """Delete the records."""
+        self._waiting, self._pieces = [], []
+        self._close()
+
+    def _store(self, *, to_file: bool) -> None:
+        """Part the records that wait."""
+        records = np.concatenate(self._waiting)
+        self._waiting, self._waiting_bytes = [], 0
+        parts = (records[self._key] >> np.uint64(64 - PART_BITS)).astype(np.uint8)
+        counts = np.bincount(parts, minlength=PARTS)
+        self.part_counts += counts
+        piece = _Piece(records[np.argsort(parts, kind="stable")], np.cumsum(counts), None)
+        if to_file:
+            piece.start = self._write(piece.records)
+            piece.records = records[:0].copy()
+        self._pieces.append(piece)
+
+    def _write(self, records: Array) -> int:
+        if self._fd < 0:
+            import tempfile
+
+            file = tempfile.TemporaryFile(prefix="evalstream-", buffering=0)  # noqa: SIM115 - lives as long as this
+            self._close, self._fd = weakref.finalize(self, file.close), file.fileno()
+        start, rest = self._end, records.view(np.uint8).data
+        while rest:
+            rest = rest[os.write(self._fd, rest) :]
+        self._end += records.nbytes
+        return start
+
+    def _read(self, piece: _Piece, first: int, stop: int) -> Array:
+        begin = int(piece.ends[first - 1]) if first else 0
+        end = int(piece.ends[stop - 1])
+        if piece.start is None:
+            return piece.records[begin:end]
+        found = np.empty(end - begin, self.dtype)
+        rest = found.view(np.uint8).data
+        offset = piece.start + begin * self.dtype.itemsize
+        while rest:
+            size = os.preadv(self._fd, [rest], offset)
+            if not size:
+                raise OSError(errno.EIO, "a temporary file is shorter than it was")
+            rest, offset = rest[size:], offset + size
+        return found
+
+
+def read_together(
+    stores: Sequence[RecordStore], most: int = TOGETHER_BYTES
+) -> Iterator[list[Array]]:
+    """Iterate over the records of all stores: those of some parts of each, the first parts first.
+
+    They are about `most` bytes in all, or one part.
+    """
+    sizes = sum((s.part_counts * s.dtype.itemsize for s in stores), np.zeros(PARTS, np.int64))
+    first, held = 0, 0
+    for part, size in enumerate(sizes.tolist()):
+        if held and held + size > most:
+            yield [store.read(first, part) for store in stores]
+            first, held = part, 0
+        held += size
+    if held:
+        yield [store.read(first, PARTS) for store in stores]

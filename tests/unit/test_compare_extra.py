@@ -1,0 +1,62 @@
+"""Without numpy and scipy there are no comparisons, and everything else works."""
+
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from commands import environment
+from paths import EXAMPLES
+
+import evalstream
+from evalstream import api_compare
+from evalstream.model.errors import MissingExtra
+from evalstream.model.extras import install_command
+
+TWO = EXAMPLES / "compare" / "data" / "tiny_sums" / "acme"
+WITHOUT = """
+import sys
+sys.modules |= dict.fromkeys(("numpy", "scipy"))
+from evalstream.__main__ import main
+main()
+"""
+
+
+def without_libraries(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command where numpy and scipy cannot be imported."""
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT, *arguments],
+        capture_output=True,
+        env=environment(),
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("missing", ["numpy", "scipy"])
+def test_a_missing_library_is_named_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    def found(name: str) -> object:
+        return None if name == missing else find_spec(name)
+
+    monkeypatch.setattr(api_compare, "find_spec", found)
+    with pytest.raises(MissingExtra, match=re.escape(install_command("compare"))):
+        evalstream.compare([TWO / "acorn-7b", TWO / "acorn-3b"])
+
+
+def test_the_command_says_what_to_install() -> None:
+    ended = without_libraries("compare", str(TWO / "acorn-7b"), str(TWO / "acorn-3b"))
+    assert ended.returncode == 3
+    assert install_command("compare") in ended.stderr
+
+
+def test_a_list_of_expected_ids_needs_neither(tmp_path: Path) -> None:
+    ids = tmp_path / "ids.txt"
+    ids.write_text("098\n")
+    rows = next((TWO / "acorn-7b").glob("*.jsonl"))
+    ended = without_libraries("check", str(rows), "--expect-ids", str(ids))
+    assert ended.returncode == 1
+    assert "ES011" in ended.stdout
