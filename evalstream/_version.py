@@ -1,3 +1,4 @@
-"""The version of the package, the one place where it is written."""
+"""The version of the package and its address, the one place where they are written."""
 
 __version__ = "0.2.0"
+REPOSITORY_URL = "https://github.com/OWNER/REPOSITORY"

@@ -101,6 +101,7 @@ def _finding(code: str, message: str, line: int | None, file: str = ROWS) -> Fin
         None,
         None,
         None,
+        None,
         message,
         None,
         None,

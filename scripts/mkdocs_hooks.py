@@ -32,6 +32,7 @@ PARTS = {
     "command-line": "command-line.md",
     "comparisons": "comparison.md",
     "formats": "formats.md",
+    "gates": "gates.md",
     "python": "python.md",
     "reports": "report.md",
     "rules": "rules/index.md",

@@ -33,7 +33,8 @@ _LOCAL_INSTALL = re.compile(r"(?<=pip install )('?)\.(\[[\w,]+\])?(?=['\s])")
 
 def texts(root: Path) -> Iterator[Path]:
     """Yield the files that name the address, the contact or the version."""
-    yield from (root / name for name in ("pyproject.toml", "mkdocs.yml", "CITATION.cff"))
+    named = ("pyproject.toml", "mkdocs.yml", "CITATION.cff", "evalstream/_version.py")
+    yield from (root / name for name in named)
     yield from (path for path in sorted(root.glob("*.md")) if path.name != "CHANGELOG.md")
     yield from sorted((root / "docs").rglob("*.md"))
     yield from sorted((root / ".github").rglob("*.*"))

@@ -10,6 +10,7 @@ from typing import Final
 
 from evalstream.api.arguments import Input, paths_of
 from evalstream.api.comparison_report import ComparisonReport, compared_with_tables
+from evalstream.batch.comparing.metrics import with_one_name
 from evalstream.batch.comparing.runs import (
     CheckedRun,
     checked_run,
@@ -66,6 +67,7 @@ def compare(
     flips: int = FLIPS,
     verify: bool = True,
     allow_different: str | Sequence[str] = (),
+    same_result: str | Sequence[str] = (),
     pairs: str = REFERENCE,
     leaderboard: bool = False,
     matrix: bool = False,
@@ -90,11 +92,13 @@ def compare(
     `overlap`. `flips` is how many samples are shown that two runs judge differently, 0 for all.
     Without `verify`, runs that fail their check are compared, too. `allow_different` are settings
     of scoring (`metric_config/metric_parameters`, `scorer`, `filter`) that may differ, each with
-    all below it; `unit` lets shares meet percent, `score` one answer have two scores. `pairs` is
-    `reference`, to compare each run with the reference, or `all`. `outputs` are files that the
-    caller writes meanwhile; no input may be one of them. `options` sets workers and limits. The
-    report goes to `reporter`, flip by flip; without one the flips are in the report. `baseline`,
-    `overlap` and `fail_on` are former names of `reference`, `min_overlap` and `fail_if`.
+    all below it; `unit` lets shares meet percent, `score` one answer have two scores.
+    `same_result` are texts A=B: the result, or result / metric, that is named B in some runs is A
+    in others. `pairs` is `reference`, to compare each run with the reference, or `all`. `outputs`
+    are files that the caller writes meanwhile; no input may be one of them. `options` sets workers
+    and limits. The report goes to `reporter`, flip by flip; without one the flips are in the
+    report. `baseline`, `overlap` and `fail_on` are former names of `reference`, `min_overlap` and
+    `fail_if`.
 
     Raises UsageError for a call that makes no sense, MissingExtra without the extra `compare`,
     CannotCheck for an input without a run, and OSError where temporary files cannot be written.
@@ -115,7 +119,7 @@ def compare(
     if matrix and leaderboard:
         raise UsageError("--matrix compares samples, and --leaderboard scores: choose one")
     if matrix:
-        _check_matrix(settings, reference, flips)
+        _check_matrix(settings, reference, same_result, flips)
     _check_libraries()
     # These import numpy.
     from evalstream.batch.comparing.compare import compare_runs, lacks_clusters
@@ -140,6 +144,8 @@ def compare(
             report = compare_samples(checked, settings, metric)
             _pass_on(report, (), reporter)
             return compared_with_tables(report)
+        named = [same_result] if isinstance(same_result, str) else same_result
+        _join_names(checked, named)
         _check_metric(checked, metric)
         request = Request(settings, metric, flips)
         used, left = _usable(checked, settings, metric) if leaderboard else (checked, [])
@@ -147,6 +153,8 @@ def compare(
         stack.callback(compared.close)
         if left:
             _add_left_out(compared.report, checked, left)
+        for text in named:
+            compared.report.first_line += f"; {text} is one result (--same-result)"
         if settings.cluster is not None and lacks_clusters(compared):
             raise UsageError(
                 f"--cluster {settings.cluster}: no sample that both runs score has a value there"
@@ -156,6 +164,21 @@ def compare(
         else:
             _pass_on(compared.report, compared.flips(), reporter)
         return compared_with_tables(compared.report)
+
+
+def _join_names(runs: Sequence[CheckedRun], texts: Sequence[str]) -> None:
+    """Give results that have two names one of them. Raises UsageError."""
+    for text in texts:
+        name, _, other = text.partition("=")
+        if not (name and other):
+            raise UsageError(f"--same-result {printable(text)}: it has the form A=B")
+        try:
+            known = [run for run in runs if run.samples is not None]
+            described = with_one_name([run.description for run in known], name, other)
+        except ValueError as error:
+            raise UsageError(f"--same-result {printable(text)}: {error}") from error
+        for run, description in zip(known, described, strict=True):
+            run.describe(description)
 
 
 def _usable(
@@ -234,7 +257,9 @@ def _check_inputs(names: Sequence[str], *, finds_runs: bool) -> None:
         raise UsageError("no input given; evalstream compare DIR --matrix compares a folder")
 
 
-def _check_matrix(settings: CompareSettings, reference: str | None, flips: int) -> None:
+def _check_matrix(
+    settings: CompareSettings, reference: str | None, same_result: str | Sequence[str], flips: int
+) -> None:
     """Raise UsageError for an option that has no effect on a matrix."""
     usual = CompareSettings()
     given = {
@@ -244,6 +269,7 @@ def _check_matrix(settings: CompareSettings, reference: str | None, flips: int) 
         "--resamples": settings.resamples != usual.resamples,
         "--min-delta": settings.min_delta != usual.min_delta,
         "--allow-different": bool(settings.allow_different),
+        "--same-result": bool(same_result),
         "--pairs": settings.pairs != usual.pairs,
         "--flips": flips != FLIPS,
         f"--fail-if {REGRESSION}": REGRESSION in settings.fail_if,

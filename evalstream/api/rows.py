@@ -262,7 +262,9 @@ class _Sink(FindingSink):
         self._lines = lines
 
     def show(self, finding: Finding) -> None:
-        """Take one finding that is shown."""
+        """Take one finding that is shown; a mapping has no lines and columns."""
+        if finding.file == HELD_AGGREGATE:
+            finding = finding._replace(line=None, column=None)
         super().show(self._lines.place(finding))
 
 

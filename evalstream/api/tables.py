@@ -28,8 +28,9 @@ Columns = Mapping[str, type]
 
 COLUMNS: Final[Mapping[str, Columns]] = {
     "findings": {
-        "code": str, "name": str, "severity": str, "file": str, "line": int, "offset": int,
-        "pointer": str, "keyword": str, "message": str, "expected": object, "expected_json": str,
+        "code": str, "name": str, "severity": str, "file": str, "line": int, "column": int,
+        "offset": int, "pointer": str, "keyword": str, "message": str, "expected": object,
+        "expected_json": str,
         "found": object, "found_json": str, "sample_id": object, "count": int, "fix": str,
     },
     "runs": {

@@ -16,7 +16,7 @@ from evalstream.batch.plan import RunPlan
 from evalstream.batch.results import ResultStore
 from evalstream.batch.scheduler import BatchScheduler
 from evalstream.batch.shards import Shard
-from evalstream.formats.registry import CATALOGUE, main_format
+from evalstream.formats.registry import MAIN_CATALOGUE, main_format
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding
@@ -125,7 +125,7 @@ def _open_ledger(
 
 def _compares_runs(plan: RunPlan, options: Options) -> bool:
     codes = main_format().cross_run.codes().values()
-    wanted = not CATALOGUE.selection(options).enabled.isdisjoint(codes)
+    wanted = not MAIN_CATALOGUE.selection(options).enabled.isdisjoint(codes)
     return wanted and plan.runs > 1 and options.routing == RowRouting()
 
 

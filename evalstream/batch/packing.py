@@ -14,7 +14,7 @@ from evalstream.batch.single import UNCHECKED, check_any, not_checked, options_f
 from evalstream.discovery.unrecognised import GONE, NOT_OURS, Unrecognised
 from evalstream.engine.collector import finding_of
 from evalstream.executors.base import Backend, run_in_order
-from evalstream.formats.registry import CATALOGUE, main_format
+from evalstream.formats.registry import MAIN_CATALOGUE, main_format
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE
@@ -148,7 +148,7 @@ def with_fault(checked: RunResult, fault: InternalError, options: Options) -> Ru
     summary.links = None
     summary.leave_open(violation.message)
     summary.incomplete_reason = summary.incomplete_reason or violation.message
-    selection = CATALOGUE.selection(options)
+    selection = MAIN_CATALOGUE.selection(options)
     if violation.code not in selection:
         return checked
     finding = finding_of(violation, summary.file or summary.aggregate or "", selection)
@@ -181,7 +181,7 @@ def _unrecognised_result(planned: PlannedRun, found: Unrecognised, options: Opti
         other_files=found.count(NOT_OURS),
     )
     findings = []
-    selection = CATALOGUE.selection(options)
+    selection = MAIN_CATALOGUE.selection(options)
     if violation is not None and violation.code in selection:
         finding = finding_of(violation, name, selection)
         summary.count(violation.code, finding.severity, 1)

@@ -33,7 +33,7 @@ class ResultStore:
         on_emitted: OnEmitted | None = None,
     ) -> None:
         self._show, self._on_emitted = show, on_emitted
-        self._numbers = iter(numbers)
+        self._numbers, self._waiting = iter(numbers), 0
         self._next = next(self._numbers, None)
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._runs = Runs(self._base)
@@ -55,6 +55,7 @@ class ResultStore:
             self._emit(number, summary, findings)
             self._advance()
             return
+        self._waiting += 1
         found = iter(findings)
         for chunk, chunk_findings in enumerate(iter(lambda: list(islice(found, CHUNK)), [])):
             data = pickle.dumps([tuple(finding) for finding in chunk_findings])
@@ -114,12 +115,13 @@ class ResultStore:
     def _advance(self) -> None:
         """Move past the current run, and emit the results after it that are already there."""
         self._next_number()
-        while self._next is not None:
+        while self._waiting and self._next is not None:
             data = self._base.execute(
                 "SELECT summary FROM runs WHERE number = ?", (self._next,)
             ).fetchone()
             if data is None:
                 return
+            self._waiting -= 1
             summary = pickle.loads(data[0])  # noqa: S301 - our own temporary database
             self._emit(self._next, summary, self._stored_findings(self._next))
             self._base.execute("DELETE FROM findings WHERE number = ?", (self._next,))

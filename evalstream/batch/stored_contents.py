@@ -109,8 +109,12 @@ class StoredContents:
         Without texts of rules those of the installed version are taken.
         """
         totals = decode_totals(summary["totals"])
-        for what, said, seen in self._compared(summary, totals):
+        unlisted = summary.get("unlisted_runs", 0)
+        for what, said, seen in self._compared(summary, totals, unlisted):
             if said != seen:
+                self.refuse(line, f"the totals are of {said:,} {what}, and there are {seen:,}")
+        for what, said, seen in self._summed(totals):
+            if said < seen or (said > seen and not unlisted):
                 self.refuse(line, f"the totals are of {said:,} {what}, and there are {seen:,}")
         most: dict[Any, int] = {**totals.counts, **totals.severities}
         sums: dict[Any, int] = {**self._sums.counts, **self._sums.severities}
@@ -136,14 +140,20 @@ class StoredContents:
             options=summary.get("options", {}),
         )
 
-    def _compared(self, summary: Any, totals: Totals) -> Iterator[tuple[str, int, int]]:
+    def _compared(
+        self, summary: Any, totals: Totals, unlisted: int
+    ) -> Iterator[tuple[str, int, int]]:
         """Iterate over numbers that must agree: what they count, as said and as seen."""
-        sums, total = self._sums, sum(totals.counts.values())
+        total = sum(totals.counts.values())
         yield "listed findings", summary["shown"], self._shown
         yield "findings", summary["total"], total
         yield "findings by severity", sum(totals.severities.values()), total
         yield "vanished findings", totals.vanished, self._number_vanished
-        yield "runs", totals.runs, sums.runs
+        yield "runs", totals.runs, self._sums.runs + unlisted
+
+    def _summed(self, totals: Totals) -> Iterator[tuple[str, int, int]]:
+        """Iterate over sums over runs: of all runs, as said, and of those that are listed."""
+        sums = self._sums
         yield "rows", totals.rows, sums.rows
         yield "bytes", totals.bytes, sums.bytes
         yield "unchanged runs", totals.unchanged, sums.unchanged

@@ -109,6 +109,14 @@ def compare(
             metavar="SETTINGS",
         ),
     ] = (),
+    same_result: Annotated[
+        tuple[str, ...],
+        OptionText(
+            "The result (or result / metric) named A in some runs is B in others; repeatable.",
+            _OWN,
+            metavar="A=B",
+        ),
+    ] = (),
     pairs: Annotated[
         str,
         OptionText(
@@ -180,6 +188,7 @@ def compare(
             flips=flips,
             verify=not no_verify,
             allow_different=codes_of(allow_different),
+            same_result=same_result,
             pairs=pairs,
             leaderboard=leaderboard,
             matrix=matrix,

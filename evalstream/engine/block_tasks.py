@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from evalstream.engine.open_rows import OpenRows, Source
-from evalstream.executors import serial
-from evalstream.executors.base import Backend, Result, run_in_order
-from evalstream.io.stream import StreamSource
+from evalstream.io.file import FileSource
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.options import Options
+from evalstream.model.signals import STOPPING
+
+if TYPE_CHECKING:
+    from evalstream.executors.base import Backend
+
+Result = TypeVar("Result")
 
 BLOCK_BYTES: Final = 2 * MEBIBYTE
 """Size of a block."""
@@ -30,12 +34,12 @@ WORTH_A_POOL_BYTES: Final = 24 * MEBIBYTE
 class BlockPlan(NamedTuple):
     """How an input is cut and who works on it: the blocks, and those that were taken from them.
 
-    None among the blocks stands for a pause. The caller takes each block from `under_way` when its
-    result comes.
+    Without a backend this thread does, one block after the other. None among the blocks stands for
+    a pause. The caller takes each block from `under_way` when its result comes.
     """
 
     source: Source
-    backend: Backend
+    backend: Backend | None
     blocks: Iterator[Block | None]
     under_way: deque[Block]
 
@@ -62,11 +66,20 @@ def plan_blocks(
 
 def run_blocks(plan: BlockPlan, function: Callable[[Block], Result]) -> Iterator[Result]:
     """Run a function over the blocks of a plan, and yield the results in their order."""
+    is_stream = not isinstance(plan.source, FileSource)
+    if plan.backend is None and not is_stream:
+        STOPPING.check()
+        for block in filter(None, plan.blocks):
+            yield function(block)
+            STOPPING.check()
+        return
+    from evalstream.executors import serial
+    from evalstream.executors.base import run_in_order
+
+    backend = plan.backend or serial.backend()
     # All rows read of a stream were already passed on, and are used before it ends.
-    is_stream = isinstance(plan.source, StreamSource)
-    results = run_in_order(plan.backend, function, plan.blocks, tasks_raise_stopped=is_stream)
-    for result in results:
-        if plan.backend.name != "serial":
+    for result in run_in_order(backend, function, plan.blocks, tasks_raise_stopped=is_stream):
+        if plan.backend is not None:
             # The first result shows that the workers are forked.
             plan.source.digest_in_thread()
         yield result
@@ -93,19 +106,21 @@ def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[
 
 def backend_for(
     opened: OpenRows, options: Options, *, is_ordered: bool = False, is_native: bool = False
-) -> tuple[Backend, int]:
-    """Choose the executor for the blocks of an input, and their length.
+) -> tuple[Backend | None, int]:
+    """Choose the executor for the blocks of an input, None for this thread, and their length.
 
     Blocks stay on this machine: a cluster gets whole runs. Rows that arrive slowly while a consumer
     waits stay in this thread: starting workers would delay the first ones. So do blocks that must
     be seen in order.
     """
+    if options.executor == "serial" or is_ordered or options.jobs == 1:
+        return None, BLOCK_BYTES
     source, jobs = opened.source, options.jobs or usable_cores()
-    if options.executor == "serial" or is_ordered or jobs <= 1:
-        return serial.backend(), BLOCK_BYTES
+    if jobs <= 1:
+        return None, BLOCK_BYTES
     uses_pool = options.executor == "pool"
     if not uses_pool and _is_small(source, options):
-        return serial.backend(), BLOCK_BYTES
+        return None, BLOCK_BYTES
     most = BLOCK_BYTES
     if is_native and not uses_pool:
         from evalstream.executors import threads
@@ -117,13 +132,13 @@ def backend_for(
         from evalstream.executors import pool
 
         backend = pool.backend(jobs)
-    if isinstance(source, StreamSource):
+    if not isinstance(source, FileSource):
         return backend._replace(look_ahead=backend.look_ahead + 1), most
     return backend, max(SMALLEST_BLOCK_BYTES, min(most, source.size // (4 * jobs)))
 
 
 def _is_small(source: Source, options: Options) -> bool:
     """Tell whether an input is too small to start workers for."""
-    if isinstance(source, StreamSource):
+    if not isinstance(source, FileSource):
         return source.ended or (options.routing.is_interactive and not source.has_more)
     return source.size < WORTH_A_POOL_BYTES

@@ -39,6 +39,7 @@ class LaterViolation(NamedTuple):
     offset: int | None
     sample_id: str | int | None
     violation: Violation
+    column: int | None = None
 
 
 class Collector(Generic[C]):
@@ -144,11 +145,17 @@ class Collector(Generic[C]):
                 continue
             violation = shorten_values(one.violation, show_values=self.context.options.show_values)
             self._count(violation, one.line)
-            finding = self._placed(violation, one.line, one.offset, one.sample_id)
+            finding = self._placed(violation, one.line, one.offset, one.sample_id, one.column)
             if self._room(finding):
                 yield finding
 
-    def note(self, violation: Violation, file: str | None = None, line: int | None = None) -> None:
+    def note(
+        self,
+        violation: Violation,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
         """Add a finding about the whole file, or about another file of the run."""
         if violation.code not in self.context.enabled:
             return
@@ -157,7 +164,12 @@ class Collector(Generic[C]):
         # A row that breaks an array off is not among the rows that were read.
         place = line if self._places is None else self.tally.lines + 1
         self._count(violation, place if about_row else None)
-        self._pass_on(self._stamped(violation, file or self._file, line))
+        self._pass_on(self._stamped(violation, file or self._file, line, column))
+
+    def may_show(self, violation: Violation) -> bool:
+        """Tell whether a violation in the rows may be shown, so that its place matters."""
+        severity = self.context.selection.severity(violation)
+        return (violation.code, severity) not in self.unshown
 
     def fails(self) -> bool:
         """Tell whether a finding so far fails the run."""
@@ -204,18 +216,20 @@ class Collector(Generic[C]):
         number: int,
         offset: int | None,
         sample_id: str | int | None = None,
+        column: int | None = None,
     ) -> Finding:
         """Add the place to a violation: a line, or for array elements a line and a pointer."""
         if self._places is not None:
             violation = violation._replace(pointer=f"/{number - 1}{violation.pointer or ''}")
             number = self._places.line(number)
-        return self._stamped(violation, self._file, number, offset, sample_id)
+        return self._stamped(violation, self._file, number, column, offset, sample_id)
 
     def _stamped(
         self,
         violation: Violation,
         file: str,
         line: int | None,
+        column: int | None = None,
         offset: int | None = None,
         sample_id: str | int | None = None,
     ) -> Finding:
@@ -224,6 +238,7 @@ class Collector(Generic[C]):
             file,
             self.context.selection,
             line=line,
+            column=column,
             offset=offset,
             sample_id=sample_id,
             can_fix=self._can_fix and self._places is None,
@@ -301,6 +316,7 @@ def finding_of(
     selection: Selection,
     *,
     line: int | None = None,
+    column: int | None = None,
     offset: int | None = None,
     sample_id: str | int | None = None,
     can_fix: bool = False,
@@ -313,6 +329,7 @@ def finding_of(
         selection.severity(violation),
         file,
         line,
+        column,
         offset,
         violation.pointer,
         violation.keyword,

@@ -6,15 +6,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalstream.engine.collector import Collector
+from evalstream.engine.collector import Collector, LaterViolation
 from evalstream.engine.context import CheckContext
+from evalstream.engine.positions import json_locator, place_violations
 from evalstream.engine.row_pass import reason_of
 from evalstream.io.document import document_bytes
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import Finding, Violation
+from evalstream.model.finding import Finding, Locator, PlacedViolation, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.run import Run
@@ -53,7 +54,9 @@ class DocumentCheck:
         self.watch = Watch()
         self._changed: set[str] = set()
         self._held = FindingLimiter()
-        self._noted: list[tuple[str, int | None, Violation]] = []
+        self._noted: dict[str, list[PlacedViolation]] = {}
+        self._locators: dict[str, Locator] = {}
+        self._has_parts = False
 
     def read(self, path: str, noun: str) -> dict[str, Any] | None:
         """Return the JSON object of a document, or None if it holds another value.
@@ -82,7 +85,12 @@ class DocumentCheck:
             self.cannot(f"{printable(path)} cannot be read: {reason}")
             return None
         self.size += len(text)
+        self.locate(json_locator(text), printable(path))
         return text
+
+    def locate(self, locator: Locator, file: str | None = None) -> None:
+        """Set what finds the positions of pointers in a document, by default the run's first."""
+        self._locators[file or self.name] = locator
 
     def schema_violations(self, schema: str, value: Any, code: str) -> Iterator[Violation]:
         """Return every violation of one of our schemas by a value, under one code."""
@@ -90,10 +98,20 @@ class DocumentCheck:
         for part in error_parts(validator, value):
             yield from (violation._replace(code=code) for violation in explain(part, own=True))
 
-    def note(self, violation: Violation, file: str | None = None, line: int | None = None) -> None:
-        """Add a violation of a document, by default the run's first."""
+    def note(
+        self,
+        violation: Violation,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        """Add a violation of a document, by default the run's first.
+
+        Without a line, it gets the position of its pointer, if the document has a locator.
+        """
         if self._held.takes(violation, file or self.name):
-            self._noted.append((file or self.name, line, violation))
+            placed = PlacedViolation(violation, line, column)
+            self._noted.setdefault(file or self.name, []).append(placed)
 
     def note_all(self, violations: Iterable[Violation], file: str | None = None) -> None:
         """Add the violations of a document."""
@@ -129,10 +147,13 @@ class DocumentCheck:
         for path, change in self.watch.changes():
             self.note_change(change, printable(path))
         for name, violation in self._held.rest():
-            self._noted.append((name or self.name, None, violation))
-        files = {name: place for place, name in enumerate(dict.fromkeys(self._names()))}
-        for file, line, violation in sorted(self._noted, key=lambda noted: _order(files, *noted)):
-            self.collector.note(violation, file, line)
+            self._noted.setdefault(name or self.name, []).append(PlacedViolation(violation))
+        if self._has_parts:
+            self.collector.end_of_rows()
+        for file in dict.fromkeys(self._names()):
+            for one in self._placed(file):
+                if not (self._has_parts and one.line and file == self.name):
+                    self.collector.note(one.violation, file, one.line, one.column)
         run = self.run
         summary = RunSummary(
             file=printable(run.rows) if run.rows else None,
@@ -157,6 +178,25 @@ class DocumentCheck:
         self.collector.close()
         return summary
 
+    def await_parts(self) -> None:
+        """Let findings about parts of the first document, given line by line, wait for the others.
+
+        They go to the collector, and all findings about the document then come in order.
+        """
+        self._has_parts = True
+        self.collector.await_later(self._beside_parts)
+
+    def _beside_parts(self) -> Iterator[LaterViolation]:
+        """Iterate over what was noted on lines of the first document."""
+        for violation, line, column in self._placed(self.name):
+            if line:
+                yield LaterViolation(line, None, None, violation, column)
+
+    def _placed(self, file: str) -> list[PlacedViolation]:
+        """Return what was noted about a file, in order."""
+        placed = place_violations(self._noted.get(file, ()), self._locators.get(file))
+        return sorted(placed, key=PlacedViolation.order)
+
     def _samples(self) -> RunSamples | None:
         """Return the samples of a run that described itself; others have none."""
         samples = self.collector.samples
@@ -169,10 +209,4 @@ class DocumentCheck:
         """Name the files in the order of the report."""
         named = (self.run.rows, self.run.aggregate, self.run.inputs)
         yield from (printable(path) for path in named if path)
-        yield from (file for file, _, _ in self._noted)
-
-
-def _order(
-    files: dict[str, int], file: str, line: int | None, violation: Violation
-) -> tuple[int, float, str, str]:
-    return (files[file], float("inf") if line is None else line, *violation.order())
+        yield from self._noted

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from evalstream.engine.harness_logs import log_of
-from evalstream.io.beginning import Beginning
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import fast
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.parsing.peek import PEEK_BYTES
 
 JSONL: Final = "jsonl"
 JSON_ARRAY: Final = "json"
@@ -62,6 +59,11 @@ def layout_of(
     With `any_rows` such a log counts as rows. Only aggregates have the members `of_aggregates`.
     """
     if not any_rows and not any(member in head[:_NEAR] for member in _ROW_MEMBERS):
+        # Nearly all files have such members.
+        from evalstream.engine.harness_logs import log_of
+        from evalstream.io.beginning import Beginning
+        from evalstream.parsing.peek import PEEK_BYTES
+
         log = log_of(Beginning("", head[:PEEK_BYTES]))
         if log is not None:
             return Layout(FOREIGN, log.described(path))

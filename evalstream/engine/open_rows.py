@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, Union
 
 from evalstream.engine import layout
 from evalstream.engine.layout import Layout
@@ -25,8 +25,6 @@ from evalstream.io.readers import (
     TappedReader,
 )
 from evalstream.io.remote import is_remote
-from evalstream.io.standard_input import stream_at
-from evalstream.io.stream import StreamSource
 from evalstream.model.block import Block, ByteStream
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck
@@ -37,9 +35,10 @@ from evalstream.model.signals import STOPPING, Stopped
 if TYPE_CHECKING:
     from evalstream.engine.array_rows import ArrayRemainder
     from evalstream.io.held_rows import RowLines
+    from evalstream.io.stream import StreamSource
     from evalstream.parsing.array_splitter import ArrayError, Element
 
-Source = FileSource | StreamSource
+Source = Union[FileSource, "StreamSource"]
 
 LayoutOf = Callable[[bytes, int, str | None], Layout]
 """Recognises the layout of a file by its first bytes, its size in bytes and its path."""
@@ -93,7 +92,7 @@ class OpenRows(DataClass):
         if self.has_mappings:
             return {}
         digests = {"stored": read}
-        if isinstance(self.source, StreamSource) and self.held and self.held.ends_unknown:
+        if not isinstance(self.source, FileSource) and self.held and self.held.ends_unknown:
             digests["unended"] = self.source.checksums(without_newline=True)
         return digests
 
@@ -110,11 +109,11 @@ class OpenRows(DataClass):
 
     def rest(self, offset: int) -> IO[bytes] | None:
         """Return the bytes cut off the line at an offset, or None."""
-        return self.source.rest(offset) if isinstance(self.source, StreamSource) else None
+        return None if isinstance(self.source, FileSource) else self.source.rest(offset)
 
     def blocks(self, length: int, longest: int) -> Iterator[Block | None]:
         """Iterate over blocks of rows of about `length` bytes; None stands for a pause."""
-        if self.layout.kind == layout.JSON_ARRAY and isinstance(self.source, StreamSource):
+        if self.layout.kind == layout.JSON_ARRAY and not isinstance(self.source, FileSource):
             return self._elements(self.source, length, longest)
         return self.source.blocks(length)
 
@@ -226,6 +225,8 @@ def _reader(path: str, options: Options) -> ByteStream:
     from evalstream.io.follow import FollowedFile
 
     if path == STDIN:
+        from evalstream.io.standard_input import stream_at
+
         return stream_at(path).reader()
     if is_remote(path):
         from evalstream.io.remote import RemoteReader
@@ -250,6 +251,8 @@ def _streamed(
     keep_rests: bool,
     layout_of: LayoutOf,
 ) -> OpenRows:
+    from evalstream.io.stream import StreamSource
+
     reader = StoppableReader(reader)
     for tap in taps:
         reader = TappedReader(reader, tap)

@@ -156,7 +156,7 @@ class _Pass:
         for outcome in run_blocks(plan, partial(rewrite_block, job)):
             block = plan.under_way.popleft()
             self._take(outcome, is_array=block.places is not None)
-            if plan.backend.name != "serial":
+            if plan.backend is not None:
                 # The first result shows that the workers are forked.
                 self._target.use_thread()
             self._target.write(outcome.data)

@@ -13,9 +13,9 @@ from evalstream.engine.context import CheckContext
 from evalstream.engine.open_rows import OpenRows, Source, open_rows
 from evalstream.engine.result import BlockResult
 from evalstream.engine.routing import RowRouter
+from evalstream.io.file import FileSource
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
-from evalstream.io.stream import StreamSource
 from evalstream.model.block import Block
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import BrokenCompression, CannotCheck, ExecutorLost, MissingExtra
@@ -151,7 +151,7 @@ class RowPass(DataClass):
                 findings = collector.add(result, block.places)
                 if answer is not None:
                     answer(collector.latest)
-                if isinstance(opened.source, StreamSource):
+                if not isinstance(opened.source, FileSource):
                     self.outlets.take(block, result, findings, opened.rest(block.offset))
                 self.size += block.length
                 count = sum(collector.counts.values())
@@ -183,7 +183,7 @@ class RowPass(DataClass):
             self.violations.append(ES005.violation("this is an aggregate, not a file of rows"))
         self._cannot(f"{self.name}: the rows were not checked")
         source.start_digest(self.algorithms)
-        for _ in source.pieces() if isinstance(source, StreamSource) else ():
+        for _ in () if isinstance(source, FileSource) else source.pieces():
             pass
 
     def _fail(self, rule: Rule, reason: str) -> None:
@@ -213,6 +213,6 @@ def reason_of(error: Exception) -> str:
 def _how_far(opened: OpenRows, collector: Collector[Any]) -> str:
     """Say how much of an input was checked when it was stopped."""
     lines = counted(collector.tally.lines, "line")
-    begun = len(opened.source.unfinished) if isinstance(opened.source, StreamSource) else 0
+    begun = 0 if isinstance(opened.source, FileSource) else len(opened.source.unfinished)
     more = f" and {counted(begun, 'byte')} of the next" if begun else ""
     return f"after {lines}{more}: the verdict is partial"

@@ -8,7 +8,6 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
@@ -20,6 +19,7 @@ from evalstream.rules.base import RepairAction, Rule
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
+    from evalstream.io.beginning import Beginning
     from evalstream.model.comparison import Answered
     from evalstream.model.sealed_text import SealedText
     from evalstream.model.source_log import SourceLog, Wanted
@@ -36,7 +36,7 @@ class Kind(NamedTuple):
     document: str
 
 
-Detector = Callable[[Beginning], Kind | None]
+Detector = Callable[["Beginning"], Kind | None]
 """Returns the kind of a file, or None if it shows none of the formats."""
 
 Show = Callable[[Finding], None]

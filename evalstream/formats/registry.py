@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache, partial
 from importlib import import_module
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from evalstream.engine.harness_logs import FOREIGN, log_of
 from evalstream.formats.base import AnyFormat, FolderFormat, Format, Kind, PairedFormat, RowFormat
-from evalstream.io.beginning import Beginning
 from evalstream.io.file_names import is_yaml_name
 from evalstream.model.options import Options
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.rules.base import Rule
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
+
+if TYPE_CHECKING:
+    from evalstream.io.beginning import Beginning
 
 _PREFIXES: Final = {
     "eee": "ES",
@@ -98,6 +99,8 @@ def kind_of(file: Beginning, formats: Collection[str] = NAMES) -> Kind | None:
     sure = _first(file, (one for one in others if one.is_sure))
     if sure is not None:
         return sure
+    from evalstream.engine.harness_logs import FOREIGN, log_of
+
     log = log_of(file)
     if log is not None:
         return Kind(FOREIGN, f"{log.harness}: {log.what}")
@@ -146,3 +149,6 @@ CATALOGUE: Final = Catalogue(
     }
 )
 """The rules of all formats by code, with those that all formats share."""
+
+MAIN_CATALOGUE: Final = Catalogue({_PREFIXES[MAIN]: partial(_rules_of, MAIN)})
+"""The shared rules and those of the main format, without the time to load those of others."""

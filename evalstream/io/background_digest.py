@@ -20,14 +20,14 @@ class BackgroundDigest:
 
     def __init__(self, digest: RunningDigest) -> None:
         self._digest = digest
-        self._pieces: SimpleQueue[bytes | None] = SimpleQueue()
         self._added = self._done = 0
-        self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Start the thread, if it does not run."""
         if self._thread is None:
+            self._pieces: SimpleQueue[bytes | None] = SimpleQueue()
+            self._changed = threading.Condition()
             self._thread = threading.Thread(target=self._run, name="evalstream-digest", daemon=True)
             self._thread.start()
 

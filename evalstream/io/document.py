@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from evalstream.io.file_state import Watch
 from evalstream.io.readers import DescriptorReader
 from evalstream.io.remote import is_remote
-from evalstream.io.standard_input import stream_at
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.limits import MOST_JSON_BYTES, read_bounded, read_regular
@@ -26,6 +25,8 @@ def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JS
 
         return read_whole(path, most)
     if path == STDIN:
+        from evalstream.io.standard_input import stream_at
+
         return read_bounded(stream_at(path).reader(), most)
     # Opening a named pipe blocks until a writer opens it.
     with nullcontext() if os.path.isfile(path) else STOPPING.interruptible():

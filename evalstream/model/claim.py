@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Final
@@ -111,12 +110,15 @@ class JudgedClaim(NamedTuple):
 
 
 STATES: Final = tuple(State)
+_STATE_NAMES: Final = tuple(state.value for state in STATES)
 
 
 def count_states(claims: Iterable[JudgedClaim]) -> dict[str, int]:
     """Return the number of claims in each state, also where it is 0."""
-    counts = Counter(claim.state for claim in claims)
-    return {state.value: counts[state] for state in STATES}
+    counts = dict.fromkeys(_STATE_NAMES, 0)
+    for claim in claims:
+        counts[claim.state.value] += 1
+    return counts
 
 
 def describe_states(counts: Mapping[str, int]) -> str:

@@ -1,7 +1,7 @@
 """Violations that rules report, findings that users see, and a list of many of them."""
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import IO, Any, Final, Generic, TypeVar
 
@@ -96,6 +96,7 @@ class Finding(NamedTuple):
         file: The file as reports name it.
         line: The number of the line, from 1, blank lines counted; None if it is about the whole
             file.
+        column: The number of the character in the line, from 1, of a value in a document.
         offset: Where the line begins, in bytes of the unpacked file from 0.
         pointer: A JSON Pointer (RFC 6901) into the row or the aggregate.
         keyword: The keyword of the JSON Schema that is violated.
@@ -104,7 +105,6 @@ class Finding(NamedTuple):
         found: The value at the pointer.
         sample_id: The id of the sample that the row is about.
         count: The number of rows, or findings, that it stands for; None for one.
-
         fix: SAFE if `evalstream fix` mends it, UNSAFE if only `fix --unsafe` does, None if neither.
 
     """
@@ -114,6 +114,7 @@ class Finding(NamedTuple):
     severity: Severity
     file: str
     line: int | None
+    column: int | None
     offset: int | None
     pointer: str | None
     keyword: str | None
@@ -141,6 +142,13 @@ class Finding(NamedTuple):
         """The number of occurrences that this finding covers."""
         return 1 if self.count is None else self.count
 
+    @property
+    def position(self) -> str:
+        """The line and the column as they follow the name of a file, `:3:5`; "" without a line."""
+        if self.line is None:
+            return ""
+        return f":{self.line}" if self.column is None else f":{self.line}:{self.column}"
+
     def order(self) -> tuple[float, str, str]:
         """Sort key within one file: line, code, pointer; findings on the whole file come last.
 
@@ -160,11 +168,27 @@ MORE: Final = "more findings of this kind, counted but not listed"
 """The message that replaces the findings of a document above the limit."""
 
 
+class Position(NamedTuple):
+    """A place in a text: its line, and its column in characters if it is known, both from 1."""
+
+    line: int
+    column: int | None
+
+
+Locator = Callable[[Iterable[str]], Mapping[str, Position]]
+"""Returns the positions of JSON Pointers in a document; those that name nothing are left out."""
+
+
 class PlacedViolation(NamedTuple):
-    """A violation in the aggregate, with its line where the violation is in the JSON text."""
+    """A violation in a document, with its line and column as far as they are known."""
 
     violation: Violation
     line: int | None = None
+    column: int | None = None
+
+    def order(self) -> tuple[float, str, str]:
+        """Sort key within one document: line, code, pointer; those without a line come last."""
+        return float("inf") if self.line is None else self.line, *self.violation.order()
 
 
 class KnownFinding(NamedTuple):

@@ -249,8 +249,9 @@ class RunSummary(DataClass):
             self.incomplete_reason = f"{self.incomplete_reason}; {message}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what an empty summary lacks, with claims as plain tuples: a third is saved."""
-        fields = {**vars(self), "claims": [tuple(claim) for claim in self.claims]}
+        """Pickle what an empty summary lacks, with claims as plain tuples: half is saved."""
+        claims = [(*one[:_STATE], one.state.value, *one[_STATE + 1 :]) for one in self.claims]
+        fields = {**vars(self), "claims": claims}
         held = {name: one for name, one in fields.items() if one != _EMPTY_SUMMARY[name]}
         return _unpickle_summary, (held,)
 
@@ -307,13 +308,18 @@ class RunSummary(DataClass):
         return {name: state for name, state in states.items() if state is not None}
 
 
+_STATE: Final = JudgedClaim._fields.index("state")
+_STATES: Final = {state.value: state for state in STATES}
 _REQUIRED: Final = {"file": None, "aggregate": None, "format": ""}
 _EMPTY_SUMMARY: Final = vars(RunSummary(**_REQUIRED))  # type: ignore[arg-type]
 
 
 def _unpickle_summary(held: dict[str, Any]) -> RunSummary:
     """Return a summary from its pickle."""
-    claims = [JudgedClaim._make(claim) for claim in held.get("claims", ())]
+    claims = [
+        JudgedClaim._make((*one[:_STATE], _STATES[one[_STATE]], *one[_STATE + 1 :]))
+        for one in held.get("claims", ())
+    ]
     return RunSummary(**{**_REQUIRED, **held, "claims": claims})
 
 

@@ -43,6 +43,7 @@ class RuleText(NamedTuple):
             unknown.
         sections: The parts of the page.
         status: Whether the rule is stable, in preview or retired.
+        page: The path of its page in the repository; empty if unknown.
 
     """
 
@@ -53,6 +54,7 @@ class RuleText(NamedTuple):
     severity: str = ""
     sections: tuple[Section, ...] = ()
     status: Status = Status.STABLE
+    page: str = ""
 
     def as_dict(self) -> dict[str, str]:
         """Return the texts as the output contract writes them, and a status that is not stable."""

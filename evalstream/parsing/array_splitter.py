@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from evalstream.model.block import TOO_LONG_BY
+from evalstream.model.finding import Position
 from evalstream.parsing.value_reader import Outcome, ReadResult, read_value
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -21,6 +22,8 @@ SHOWN_AFTER_ERROR: Final = 64
 _FAST_DECODER: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _BETWEEN = re.compile(rb"[ \t\n\r,]*")
 _HEAD = re.compile(rb'(?:\{[ \t\n\r]*"[^"\\]*")?')
+
+_WIDE = re.compile(rb"[\x80-\xff]")
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 
@@ -47,14 +50,16 @@ class Element(NamedTuple):
     """The bytes of one element, without white space or comma around them.
 
     `offset` is the byte offset of the first byte in the input, `line` its line from 1, where only
-    line feeds end lines. An element that is not `whole` is the point where the array breaks: its
-    text is a bounded part of the input there.
+    line feeds end lines. `column` counts characters from 1; it is None if other than ASCII text is
+    before the element on its line. An element that is not `whole` is the point where the array
+    breaks: its text is a bounded part of the input there.
     """
 
     text: bytes
     offset: int
     line: int
     whole: bool = True
+    column: int | None = None
 
 
 class ArrayError(NamedTuple):
@@ -92,13 +97,14 @@ class ArraySplitter:
     `issue` is the error in the array, or None; after an error only lines are counted. At most one
     piece and one element are in memory, as bytes, as text and briefly as a value. Elements are not
     validated: any value that Python's parser accepts is returned, whether it is UTF-8 or not. With
-    `inner`, the array is part of another value: data after its end is not an error, and `after`
-    holds the part of it that was fed.
+    `inner`, the array is part of another value: data after its end is not an error, `after` holds
+    the part of it that was fed, and `closes_at` is the position of its end.
     """
 
     def __init__(self, longest: int, *, inner: bool = False) -> None:
         self.issue: ArrayError | None = None
         self.after: bytes | None = None
+        self.closes_at: Position | None = None
         self._inner = inner
         self._longest, self._kept_bytes = longest, longest + TOO_LONG_BY
         self._expected = _Expected.ARRAY
@@ -109,6 +115,8 @@ class ArraySplitter:
         self._separator, self._last_end = b"", 0
         self._offset = self._position = self._counted = 0
         self._line, self._in_line = 1, False
+        self._fed = self._line_start = self._content_end = 0
+        self._first_wide: int | None = None
 
     @property
     def lines(self) -> int:
@@ -123,6 +131,9 @@ class ArraySplitter:
         """
         if data:
             self._in_line = not data.endswith(b"\n")
+        if self._first_wide is None and (wide := None if data.isascii() else _WIDE.search(data)):
+            self._first_wide = self._fed + wide.start()
+        self._fed += len(data)
         if self._expected is _Expected.NOTHING:
             self._line += data.count(b"\n")
             return []
@@ -200,7 +211,9 @@ class ArraySplitter:
             between = _BETWEEN.match(data, position)
             start = between.end() if between else position
             position = start + length
-            found.append(Element(data[start:position], offset + start, line))
+            column = self._column_of(start)
+            found.append(Element(data[start:position], offset + start, line, True, column))
+            self._content_end = offset + position
         self._position = self._counted = position
         return found
 
@@ -220,8 +233,9 @@ class ArraySplitter:
         between = _BETWEEN.match(self._data, self._position)
         start = between.end() if between else self._position
         self._position = start + length
-        text = self._data[start : self._position]
-        return Element(text, self._offset + start, self._line_of(start))
+        text, line, column = self._data[start : self._position], *self._place_of(start)
+        self._content_end = self._offset + self._position
+        return Element(text, self._offset + start, line, column=column)
 
     def _advance(self, found: list[Element]) -> bool:
         """Read the next punctuation mark or element; return whether to continue."""
@@ -249,6 +263,7 @@ class ArraySplitter:
     def _leave(self) -> bool:
         """Step over the end of an inner array, and store the bytes after it."""
         end = self._position + 1
+        self.closes_at = self._place_of(self._position)
         self.after, self._data = self._data[end:], self._data[:end]
         self._expected = _Expected.NOTHING
         return False
@@ -258,7 +273,7 @@ class ArraySplitter:
             return self._expect(_Expected.FIRST)
         if self._offset + self._position == 0:
             if self._data.startswith(BYTE_ORDER_MARK):
-                self._position = len(BYTE_ORDER_MARK)
+                self._position = self._line_start = len(BYTE_ORDER_MARK)
                 return True
             if BYTE_ORDER_MARK.startswith(self._data) and not self._ended:
                 return False
@@ -317,7 +332,8 @@ class ArraySplitter:
         """Return the bytes up to `end` as the last element, and record the error."""
         start = self._position
         text = self._data[start:end]
-        found.append(Element(text, self._offset + start, self._line_of(start), whole=False))
+        line, column = self._place_of(start)
+        found.append(Element(text, self._offset + start, line, whole=False, column=column))
         return self._fail(message, error)
 
     def _fail(self, message: str, position: int) -> bool:
@@ -330,9 +346,23 @@ class ArraySplitter:
 
     def _line_of(self, position: int) -> int:
         """Return the line of a buffered position, not before the last one requested."""
-        self._line += self._data.count(b"\n", self._counted, position)
+        breaks = self._data.count(b"\n", self._counted, position)
+        if breaks:
+            self._line += breaks
+            last = self._data.rfind(b"\n", self._counted, position)
+            self._line_start = self._offset + last + 1
         self._counted = position
         return self._line
+
+    def _place_of(self, position: int) -> Position:
+        """Return the line and column of a buffered position, as `_line_of` does."""
+        return Position(self._line_of(position), self._column_of(position))
+
+    def _column_of(self, position: int) -> int | None:
+        """Return the column on the line that was requested last, None if bytes do not tell it."""
+        offset, wide = self._offset + position, self._first_wide
+        is_exact = wide is None or offset <= wide or self._line_start >= self._content_end
+        return offset - self._line_start + 1 if is_exact else None
 
 
 def _space_end(text: str, start: int) -> int:

@@ -16,9 +16,7 @@ from typing import Final, NamedTuple
 
 from evalstream.parsing.json import fast
 from evalstream.parsing.json_layout import Layout, layout_of
-from evalstream.parsing.lazy_regex import LazyPattern
-
-_TOKEN: Final = LazyPattern(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]+')
+from evalstream.parsing.json_tokens import TOKEN
 
 
 class JsonType(IntEnum):
@@ -89,7 +87,7 @@ def parse_tree(text: str) -> Node:
 
 def compact(text: str, node: Node) -> str:
     """Return the text of a value without white space between its tokens."""
-    return "".join(_TOKEN.findall(text[node.start : node.end]))
+    return "".join(TOKEN.findall(text[node.start : node.end]))
 
 
 def quoted(text: str) -> str:
@@ -113,7 +111,7 @@ class _Parser:
     """Reads the tokens of a text that is valid JSON."""
 
     def __init__(self, text: str) -> None:
-        self._next = _TOKEN.finditer(text).__next__
+        self._next = TOKEN.finditer(text).__next__
 
     def value(self) -> Node:
         """Read the next value."""

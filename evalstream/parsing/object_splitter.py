@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from evalstream.model.finding import Position
 from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element
-
-_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|["{}\[\]:,]', re.DOTALL)
+from evalstream.parsing.json import UTF8_MARK
+from evalstream.parsing.json_tokens import TOKEN_BYTES, count_characters
 
 
 class Envelope(NamedTuple):
@@ -16,7 +16,8 @@ class Envelope(NamedTuple):
 
     `cut` is the offset in `text` after the array's opening bracket; `left_out` bytes with `lines`
     line feeds are missing there. Without such an array the text is that of the whole object.
-    `is_whole` is False where the text was above the length limit and is truncated.
+    `is_whole` is False where the text was above the length limit and is truncated. `column` is that
+    of the array's closing bracket in the input, if it is known.
     """
 
     text: bytes
@@ -24,10 +25,16 @@ class Envelope(NamedTuple):
     left_out: int = 0
     lines: int = 0
     is_whole: bool = True
+    column: int | None = None
 
     def offset(self, place: int) -> int:
         """Return the byte offset in the input of a position in the text."""
         return place + self.left_out if self.is_behind(place) else place
+
+    def line(self, line: int) -> int:
+        """Return the line in the input of a line in the text."""
+        before = self.cut is None or line <= self.text.count(b"\n", 0, self.cut) + 1
+        return line if before else line + self.lines
 
     def is_behind(self, place: int) -> bool:
         """Tell whether a position in the text is after the array."""
@@ -47,7 +54,7 @@ class ObjectSplitter:
         self._before, self._behind = bytearray(), bytearray()
         self._scan = _ArrayFinder(name)
         self._elements: ArraySplitter | None = None
-        self._shift = (0, 0)
+        self._shift = (0, 0, 0)
         self._inside = self._lines_inside = 0
         self._is_whole = True
         self._is_behind = False
@@ -58,7 +65,7 @@ class ObjectSplitter:
         found = self._elements.issue if self._elements is not None else None
         if found is None:
             return None
-        offset, lines = self._shift
+        offset, lines, _ = self._shift
         return found._replace(offset=found.offset + offset, line=found.line + lines)
 
     @property
@@ -91,7 +98,9 @@ class ObjectSplitter:
         cut = len(self._before)
         text = bytes(self._before) + b"]" + bytes(self._behind)
         # The two brackets of the array are part of the text.
-        return Envelope(text, cut, self._inside - 2, self._lines_inside, self._is_whole)
+        end = None if self._elements.closes_at is None else self._moved(*self._elements.closes_at)
+        column = None if end is None else end.column
+        return Envelope(text, cut, self._inside - 2, self._lines_inside, self._is_whole, column)
 
     def _begin(self, *, at_end: bool) -> list[Element]:
         """Check whether the array has begun, and read the part of it that is there."""
@@ -100,7 +109,9 @@ class ObjectSplitter:
             return []
         data = bytes(self._before[start:])
         del self._before[start + 1 :]
-        self._shift = start, self._before.count(b"\n")
+        before = bytes(self._before[self._before.rfind(b"\n") + 1 : start])
+        columns = count_characters(before.removeprefix(UTF8_MARK))
+        self._shift = start, self._before.count(b"\n"), columns
         self._elements = ArraySplitter(self._longest, inner=True)
         return self._feed_array(self._elements, data)
 
@@ -121,11 +132,19 @@ class ObjectSplitter:
 
     def _with_input_positions(self, found: list[Element]) -> list[Element]:
         """Change the positions of elements from those in the array to those in the input."""
-        offset, lines = self._shift
+        offset = self._shift[0]
         return [
-            element._replace(offset=element.offset + offset, line=element.line + lines)
+            element._replace(offset=element.offset + offset, line=line, column=column)
             for element in found
+            for line, column in (self._moved(element.line, element.column),)
         ]
+
+    def _moved(self, line: int, column: int | None) -> Position:
+        """Return the position in the input of one in the array."""
+        _, lines, columns = self._shift
+        if line == 1 and column is not None:
+            column += columns
+        return Position(line + lines, column)
 
     def _store(self, target: bytearray, data: bytes) -> None:
         room = self._longest - len(self._before) - len(self._behind)
@@ -150,7 +169,7 @@ class _ArrayFinder:
         if len(text) < self._needed and not at_end:
             return None
         view = bytes(text[self._place :])
-        for token in _TOKEN.finditer(view):
+        for token in TOKEN_BYTES.finditer(view):
             sign = token.group()
             if sign == b'"':
                 # Retrying only with twice as many bytes keeps the cost of a long string linear.

@@ -7,15 +7,16 @@ and it builds all nodes before any limit can stop it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.finding import Position
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import SyntaxIssue, pointer, shorten
 from evalstream.parsing.limits import MOST_YAML_BYTES, MOST_YAML_NODES, TooLarge
 from evalstream.parsing.strict_json import SURROGATE, excerpt
-from evalstream.parsing.yaml_plain import OLD_BREAKS, NotPlain, line_breaks, line_of, read_plain
+from evalstream.parsing.yaml_plain import OLD_BREAKS, NotPlain, line_breaks, position_of, read_plain
 from evalstream.parsing.yaml_scalars import (
     CORE_TAGS,
     FIRST_LETTERS,
@@ -39,7 +40,7 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufff
 _STAND_INS: Final = range(0x10F000, 0x10FFFD)
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
 
-_NO_LINE: Final = Mark(0)
+_NO_LINE: Final = Mark(0, 0)
 """The mark of a node without a known line."""
 
 _Path = tuple[str | int, ...]
@@ -109,34 +110,39 @@ def read_yaml(text: bytes, max_depth: int) -> Yaml:
     return Yaml(value, Marks(characters, max_depth), readable=True, issues=[], is_plain=True)
 
 
-def marks_of(text: bytes, max_depth: int) -> Marks:
-    """Return the positions in a JSON document, none where it is not valid YAML, too."""
-    return Marks(text.decode(errors="replace"), max_depth)
-
-
 def explain_yaml(characters: str, max_depth: int) -> Yaml:
     """Parse any text without raw control characters as `read_yaml` does, without its fast path."""
     return _Reader(characters, max_depth, _library()).read()
 
 
-def line_at(marks: Marks, path: str | None) -> int | None:
-    """Return the line on which the node at a JSON Pointer begins, or None if it is not known.
+def find_marks(marks: Marks, pointers: Iterable[str]) -> dict[str, Position]:
+    """Return the positions of the nodes that JSON Pointers name, as in JSON documents.
 
-    A node without a line has the line of the nearest node around it.
+    A pointer to a missing member has the position of the object that lacks it; other pointers that
+    name nothing are left out.
     """
-    if path is None:
-        return None
-    return _nearest(marks.mark, path)[0].line or None
+    found = {path: _mark_at(marks.mark, path) or _holder_at(marks.mark, path) for path in pointers}
+    return {
+        path: Position(mark.line, mark.column)
+        for path, mark in found.items()
+        if mark is not None and mark.line
+    }
+
+
+def _holder_at(mark: Mark, path: str) -> Mark | None:
+    """Return the mark of the object that lacks the member which a pointer names."""
+    found = _mark_at(mark, path.rpartition("/")[0]) if path else None
+    return found if found is not None and isinstance(found.inner, dict) else None
 
 
 def spelling_at(marks: Marks, path: str) -> str | None:
     """Return the text of the number at a JSON Pointer if JSON would write it differently."""
-    found, is_exact = _nearest(marks.mark, path)
-    return found.spelling if is_exact else None
+    found = _mark_at(marks.mark, path)
+    return None if found is None else found.spelling
 
 
-def _nearest(mark: Mark, path: str) -> tuple[Mark, bool]:
-    """Return the mark of the node at a JSON Pointer, or of the nearest node around it."""
+def _mark_at(mark: Mark, path: str) -> Mark | None:
+    """Return the mark of the node at a JSON Pointer, or None if there is none."""
     for step in path.split("/")[1:]:
         inner, key = mark.inner, step.replace("~1", "/").replace("~0", "~")
         if isinstance(inner, list):
@@ -145,9 +151,9 @@ def _nearest(mark: Mark, path: str) -> tuple[Mark, bool]:
         else:
             found = (inner or {}).get(key)
         if found is None:
-            return mark, False
+            return None
         mark = found
-    return mark, True
+    return mark
 
 
 def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:
@@ -216,7 +222,7 @@ class _Reader:
     def read(self) -> Yaml:
         """Parse the text."""
         yaml = self._yaml
-        root, documents = _Node(None, Mark(1)), 0
+        root, documents = _Node(None, Mark(1, 1)), 0
         try:
             # The C loader where PyYAML was built with libyaml.
             loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(self._text)
@@ -262,14 +268,14 @@ class _Reader:
         return node
 
     def _scalar(self, event: Any, path: _Path, is_key: bool) -> _Node:
-        text, line = self._restored(event.value), self._line(event)
+        text, place = self._restored(event.value), position_of(self._breaks, event)
         if not text.isascii() and SURROGATE.search(text):
             message = "unpaired surrogate: UTF-8 cannot encode it"
             self._note("unpaired-surrogate", message, event, path)
             text = SURROGATE.sub("\ufffd", text)
         if event.tag is None and (not event.implicit[0] or text[:1] not in FIRST_LETTERS):
             # Quoted or ordinary text, which nearly all scalars are.
-            return _Node(text, Mark(line), len(text) + 1, key=text)
+            return _Node(text, Mark(*place), len(text) + 1, key=text)
         is_plain, value = event.implicit[0] and event.tag is None, text
         try:
             value = resolved(text) if is_plain else tagged(text, event.tag or "!")
@@ -278,7 +284,7 @@ class _Reader:
         if is_plain and text == "<<" and is_key:
             message = "YAML 1.2 has no merge keys (<<); write the members out"
             self._refuse(message, event, path)
-        mark = Mark(line, None, spelling_of(text, value) if is_plain else None)
+        mark = Mark(*place, None, spelling_of(text, value) if is_plain else None)
         return _Node(value, mark, len(text) + 1, key=text)
 
     def _alias(self, event: Any, path: _Path) -> _Node:
@@ -287,7 +293,7 @@ class _Reader:
             is_open = event.anchor in self._anchors
             reason = "refers to a node that contains it" if is_open else "has no anchor"
             self._refuse(f"the alias {shorten(event.anchor)!r} {reason}", event, path)
-            known = _Node(None, Mark(self._line(event)), key="")
+            known = _Node(None, Mark(*position_of(self._breaks, event)), key="")
         self._unfolded += known.weight
         self._nodes += known.nodes
         if self._unfolded > MOST_UNFOLDED or self._nodes > MOST_YAML_NODES:
@@ -315,9 +321,10 @@ class _Reader:
             nodes.append(self._node(inner, (*path, step)))
         value, marks = [node.value for node in nodes], [node.mark for node in nodes]
         names = [node.key or "" for node in keys]
+        inner = dict(zip(names, marks, strict=True)) if is_map else marks
         return _Node(
             dict(zip(names, value, strict=True)) if is_map else value,
-            Mark(self._line(event), dict(zip(names, marks, strict=True)) if is_map else marks),
+            Mark(*position_of(self._breaks, event), inner),
             weight=1 + sum([node.weight for node in (*keys, *nodes)]),
             height=1 + max([node.height for node in nodes], default=0),
             nodes=1 + len(keys) + sum([node.nodes for node in nodes]),
@@ -337,12 +344,10 @@ class _Reader:
             self._note("duplicate-key", message, event, (*path, key))
         return node
 
-    def _line(self, event: Any) -> int:
-        return line_of(self._breaks, event)
-
     def _note(self, name: str, message: str, event: Any, path: _Path | None) -> None:
         place = None if path is None else pointer(path)
-        self._issues.append(SyntaxIssue(name, message, line=self._line(event), pointer=place))
+        line, _ = position_of(self._breaks, event)
+        self._issues.append(SyntaxIssue(name, message, line=line, pointer=place))
 
     def _refuse(self, message: str, event: Any, path: _Path | None, *, stop: bool = False) -> None:
         """Record an issue that leaves the document without a value to check."""

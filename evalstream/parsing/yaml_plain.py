@@ -31,9 +31,11 @@ def line_breaks(characters: str) -> list[int]:
     return [found.start() for found in re.finditer("\n", characters)]
 
 
-def line_of(breaks: list[int], event: Any) -> int:
-    """Return the line on which an event begins; the library's own count may be one more."""
-    return bisect_right(breaks, event.start_mark.index - 1) + 1
+def position_of(breaks: list[int], event: Any) -> tuple[int, int]:
+    """Return the line and column where an event begins; the library's own line may be one more."""
+    index = event.start_mark.index
+    before = bisect_right(breaks, index - 1)
+    return before + 1, index - (breaks[before - 1] if before else -1)
 
 
 def read_plain(characters: str, max_depth: int, yaml: Any) -> Any:

@@ -30,12 +30,14 @@ _LONGEST_OTHER_INTEGER: Final = 3_500
 
 
 class Mark(NamedTuple):
-    """The position of a node: the line it begins on, from 1, and the marks of its children.
+    """The position of a node: its line and column, from 1, and the marks of its children.
 
+    Both are 0 where they are not known.
     `spelling` is the text of a number that JSON would write differently or not at all.
     """
 
     line: int
+    column: int
     inner: Mapping[str, Mark] | list[Mark] | None = None
     spelling: str | None = None
 
@@ -86,13 +88,13 @@ def is_finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def settle(value: Any, mark: Mark) -> tuple[Any, list[tuple[SyntaxIssue, int]]]:
-    """Replace numbers that JSON cannot hold, and return them as issues with their lines.
+def settle(value: Any, mark: Mark) -> tuple[Any, list[SyntaxIssue]]:
+    """Replace numbers that JSON cannot hold, and return them as issues.
 
     These are numbers that are not finite or too long (`.inf`, 1e999, integers of many digits); they
     are replaced as in the exact JSON parser.
     """
-    issues: list[tuple[SyntaxIssue, int]] = []
+    issues: list[SyntaxIssue] = []
 
     def settled(value: Any, mark: Mark, path: tuple[Any, ...]) -> Any:
         if value.__class__ is str:
@@ -108,7 +110,7 @@ def settle(value: Any, mark: Mark) -> tuple[Any, list[tuple[SyntaxIssue, int]]]:
             ]
         if is_finite(value):
             return value
-        issues.append((_not_finite(mark.spelling or "", path), mark.line))
+        issues.append(_not_finite(mark.spelling or "", path))
         return 0.0 if math.isnan(value) else math.copysign(sys.float_info.max, value)
 
     return settled(value, mark, ()), issues

@@ -1,4 +1,4 @@
-"""One line for each finding, as editors and grep read it: `file:line: CODE message`."""
+"""One line for each finding, as editors and grep read it: `file:line:column: CODE message`."""
 
 from __future__ import annotations
 
@@ -42,11 +42,10 @@ class ConciseReporter:
         """Write one finding, unless it is only counted."""
         if not self._listing.takes(finding):
             return
-        line = "" if finding.line is None else f":{finding.line}"
         pointer = f" ({finding.pointer})" if finding.pointer else ""
         self._lines.write(
             Span(named(finding.file), "file"),
-            Span(f"{line}: "),
+            Span(f"{finding.position}: "),
             Span(finding.code, finding.severity.label),
             Span(f" {finding.message}"),
             Span(f"{pointer}{occurrences(finding)}{fix_mark(finding.fix)}", "dim"),

@@ -88,6 +88,8 @@ class GithubReporter:
         place = f"file={_property(file)}"
         if finding.line is not None:
             place += f",line={finding.line}"
+        if finding.column is not None:
+            place += f",col={finding.column}"
         title = _property(f"{finding.code} {finding.name}")
         where = f"{finding.pointer}: " if finding.pointer else ""
         lines = [f"{where}{finding.message}{occurrences(finding)}"]

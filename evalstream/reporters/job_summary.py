@@ -157,8 +157,7 @@ def _findings(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _place(finding: Finding) -> str:
-    place = name_of(finding.file)
-    place = place if finding.line is None else f"{place}:{finding.line}"
+    place = f"{name_of(finding.file)}{finding.position}"
     return as_code(cut(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
 
 

@@ -1,17 +1,30 @@
-"""One JSON document with the runs and the shown findings."""
+"""One JSON document with the runs and the shown findings.
+
+It has at most 10,000 runs and 50,000 findings: those that did not pass, and the most severe, come
+before others. `unlisted_runs` and `shown` say how many there are. `--max-findings 0` lists all, and
+so does `--format jsonl`.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Set
+from itertools import islice
 from typing import Final
 
-from evalstream.model.finding import Finding, FindingList
+from evalstream.model.data_class import replace
+from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.report import Report
 from evalstream.parsing.json import dumps_visible
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.summary import closing, outcome
+from evalstream.reporters.summary import closing, outcome, sort_runs
 
 _BEGINNING: Final = re.compile(rb'\{"schema":\d+,"tool":\{"name":"evalstream"')
+
+
+MOST_RUNS: Final = 10_000
+MOST_FINDINGS: Final = 50_000
+"""How many are listed, unless all are asked for."""
 
 
 class JsonReporter:
@@ -20,6 +33,7 @@ class JsonReporter:
     def __init__(self, output: Sink, _: Style = PLAIN) -> None:
         self._output = output
         self._findings = FindingList()
+        self._counts = dict.fromkeys(sorted(Severity, reverse=True), 0)
 
     @staticmethod
     def wrote(head: bytes) -> bool:
@@ -29,18 +43,39 @@ class JsonReporter:
     def finding(self, finding: Finding) -> None:
         """Keep one finding."""
         self._findings.append(finding)
+        self._counts[finding.severity] += 1
 
     def finish(self, report: Report) -> None:
         """Write the document."""
-        for piece in outcome(report):
+        lists_all = report.options.get("max_findings") == 0
+        for piece in outcome(report, None if lists_all else _listed_runs(report)):
             self._output.write(piece)
         self._output.write(b',"findings":[')
-        for number, finding in enumerate(self._findings):
-            self._output.write((b"," if number else b"") + dumps_visible(finding.as_dict()))
+        shown, listed = 0, self._findings if lists_all else self._most_severe()
+        for shown, finding in enumerate(listed, 1):
+            self._output.write((b"," if shown > 1 else b"") + dumps_visible(finding.as_dict()))
         self._output.write(b"]")
         if report.totals.vanished:
             self._output.write(b',"vanished":[')
             for number, known in enumerate(report.vanished):
                 self._output.write((b"," if number else b"") + dumps_visible(known.as_dict()))
             self._output.write(b"]")
-        self._output.write(closing(report) + b"\n")
+        self._output.write(closing(replace(report, shown=shown)) + b"\n")
+
+    def _most_severe(self) -> Iterator[Finding]:
+        """Iterate over the findings in their order, as many as are listed."""
+        left, room = MOST_FINDINGS, {}
+        for severity, count in self._counts.items():
+            room[severity] = min(count, left)
+            left -= room[severity]
+        for finding in self._findings:
+            if room[finding.severity]:
+                room[finding.severity] -= 1
+                yield finding
+
+
+def _listed_runs(report: Report) -> Set[int] | None:
+    """Return the numbers of the runs that are listed, None for all."""
+    if report.totals.runs <= MOST_RUNS:
+        return None
+    return {number for number, _ in islice(sort_runs(report), MOST_RUNS)}

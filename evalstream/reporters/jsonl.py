@@ -42,9 +42,11 @@ class JsonLinesReporter:
             self._output.write(dumps_visible({"run": run.as_dict(), "number": number}) + b"\n")
         for known in report.vanished:
             self._output.write(dumps_visible({"vanished": known.as_dict()}) + b"\n")
+        unlisted = report.totals.runs - len(report.runs)
         summary = {
             "schema": SCHEMA,
             "tool": dict(TOOL),
+            **({"unlisted_runs": unlisted} if unlisted else {}),
             "shown": report.shown,
             "total": report.total,
             "totals": report.totals.as_dict(),

@@ -6,18 +6,23 @@ a passed test. What was not verified is `skipped` with the reason, and what coul
 an `error`. A claim that was confirmed or rounded is a passed test, a refuted one a `failure`, and
 an open one `skipped` with its reason; claims beyond the first 100 share one test. A rule is a
 `failure` if a finding of it fails the check, else its findings are in `system-out`. Each test lists
-at most 20 findings and says how many more there are.
+at most 20 findings and says how many more there are. A class is the path of a run below the folder
+that all share, with dots between folders, by which viewers group tests. A report has at most 1,000
+suites and about 20 MB (GitLab reads 30), those of failed and unchecked runs first; one more suite
+has a test for each verdict of the other runs, with their number.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from itertools import count
 from typing import Final
 
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
+from evalstream.model.text import counted
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.describe import name_of, run_name, visible
 from evalstream.reporters.files import FindingsByFile
@@ -31,11 +36,19 @@ from evalstream.reporters.junit_tests import (
     rule_tests,
     tests_of,
 )
-from evalstream.reporters.summary import total_lines
+from evalstream.reporters.summary import WORST_FIRST, sort_runs, total_lines
 
 _BEGINNING: Final = re.compile(
     rb'<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites name="evalstream">'
 )
+
+
+MOST_SUITES: Final = 1_000
+MOST_BYTES: Final = 20_000_000
+"""No further run gets a suite of its own above one of these."""
+
+_ENDINGS: Final = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9]{0,5}){1,2}\Z")
+"""The endings of a file name, of which a compressed file has two."""
 
 
 class JunitReporter:
@@ -44,6 +57,8 @@ class JunitReporter:
     def __init__(self, output: Sink, _: Style = PLAIN) -> None:
         self._output = output
         self._findings = FindingsByFile(MOST_FINDINGS)
+        self._folder, self._classes = 0, set[str]()
+        self._suites = self._bytes = 0
 
     @staticmethod
     def wrote(head: bytes) -> bool:
@@ -64,18 +79,41 @@ class JunitReporter:
             failing.update(run.failing)
             for file in _files(run):
                 self._findings.claim(file)
-        others = self._findings.unclaimed()
-        for run in report.runs:
+        self._folder = len(_common_folder(map(_main_file, report.runs)))
+        others, unlisted = self._findings.unclaimed(), dict.fromkeys(WORST_FIRST, 0)
+        for run in _in_order(report):
+            if self._is_full:
+                unlisted[run.verdict] += 1
+                continue
             tests = list(tests_of(run, self._found(run, others), report))
-            self._write_suite(run_name(run), tests, _properties(run), run.seconds)
-        for file in others:
+            names = run_name(run), self._class_of(_main_file(run))
+            self._write_suite(*names, tests, _properties(run), run.seconds)
+        for number, file in enumerate(others):
+            if self._is_full:
+                text = f"findings about {counted(len(others) - number, 'more file')} not listed"
+                self._write_suite("other files", "other files", [Test("findings", SKIPPED, text)])
+                break
             tests = list(rule_tests(self._findings.of(file), None, failing, report))
-            self._write_suite(name_of(file), tests, [])
+            self._write_suite(name_of(file), self._class_of(file), tests)
+        if sum(unlisted.values()):
+            self._write_suite("other runs", "other runs", _unlisted_tests(unlisted))
         lines = list(total_lines(report))
         if report.totals.unreached or not report.totals.runs:
             message = lines[0] if report.totals.unreached else "nothing was checked"
-            self._write_suite("evalstream", [Test("verdict", ERROR, message)], [])
+            self._write_suite("evalstream", "evalstream", [Test("verdict", ERROR, message)])
         self._output.write("</testsuites>\n")
+
+    @property
+    def _is_full(self) -> bool:
+        return self._suites >= MOST_SUITES or self._bytes > MOST_BYTES
+
+    def _class_of(self, file: str) -> str:
+        """Return a class of its own: GitLab ignores a test with the names of another one."""
+        path = _ENDINGS.sub("", name_of(file)[self._folder :])
+        name = path.replace(".", "_").replace("/", ".") or name_of(file)
+        name = next(one for one in _numbered(name) if one not in self._classes)
+        self._classes.add(name)
+        return name
 
     def _found(self, run: RunSummary, others: list[str]) -> list[Finding]:
         """Return the findings about the files of a run.
@@ -96,8 +134,9 @@ class JunitReporter:
     def _write_suite(
         self,
         name: str,
+        class_name: str,
         tests: Sequence[Test],
-        properties: Sequence[tuple[str, str]],
+        properties: Sequence[tuple[str, str]] = (),
         seconds: float = 0.0,
     ) -> None:
         outcomes = [test.outcome for test in tests]
@@ -117,8 +156,11 @@ class JunitReporter:
                 self._output.write(f"      <property{pair}/>\n")
             self._output.write("    </properties>\n")
         for test in tests:
-            self._output.write(_test(name, test))
+            text = _test(class_name, test)
+            self._bytes += len(text)
+            self._output.write(text)
         self._output.write("  </testsuite>\n")
+        self._suites += 1
 
 
 def _files(run: RunSummary) -> list[str]:
@@ -131,9 +173,46 @@ def _is_below(file: str, folder: str) -> bool:
     return file.startswith(folder.rstrip("/") + "/")
 
 
-def _test(suite: str, test: Test) -> str:
+def _main_file(run: RunSummary) -> str:
+    return next(iter(_files(run)), "")
+
+
+def _common_folder(files: Iterable[str]) -> str:
+    """Return the beginning of the paths up to the last slash that all have in common."""
+    shared: str | None = None
+    for file in files:
+        folder = name_of(file)[: name_of(file).rfind("/") + 1]
+        shared = folder if shared is None else shared
+        while not folder.startswith(shared):
+            shared = shared[: shared.rfind("/", 0, -1) + 1]
+    return shared or ""
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name} ({number})" for number in count(2))
+
+
+def _in_order(report: Report) -> Iterable[RunSummary]:
+    """Return the runs; those that did not pass come first if not all get a suite."""
+    if report.totals.runs <= MOST_SUITES:
+        return report.runs
+    return (run for _, run in sort_runs(report))
+
+
+def _unlisted_tests(unlisted: dict[str, int]) -> list[Test]:
+    """Return a test for each verdict of the runs without a suite."""
+    outcomes = {"failed": FAILURE, "incomplete": ERROR, "unconfirmed": SKIPPED, "passed": PASSED}
+    return [
+        Test(f"verdict {verdict}", outcomes[verdict], f"{counted(number, 'more run')}, not listed")
+        for verdict, number in unlisted.items()
+        if number
+    ]
+
+
+def _test(class_name: str, test: Test) -> str:
     """Return a test as XML. GitLab groups tests by their class name."""
-    head = f"    <testcase{_attributes({'name': test.name, 'classname': suite})}"
+    head = f"    <testcase{_attributes({'name': test.name, 'classname': class_name})}"
     if test.outcome == PASSED:
         text = _text("\n".join(filter(None, [test.message, test.text])))
         inner = f"<system-out>{text}</system-out>" if text else ""

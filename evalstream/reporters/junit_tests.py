@@ -179,8 +179,7 @@ def _rule_test(code: str, group: _Group, count: int | None, text: RuleText | Non
 
 
 def _line(finding: Finding) -> str:
-    place = name_of(finding.file)
-    place = place if finding.line is None else f"{place}:{finding.line}"
+    place = f"{name_of(finding.file)}{finding.position}"
     pointer = f" {finding.pointer}" if finding.pointer else ""
     sample = f" [sample {finding.sample_id}]" if finding.sample_id is not None else ""
     values = values_of(finding)

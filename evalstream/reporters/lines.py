@@ -56,7 +56,8 @@ class LineWriter:
 
     def write(self, *spans: Span, indent: int = 0, wraps: bool = True) -> None:
         """Write one line, indented by a number of spaces; on a terminal it may become several."""
-        shown = [span._replace(text=on_one_line(span.text)) for span in spans if span.text]
+        texts = [(span, on_one_line(span.text)) for span in spans if span.text]
+        shown = [one if one.text == text else one._replace(text=text) for one, text in texts]
         width = self.style.width
         if width is not None and wraps and indent + columns(shown) > width:
             first, *others = _wrapped(shown, width - indent, width - indent - CONTINUED)

@@ -7,6 +7,8 @@ The report stays below the limits of GitHub (25,000 results, 10 MB compressed): 
 before warnings, and warnings before infos. `toolExecutionNotifications` have the line of each run,
 with what was verified, and say how many findings were left out. File names are relative to
 `GITHUB_WORKSPACE`, or else to the working directory; other files have `file:` URIs.
+A region is a line, in a document from the column of the value on, in characters. Its snippet is the
+text that the parser refused, or the value as JSON if that is a short text, an integer or a boolean.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, Final
 
-from evalstream._version import __version__
-from evalstream.model.finding import Finding, FindingList, Severity
+from evalstream._version import REPOSITORY_URL, __version__
+from evalstream.model.finding import Excerpt, Finding, FindingList, Severity
 from evalstream.model.report import NOT_CHECKED, Report, RunSummary
 from evalstream.model.rule_text import RuleText
 from evalstream.model.text import counted
-from evalstream.parsing.json import canonical, dumps_visible
+from evalstream.parsing.json import canonical, dumps, dumps_visible
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.describe import cut, values_of, visible
 from evalstream.reporters.places import Places
@@ -50,6 +52,9 @@ IN_MEMORY: Final = 1_000
 
 ROOT: Final = "%SRCROOT%"
 
+PAGES: Final = f"{REPOSITORY_URL}/blob/v{__version__}"
+"""Where the pages of rules are, below their path in the repository."""
+
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 _LEVELS_OF_LABELS: Final = {severity.label: level for severity, level in LEVELS.items()}
@@ -58,6 +63,9 @@ _HEAD: Final = (
     b'{"$schema":"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/'
     b'sarif-schema-2.1.0.json","version":"2.1.0","runs":[{"tool":{"driver":{"name":"evalstream"'
 )
+
+_CUT: Final = re.compile(r"… \([\d,]+ characters\)\Z")
+"""The end of a text that findings show in part."""
 
 _LINK: Final = re.compile(r"\](?=\()")
 """Where a link would begin its target; viewers show links in messages."""
@@ -90,10 +98,12 @@ class SarifReporter:
         """Write the document."""
         numbers = {code: number for number, code in enumerate(sorted(report.rules))}
         rules = ((dumps_visible(_rule(code, report.rules[code]))) for code in numbers)
-        self._write(_HEAD + b',"version":%b,"rules":[' % dumps_visible(__version__))
+        version = b',"version":%b,"informationUri":%b,"rules":['
+        self._write(_HEAD + version % (dumps_visible(__version__), dumps_visible(REPOSITORY_URL)))
         self._write_lines(rules)
         base = {ROOT: {"description": {"text": "The root of the checked files."}}}
-        self._write(b']}},"originalUriBaseIds":%b,"results":[' % dumps_visible(base))
+        columns = b'"columnKind":"unicodeCodePoints","originalUriBaseIds":%b,"results":['
+        self._write(b"]}}," + columns % dumps_visible(base))
         listed = self._write_results(numbers)
         notifications = [*self._left_out(report, listed), *self._about_runs(report)]
         invocation = {
@@ -131,7 +141,7 @@ class SarifReporter:
     def _result(
         self, finding: Finding, numbers: Mapping[str, int], ordinals: dict[bytes, int]
     ) -> dict[str, Any]:
-        location = self._location(finding.file, finding.line)
+        location = self._location(finding.file, _region(finding))
         if finding.pointer:
             location["logicalLocations"] = [{"fullyQualifiedName": finding.pointer}]
         number = numbers.get(finding.code)
@@ -151,13 +161,12 @@ class SarifReporter:
             **_properties(finding),
         }
 
-    def _location(self, file: str, line: int | None = None) -> dict[str, Any]:
+    def _location(self, file: str, region: Mapping[str, Any] | None = None) -> dict[str, Any]:
         uri = self._places.uri(file)
         artifact = {"uri": uri.reference}
         if uri.is_below_root:
             artifact["uriBaseId"] = ROOT
-        region = {} if line is None else {"region": {"startLine": line}}
-        return {"physicalLocation": {"artifactLocation": artifact, **region}}
+        return {"physicalLocation": {"artifactLocation": artifact, **(region or {})}}
 
     def _identity(self, finding: Finding) -> bytes:
         """Return a digest of what makes a finding the same one when lines move."""
@@ -209,6 +218,30 @@ def _was_whole(report: Report) -> bool:
     return bool(totals.runs) and not (totals.unchecked or totals.unreached)
 
 
+def _region(finding: Finding) -> dict[str, Any]:
+    """Return the line of a finding, from its column on, with a snippet of it."""
+    if finding.line is None:
+        return {}
+    region: dict[str, Any] = {"startLine": finding.line, "endLine": finding.line}
+    if finding.column is not None:
+        region["startColumn"] = finding.column
+    snippet = _snippet(finding)
+    if snippet:
+        region["snippet"] = {"text": snippet}
+    return {"region": region}
+
+
+def _snippet(finding: Finding) -> str:
+    """Return what is on the line as far as it is known, or ""."""
+    found = finding.found
+    if isinstance(found, Excerpt):
+        return visible(found.excerpt)
+    is_cut = isinstance(found, str) and _CUT.search(found) is not None
+    if finding.column is None or is_cut or not isinstance(found, bool | int | str):
+        return ""
+    return visible(dumps(found).decode(errors="replace"))
+
+
 def _rule(code: str, text: RuleText) -> dict[str, Any]:
     level = _LEVELS_OF_LABELS.get(text.severity)
     found = text.sections[0].text if text.sections else text.summary
@@ -218,6 +251,7 @@ def _rule(code: str, text: RuleText) -> dict[str, Any]:
         "name": text.name,
         "shortDescription": {"text": cut(text.summary, DESCRIPTION)},
         "fullDescription": {"text": cut(" ".join(found.split()), DESCRIPTION)},
+        **({"helpUri": f"{PAGES}/{text.page}"} if text.page else {}),
         "help": {"text": text.help or text.summary, **markdown},
         **({"defaultConfiguration": {"level": level}} if level else {}),
     }

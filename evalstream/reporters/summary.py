@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
 from typing import Final
@@ -34,17 +34,26 @@ VANISHED_SHOWN: Final = 20
 """How many findings that vanished are listed for people."""
 
 
-def outcome(report: Report) -> Iterator[bytes]:
-    """Iterate over pieces of the JSON object that says all but the findings; it is left open."""
+def outcome(report: Report, listed: Container[int] | None = None) -> Iterator[bytes]:
+    """Iterate over pieces of the JSON object that says all but the findings; it is left open.
+
+    `listed` has the numbers of the runs to list, from 1; None lists all.
+    """
     texts = {code: text.as_dict() for code, text in sorted(report.rules.items())}
     yield b'{"schema":%d,"tool":%b,"rules":%b,"runs":[' % (
         SCHEMA,
         dumps_visible(dict(TOOL)),
         dumps_visible(texts),
     )
-    for number, run in enumerate(report.runs):
-        yield (b"," if number else b"") + dumps_visible(run.as_dict())
+    count = 0
+    for number, run in enumerate(report.runs, 1):
+        if listed is None or number in listed:
+            yield (b"," if count else b"") + dumps_visible(run.as_dict())
+            count += 1
     yield b"]"
+    unlisted = report.totals.runs - count
+    if unlisted:
+        yield b',"unlisted_runs":%d' % unlisted
 
 
 def closing(report: Report) -> bytes:

@@ -201,14 +201,22 @@ class Rule(NamedTuple):
 
     def text(self) -> RuleText:
         """Return what reports say about the rule; of the remedy they say the first sentence."""
+        from evalstream.rules.pages import repository_path
+
         remedy = " ".join(self.fix.split())
         sentence = _SENTENCE_END.split(remedy, maxsplit=1)[0]
         sections = tuple(
             Section(heading, text, heading in EXAMPLES) for heading, text in self.sections().items()
         )
-        severity = self.severity.label
         return RuleText(
-            self.name, self.summary, sentence, self.explained(), severity, sections, self.status
+            self.name,
+            self.summary,
+            sentence,
+            self.explained(),
+            self.severity.label,
+            sections,
+            self.status,
+            repository_path(self.code),
         )
 
     def explained(self) -> str:

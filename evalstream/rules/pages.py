@@ -44,6 +44,12 @@ def page_path(code: str) -> str:
     raise FileNotFoundError(name)
 
 
+def repository_path(code: str) -> str:
+    """Return the path of a rule's page in the repository, with slashes."""
+    parent = os.path.dirname(_PACKAGE)
+    return os.path.relpath(page_path(code), parent).replace(os.sep, "/")
+
+
 @cache
 def page_folders() -> tuple[str, ...]:
     """Return the folders of rules: the shared one, and one for each format."""

@@ -135,9 +135,6 @@ class Coverage(DataClass):
 
     def add_marks(self, places: Sequence[int], marks: Sequence[int]) -> None:
         """Count rows by their repeat marks."""
-        if len({*places}) == 1:
-            self.of(places[0]).count_marks(Counter(marks))
-            return
         for (place, mark), rows in Counter(zip(places, marks, strict=True)).items():
             self.of(place).count_marks({mark: rows})
 
@@ -145,22 +142,25 @@ class Coverage(DataClass):
         """Add rows none of whose samples an earlier row scores."""
         covers = _covers(block)
         if covers is None:
-            places = block.places()
-            self.add_marks(places, block.marks())
-            self.add_firsts(places, block.sample_words())
+            self.add_firsts(block.places(), block.sample_words(), block.marks())
             return
         for place, mark, rows, digest in covers:
             self.of(place).merge(ResultCoverage(rows, rows, digest, rows, rows, marks={mark: rows}))
 
-    def add_firsts(self, places: Sequence[int], words: Sequence[int]) -> None:
-        """Add samples that no earlier row scores."""
-        counts = Counter(places)
-        if len(counts) > 1:
-            for place, word in zip(places, words, strict=True):
-                self.add(place, word, first=True)
+    def add_firsts(
+        self, places: Sequence[int], words: Sequence[int], marks: Sequence[int] = ()
+    ) -> None:
+        """Add samples that no earlier row scores, and count the repeat marks of their rows."""
+        if len({*places}) == 1:
+            count, digest = len(words), sum(words) % _MODULUS
+            cover = ResultCoverage(count, count, digest, count, count)
+            cover.count_marks(Counter(marks))
+            if self.covers.setdefault(places[0], cover) is not cover:
+                self.covers[places[0]].merge(cover)
             return
-        for place, count in counts.items():
-            self.of(place).merge(ResultCoverage(count, count, sum(words), count, count))
+        for place, word in zip(places, words, strict=True):
+            self.add(place, word, first=True)
+        self.add_marks(places if marks else (), marks)
 
 
 def _covers(block: RowRecords) -> Sequence[tuple[int, int, int, int]] | None:

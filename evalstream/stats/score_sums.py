@@ -124,7 +124,7 @@ class ScoreSums(DataClass):
         if divisor < 1:
             return None
         centred = self.squares * self.rows - self.total * self.total
-        return Fraction(centred, (self.rows * divisor) << (2 * FRACTION_BITS))
+        return _fraction(centred, self.rows * divisor, 2 * FRACTION_BITS)
 
     def _add_value(self, value: float, times: int) -> None:
         if abs(value) > _LARGEST:
@@ -168,4 +168,10 @@ def fixed(score: Any) -> int | None:
 
 
 def _mean(total: int, rows: int) -> Fraction | None:
-    return Fraction(total, rows << FRACTION_BITS) if rows else None
+    return _fraction(total, rows, FRACTION_BITS) if rows else None
+
+
+def _fraction(total: int, count: int, bits: int) -> Fraction:
+    """Return a total in units of 2**-bits divided by a count; most totals are whole numbers."""
+    zeros = min((total & -total).bit_length() - 1, bits) if total else bits
+    return Fraction(total >> zeros, count << (bits - zeros))

@@ -1,6 +1,6 @@
 """All reference pages by their path in the documentation."""
 
-from reference import command_line, comparison, formats, python_api, report, rules, settings
+from reference import command_line, comparison, formats, gates, python_api, report, rules, settings
 
 FOLDER = "reference"
 
@@ -14,6 +14,7 @@ def pages() -> dict[str, str]:
         "comparison.md": comparison.page(),
         "settings.md": settings.page(),
         "formats.md": formats.page(),
+        "gates.md": gates.page(),
         **{f"rules/{path}": text for path, text in rules.pages().items()},
     }
     return {f"{FOLDER}/{path}": text for path, text in texts.items()}

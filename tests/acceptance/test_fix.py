@@ -340,6 +340,60 @@ def test_check_says_how_much_is_fixable(tmp_path: Path) -> None:
     assert "fixable" not in schema[1]
 
 
+def test_each_finding_says_whether_fix_mends_it(tmp_path: Path) -> None:
+    spoilt = nulls(bytes_of(sound_rows()))
+    own = json.loads(spoilt.partition(b"\n")[0])["evaluation_id"].encode()
+    rows, _ = write_run(
+        tmp_path, spoilt.replace(own, b"another-key").replace(b'"score": 0.0', b'"score": -0.5')
+    )
+    for form in ("concise", "text"):
+        lines = ran(tmp_path, "check", rows.name, "--format", form)[1].splitlines()
+        marked = [line for line in lines if "null" in line and "ES204" not in line[:5]]
+        assert any(line.endswith("[fix]") or "[fix] (" in line for line in marked), form
+        assert any("evaluation_id differs" in line and "[fix --unsafe]" in line for line in lines)
+        assert not any("[fix" in line for line in lines if "score" in line)
+        last = "8 fixable with evalstream fix, 8 fixable with evalstream fix --unsafe"
+        assert any(line.endswith(last) for line in lines)
+    # A torn last row makes fix refuse the run, whatever else it could mend.
+    rows.write_bytes(rows.read_bytes() + b'{"schema')
+    out = ran(tmp_path, "check", rows.name)[1]
+    assert "fixable" not in out
+    assert "16 with a repair in runs that evalstream fix refuses" in out
+
+
+def test_what_fails_alike_is_one_line(tmp_path: Path) -> None:
+    data = nulls(bytes_of(sound_rows()))
+    data = re.sub(rb'("evaluation": .*?"is_correct": )true', rb'\1"yes"', data)
+    wrong = data.count(b'"is_correct": "yes"')
+    write_run(tmp_path, data)
+    (outcome,) = fixed(tmp_path).outcomes
+    assert outcome.status is Status.PARTLY
+    first, *others = outcome.reasons
+    assert first.endswith("without a repair")
+    (line,) = [one for one in others if one.startswith("ES202")]
+    assert line.startswith("ES202 wrong-type: lines ")
+    assert f"({wrong} findings)" in line
+    assert "/evaluation/is_correct" in line
+
+
+def test_a_run_that_fits_another_version_names_the_command_that_renews_it(tmp_path: Path) -> None:
+    found = sound_rows("0.2.0")
+    for row in found:
+        row["input"]["reference"] = [row["input"]["reference"]]
+    rows, _ = write_run(tmp_path, bytes_of(found))
+    finding = next(
+        one for one in evalstream.check(tmp_path) if one.line is None and one.code == "ES216"
+    )
+    assert finding.severity is evalstream.Severity.WARNING
+    assert finding.message.endswith("; evalstream migrate RUN --to DIR writes it as 0.3.0")
+    alone = tmp_path / "alone" / rows.name
+    alone.parent.mkdir()
+    shutil.copy(rows, alone)
+    messages = [one.message for one in evalstream.check(alone) if one.code == "ES216"]
+    assert messages
+    assert not any("migrate" in message for message in messages)
+
+
 def test_a_copy_never_leaves_its_folder(tmp_path: Path) -> None:
     (tmp_path / "rows").mkdir()
     rows, aggregate = write_run(tmp_path / "rows", MARK + bytes_of(sound_rows()), count=8)

@@ -23,6 +23,7 @@ from evalstream.cli.command import Command, flags_of
 from evalstream.cli.program import COMMANDS
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding
+from evalstream.model.options import Options
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.schema_files import report_schemas, schema_documents
 from evalstream.parsing.schema_files import schema_text as text_of_schema
@@ -154,6 +155,20 @@ def test_examples_are_code_blocks() -> None:
 
 
 # Command line
+
+
+def test_the_table_of_gates_says_what_a_check_makes_of_each_rule() -> None:
+    rows = pages()["reference/gates.md"].split("\n| [")[1:]
+    assert [row[: row.index("]")] for row in rows] == list(CATALOGUE)
+    gates = [Options(), Options(strict=True), Options(profile="datastore")]
+    for rule, row in zip(CATALOGUE.values(), rows, strict=True):
+        for cell, options in zip(row.split(" | ")[2:], gates, strict=True):
+            selection = CATALOGUE.selection(options)
+            severity = selection.severity(rule.violation("wrong"))
+            fails = selection.fails(rule.code, severity, options.threshold)
+            shown = f"**{severity.label}**" if fails else severity.label
+            expected = shown if rule.code in selection.enabled else "off"
+            assert cell.strip(" |\n") == expected, rule.code
 
 
 @every_command

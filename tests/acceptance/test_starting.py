@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from commands import SECONDS, command, environment
 from paths import EXAMPLES
+from rows import bytes_of, sound_rows, write_run
 
 from evalstream.model.uninterrupted import uninterrupted
 
-MOST_MODULES = 169
+MOST_MODULES = 164
 """How many modules of evalstream a plain check loads; each takes 0.3 ms."""
 
 
@@ -66,6 +67,23 @@ def test_a_plain_check_loads_little() -> None:
     ended, libraries, ours = done.stdout.splitlines()[-1].split()
     assert (ended, libraries) == ("0", "[]")
     assert int(ours) <= MOST_MODULES
+
+
+def test_a_check_of_several_runs_loads_no_rules_of_other_formats(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        write_run(folder, bytes_of(sound_rows()))
+    code = (
+        "import sys, evalstream\n"
+        "report = evalstream.check('.', executor='serial')\n"
+        "names = (name.split('.') for name in sys.modules)\n"
+        "print(len(report.runs), {name[2] for name in names if name[3:4] == ['rules']})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout == "2 {'eee'}\n"
 
 
 @pytest.mark.parametrize("text", ['{\n "foo": 1\n}\n', '{"a": [\n1,\n2]}'])

@@ -15,7 +15,7 @@ from rows import PREFERRED, VERSIONS, Row, bounded
 
 import evalstream
 from benchmarks.generate.runs import generate
-from evalstream.formats.eee import catalogue
+from evalstream.formats.eee import catalogue, fast_path
 from evalstream.formats.eee.catalogue import ROW_RULES
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_engine import RowEngine
@@ -105,6 +105,8 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, bytes], 
 
     monkeypatch.setattr(catalogue, "ROW_RULES", tuple(map(watched, ROW_RULES)))
     monkeypatch.setattr(catalogue, "enabled_row_rules", catalogue.enabled_row_rules.__wrapped__)
+    monkeypatch.setattr(fast_path, "_setting", fast_path._setting.__wrapped__)
+    monkeypatch.setattr(fast_path, "_tables_of", fast_path._tables_of.__wrapped__)
 
     def look(within: RowContext, data: bytes) -> list[Row]:
         seen.clear()

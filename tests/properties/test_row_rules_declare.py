@@ -25,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import VERSIONS, Row, bounded, bytes_of, mutants, sound_rows
 
-from evalstream.formats.eee import catalogue
+from evalstream.formats.eee import catalogue, fast_path
 from evalstream.formats.eee.catalogue import ROW_RULES
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_engine import RowEngine
@@ -198,6 +198,8 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Iterator[Register]:
         rules = tuple(rule if one.code == rule.code else one for one in ROW_RULES)
         monkeypatch.setattr(catalogue, "ROW_RULES", rules)
         monkeypatch.setattr(catalogue, "enabled_row_rules", catalogue.enabled_row_rules.__wrapped__)
+        monkeypatch.setattr(fast_path, "_setting", fast_path._setting.__wrapped__)
+        monkeypatch.setattr(fast_path, "_tables_of", fast_path._tables_of.__wrapped__)
         return seen
 
     return registered

@@ -3,15 +3,18 @@
 import json
 import math
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from each import each
 from edits import apply_case
 from inspect_archive import unpacked
 from paths import FINDINGS
 
+import evalstream
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.parsing.json import shorten
@@ -38,30 +41,39 @@ def need_harness(rule: Rule) -> None:
         pytest.importorskip("inspect_ai", reason="logs of Inspect pass only with inspect_ai")
 
 
-every_rule = pytest.mark.parametrize("rule", CATALOGUE.values(), ids=CATALOGUE.keys())
+RULES = list(CATALOGUE.values())
+every_rule = pytest.mark.parametrize("rule", RULES, ids=CATALOGUE.keys())
+each_rule = each("rule", RULES, lambda rule: str(rule.code))
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in an empty folder, so that reports name files relative to it."""
-    monkeypatch.chdir(tmp_path)
-    return Path()
+def check_bad(rule: Rule, folder: Path, **settings: Any) -> evalstream.Report:
+    """Check the bad example of a rule in a folder, which reports name files relative to."""
+    with chdir(folder):
+        return apply_case(rule.code, "bad", Path()).check(**settings)
 
 
 @every_rule
-def test_the_bad_example_is_found_and_nothing_else_is_wrong(rule: Rule, here: Path) -> None:
-    report = apply_case(rule.code, "bad", here).check()
+def test_the_bad_example_is_found_and_nothing_else_is_wrong(
+    rule: Rule, tmp_path: Path, compare_json: Callable[[Path, Any], None]
+) -> None:
+    report = check_bad(rule, tmp_path)
     found = list(report)
     assert rule.code in {finding.code for finding in found}
     assert report.counts[rule.code] >= 1
     errors = {finding.code for finding in found if finding.severity is Severity.ERROR}
     assert errors - {rule.code} == ALSO_WRONG.get(rule.code, set())
+    for finding in found:
+        assert_found_is_at_the_pointer(finding, tmp_path)
+    if rule.severity is not Severity.ERROR:
+        need_harness(rule)
+    seen = {"exit": report.exit_code, "findings": [finding.as_dict() for finding in found]}
+    compare_json(FINDINGS / f"{rule.code}.json", seen)
 
 
 @every_rule
-def test_the_good_example_is_sound(rule: Rule, here: Path) -> None:
+def test_the_good_example_is_sound(rule: Rule, tmp_path: Path) -> None:
     need_harness(rule)
-    report = apply_case(rule.code, "good", here).check()
+    report = apply_case(rule.code, "good", tmp_path).check()
     assert rule.code not in report.counts
     assert report.exit_code == 0
     # The values in a report of EvalGuard have no rows that could confirm them.
@@ -70,42 +82,41 @@ def test_the_good_example_is_sound(rule: Rule, here: Path) -> None:
     assert {run.verdict for run in report.runs} == {verdict}
 
 
-@every_rule
-def test_an_ignored_rule_is_silent_and_the_verdict_names_it(rule: Rule, here: Path) -> None:
+@each_rule
+def test_an_ignored_rule_is_silent_and_the_verdict_names_it(rule: Rule, tmp_path: Path) -> None:
     # An optional rule alone would leave nothing to check.
     select = {"select": ("ES1", rule.code)} if rule.optional else {}
-    report = apply_case(rule.code, "bad", here).check(ignore=(rule.code,), **select)
+    report = check_bad(rule, tmp_path, ignore=(rule.code,), **select)
     assert rule.code not in report.counts
     assert rule.code not in {finding.code for finding in report}
     assert all(run.ignored == (rule.code,) for run in report.runs)
     assert all(f"without {rule.code})" in run_line(run) for run in report.runs)
 
 
-@every_rule
-def test_a_selected_rule_speaks_alone(rule: Rule, here: Path) -> None:
-    report = apply_case(rule.code, "bad", here).check(select=(rule.code,))
+@each_rule
+def test_a_selected_rule_speaks_alone(rule: Rule, tmp_path: Path) -> None:
+    report = check_bad(rule, tmp_path, select=(rule.code,))
     assert set(report.counts) == {rule.code}
     assert {finding.code for finding in report} == {rule.code}
     assert all(f"(only {rule.code})" in run_line(run) for run in report.runs)
 
 
-@every_rule
-def test_found_is_what_stands_at_the_pointer(rule: Rule, here: Path) -> None:
-    for finding in apply_case(rule.code, "bad", here).check():
-        if finding.found is None or isinstance(finding.found, Excerpt) or finding.pointer is None:
-            continue
-        stands = resolve_pointer(document_of(finding), finding.pointer)
-        if isinstance(stands, float) and not math.isfinite(stands):
-            stands = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(stands, "NaN")
-        assert finding.found == shorten(stands), finding
-        assert type(finding.found) is type(shorten(stands)), finding
+def assert_found_is_at_the_pointer(finding: Finding, folder: Path) -> None:
+    """Require that what a finding says it found is in the file, of its own type."""
+    if finding.found is None or isinstance(finding.found, Excerpt) or finding.pointer is None:
+        return
+    stands = resolve_pointer(document_of(finding, folder), finding.pointer)
+    if isinstance(stands, float) and not math.isfinite(stands):
+        stands = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(stands, "NaN")
+    assert finding.found == shorten(stands), finding
+    assert type(finding.found) is type(shorten(stands)), finding
 
 
-def document_of(finding: Finding) -> Any:
+def document_of(finding: Finding, folder: Path) -> Any:
     """Return the document that a finding's pointer leads into: a row, or a whole file."""
     if finding.file.endswith(".eval"):
-        return unpacked(Path(finding.file))
-    text = Path(finding.file).read_bytes()
+        return unpacked(folder / finding.file)
+    text = (folder / finding.file).read_bytes()
     if finding.line is not None and finding.file.endswith(".jsonl"):
         return json.loads(text.split(b"\n")[finding.line - 1])
     return yaml.safe_load(text) if finding.file.endswith(".yaml") else json.loads(text)
@@ -117,15 +128,6 @@ def resolve_pointer(document: Any, pointer: str) -> Any:
         name = part.replace("~1", "/").replace("~0", "~")
         document = document[int(name) if isinstance(document, list) else name]
     return document
-
-
-@every_rule
-def test_golden(rule: Rule, here: Path, compare_json: Callable[[Path, Any], None]) -> None:
-    if rule.severity is not Severity.ERROR:
-        need_harness(rule)
-    report = apply_case(rule.code, "bad", here).check()
-    seen = {"exit": report.exit_code, "findings": [finding.as_dict() for finding in report]}
-    compare_json(FINDINGS / f"{rule.code}.json", seen)
 
 
 def test_every_file_of_findings_is_that_of_a_rule() -> None:

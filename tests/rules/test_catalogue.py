@@ -26,6 +26,7 @@ WORDS_OF_DUTY = {"must", "should"}
 
 FIELDS = [
     "code",
+    "column",
     "count",
     "expected",
     "file",

@@ -17,6 +17,7 @@ def each(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test for each case, `group` cases at a time; all that fail are reported together.
 
+    If none fails and some cannot run here, the test counts as skipped, with their number.
     Each case of a test with `tmp_path` gets a folder of its own.
     """
     groups = [cases[start : start + group] for start in range(0, len(cases), group)]
@@ -24,7 +25,8 @@ def each(
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @wraps(test)
         def run_group(*, _group: Sequence[Any], **fixtures: Any) -> None:
-            failures = []
+            failures: list[Exception] = []
+            skipped: list[str] = []
             for number, case in enumerate(_group):
                 given = {**fixtures, name: case}
                 if isinstance(folder := given.get("tmp_path"), Path):
@@ -32,11 +34,15 @@ def each(
                     given["tmp_path"].mkdir()
                 try:
                     test(**given)
+                except pytest.skip.Exception as error:
+                    skipped.append(f"{ids(case)}: {error.msg}")
                 except Exception as error:  # noqa: BLE001 - any failure is the case's
                     error.add_note(f"in the case {ids(case)}")
                     failures.append(error)
             if failures:
                 raise ExceptionGroup(f"{len(failures)} of {len(_group)} cases failed", failures)
+            if skipped:
+                pytest.skip(f"{len(skipped)} of {len(_group)} cases ({skipped[0]})")
 
         signature = inspect.signature(test)
         swapped = [

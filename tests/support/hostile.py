@@ -57,6 +57,7 @@ def findings(draw: st.DrawFn) -> Finding:
         severity=draw(st.sampled_from(Severity)),
         file=draw(names),
         line=draw(st.none() | st.integers(1, 10**9)),
+        column=draw(st.none() | st.integers(1, 10**9)),
         offset=draw(st.none() | st.integers(0, 10**12)),
         pointer=draw(st.none() | texts.map(lambda text: f"/{text}")),
         keyword=draw(st.none() | texts),

@@ -65,6 +65,8 @@ CHECKSUM: Final = finding(
     Severity.ERROR,
     "50% gone: 1, 2",
     file=AGGREGATE,
+    line=12,
+    column=17,
     pointer="/detailed_evaluation_results/checksum",
     expected="00ff",
     found="11ee",

@@ -106,6 +106,39 @@ def match_metrics(
     )
 
 
+def with_one_name(
+    runs: Sequence[RunDescription], name: str, other: str
+) -> Sequence[RunDescription]:
+    """Return runs in which the result or metric `other` has the name that `name` has elsewhere.
+
+    A result can be named without its metric where it has one alone. Raises ValueError where no run
+    has one of them, or a run has both.
+    """
+    places = [(_named(run.metrics, name), _named(run.metrics, other)) for run in runs]
+    for wanted, found in zip((name, other), zip(*places, strict=True), strict=True):
+        if not any(found):
+            raise ValueError(f"no run has {wanted}")
+    if any(all(found) for found in places):
+        raise ValueError("a run has both")
+    (shown, *_), *_ = (found for found, _ in places if found)
+    return [
+        run._replace(
+            metrics=[
+                one._replace(result=shown.result, metric=shown.metric) if one in others else one
+                for one in run.metrics
+            ]
+        )
+        for run, (_, others) in zip(runs, places, strict=True)
+    ]
+
+
+def _named(metrics: Sequence[MetricName], name: str) -> list[MetricName]:
+    """Return the metrics of a run that a name means."""
+    of_result = [one for one in metrics if one.result == name]
+    is_sole = len({one.label for one in of_result}) == 1
+    return [one for one in metrics if one.label == name or (is_sole and one in of_result)]
+
+
 def scale_conflict(
     ranges: tuple[tuple[float, float], tuple[float, float]], labels: tuple[str, str]
 ) -> str | None:

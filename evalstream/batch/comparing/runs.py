@@ -67,6 +67,11 @@ class CheckedRun(DataClass):
             return f"could not be checked in full: {self.summary.incomplete_reason}"
         return None
 
+    def describe(self, description: RunDescription) -> None:
+        """Replace what the run says of itself."""
+        if self.samples is not None:
+            self.samples.description = description
+
     def count_samples(self) -> None:
         """Set the number of samples that the report shows; they were read before, if at all."""
         if self.samples is not None:

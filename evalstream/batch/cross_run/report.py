@@ -12,13 +12,14 @@ from evalstream.batch.results import ResultStore
 from evalstream.batch.single import ShownFindings, not_checked
 from evalstream.engine.collector import finding_of
 from evalstream.engine.result import Counts, shorten_values
-from evalstream.formats.registry import CATALOGUE
+from evalstream.formats.registry import MAIN_CATALOGUE
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding
 from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
+from evalstream.rules.catalogue import Selection
 from evalstream.rules.inputs import ES010
 
 ALL_RUNS: Final = "(all runs)"
@@ -57,17 +58,17 @@ def _report(
 ) -> None:
     limit = options.max_findings
     ignores = bool(options.per_file_ignores)
-    for number, group in groupby(
-        cross_run_index.violations(CATALOGUE.selection(options).enabled), lambda item: item.number
-    ):
+    selection = MAIN_CATALOGUE.selection(options)
+    matches = cross_run_index.violations(selection.enabled)
+    for number, group in groupby(matches, lambda item: item.number):
         own = replace(options, ignore=results.ignored(number)) if ignores else options
-        enabled = CATALOGUE.selection(own).enabled
+        enabled = MAIN_CATALOGUE.selection(own).enabled
         counts: Counts = {}
         shown: dict[str, int] = {}
         for match in group:
             if match.violation.code not in enabled:
                 continue
-            finding = _finding(match, options)
+            finding = _finding(match, options, selection)
             key = finding.code, finding.severity
             counts[key] = counts.get(key, 0) + finding.occurrences
             shown[finding.code] = shown.get(finding.code, 0) + 1
@@ -78,15 +79,13 @@ def _report(
             results.amend(number, end_run)
 
 
-def _finding(match: CrossRunFinding, options: Options) -> Finding:
+def _finding(match: CrossRunFinding, options: Options, selection: Selection) -> Finding:
     violation = shorten_values(match.violation, show_values=options.show_values)
-    return finding_of(
-        violation, match.file, CATALOGUE.selection(options), line=match.line, offset=match.offset
-    )
+    return finding_of(violation, match.file, selection, line=match.line, offset=match.offset)
 
 
 def _count(counts: Counts, options: Options, summary: RunSummary) -> None:
     for (code, severity), count in counts.items():
         summary.count(code, severity, count)
-        if CATALOGUE.selection(options).fails(code, severity, options.threshold):
+        if MAIN_CATALOGUE.selection(options).fails(code, severity, options.threshold):
             summary.fail(code, count)

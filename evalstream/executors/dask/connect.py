@@ -87,18 +87,23 @@ def _close_quietly(client: Any) -> None:
 
 def _start_cluster(distributed: Any, workers: int) -> Any:
     """Start a cluster on this machine with TLS: who reaches a scheduler can run code on it."""
-    return distributed.LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,
-        security=distributed.Security.temporary(),
-        dashboard_address=None,
-        # Dask serves its state over HTTP in any case: not on its usual port, which may be in use.
-        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-        memory_limit=0,
-        preload=[worker.__name__],
-        silence_logs=logging.CRITICAL,
-    )
+    import dask
+
+    # Workers would sample their own stacks a hundred times a second, for a page that nobody sees.
+    with dask.config.set({"distributed.worker.profile.enabled": False}):
+        return distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            security=distributed.Security.temporary(),
+            dashboard_address=None,
+            # Dask serves its state over HTTP in any case: not on its usual port, which may be in
+            # use.
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            memory_limit=0,
+            preload=[worker.__name__],
+            silence_logs=logging.CRITICAL,
+        )
 
 
 def _address_in(scheduler_file: str, timeout: float) -> str:

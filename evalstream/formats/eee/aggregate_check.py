@@ -55,7 +55,7 @@ def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
 
 def in_order(violations: list[PlacedViolation]) -> list[PlacedViolation]:
     """Return the violations of an aggregate, each once, by line, code and pointer."""
-    return sorted(_most_specific(violations), key=_order)
+    return sorted(_most_specific(violations), key=PlacedViolation.order)
 
 
 def _accepts(options: Options, document: Any) -> bool:
@@ -149,8 +149,3 @@ def _most_specific(violations: list[PlacedViolation]) -> list[PlacedViolation]:
             violation = violation._replace(keyword=keywords.get(violation.pointer))
         kept.append(placed._replace(violation=violation))
     return kept
-
-
-def _order(placed: PlacedViolation) -> tuple[float, str, str]:
-    line = float("inf") if placed.line is None else placed.line
-    return line, *placed.violation.order()

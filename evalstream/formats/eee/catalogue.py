@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -56,18 +55,14 @@ CATALOGUE: Final = Catalogue({"ES": lambda: (*SHARED_RULES, *RULES)})
 ROW_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.row is not None)
 
 
-def bound_rules(
-    context: RowContext, is_wanted: Callable[[Rule], bool]
-) -> Iterator[tuple[Rule, RowCheck]]:
-    """Iterate over the enabled row rules that are wanted, each with its check in a context."""
-    for rule in enabled_row_rules(context.enabled):
-        if rule.row is not None and is_wanted(rule):
-            check = rule.row(context)
-            if check is not None:
-                yield rule, check
+def bind_rules(context: RowContext, *, by_ids: bool) -> list[tuple[Rule, RowCheck]]:
+    """Return the enabled row rules that read only ids, or all others, with their checks."""
+    rules = enabled_row_rules(context.enabled, by_ids=by_ids)
+    bound = ((rule, rule.row(context)) for rule in rules if rule.row is not None)
+    return [(rule, check) for rule, check in bound if check is not None]
 
 
-@lru_cache(maxsize=16)
-def enabled_row_rules(enabled: frozenset[str]) -> tuple[Rule, ...]:
-    """Return the row rules with these codes."""
-    return tuple(rule for rule in ROW_RULES if rule.code in enabled)
+@lru_cache(maxsize=32)
+def enabled_row_rules(enabled: frozenset[str], *, by_ids: bool) -> tuple[Rule, ...]:
+    """Return the row rules with these codes that read only ids, or all others."""
+    return tuple(rule for rule in ROW_RULES if rule.code in enabled and rule.by_ids == by_ids)

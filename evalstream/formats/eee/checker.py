@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector
+from evalstream.engine.positions import json_locator, place_violations
 from evalstream.engine.routing import RowRouter, refuse_rowless
 from evalstream.engine.row_pass import RowPass, reason_of
 from evalstream.formats.eee import documents
@@ -428,10 +429,21 @@ class RunCheck:
         """Pass on the findings about whole files: the rows file first, then its aggregate."""
         for violation in sorted(violations.rows, key=Violation.order):
             collector.note(violation)
-        for placed in in_order(violations.aggregate):
-            collector.note(placed.violation, self._aggregate_name, placed.line)
+        for placed in in_order(self._placed(violations.aggregate, collector)):
+            collector.note(placed.violation, self._aggregate_name, placed.line, placed.column)
         if not self._failing(collector):
             self._cannot(self._unread(collector))
+
+    def _placed(
+        self, violations: list[PlacedViolation], collector: RowCollector
+    ) -> list[PlacedViolation]:
+        """Return the violations that are enabled, with lines of the aggregate that was checked."""
+        text = self._text if self._aggregate is None else self._aggregate.text
+        if text is None:
+            return violations
+        enabled = collector.context.enabled
+        shown = (one for one in violations if one.violation.code in enabled)
+        return place_violations(shown, json_locator(text))
 
     def _aggregate_rule_violations(self, facts: RunFacts) -> Iterator[Violation]:
         """Check the aggregate alone, except results whose number is not a number (ES108)."""

@@ -56,7 +56,7 @@ def judge_claims(aggregate: Aggregate, totals: RowTotals) -> Iterator[Judgement]
     """Yield every claim of an aggregate; without rows all are open."""
     join = aggregate.join
     may_share = any(result.is_qualified for result in aggregate.joinable())
-    times_of_sums = Counter(map(_sums_of, totals.scores.values() if may_share else ()))
+    times_of_sums = Counter(map(_sums_of, totals.scores.values())) if may_share else {}
     for result in aggregate.joinable():
         claims = aggregate.claims.get(result.place, Claims())
         made = list(_claims_of(aggregate, result, claims))
@@ -69,8 +69,9 @@ def judge_claims(aggregate: Aggregate, totals: RowTotals) -> Iterator[Judgement]
             evidence = _evidence(result, claims, totals.scores[result.place], cover)
             # Converters write the one score of a sample under each metric of its scorer, also where
             # the metrics are over parts of the samples, or over other values of a score.
-            is_shared = times_of_sums[_sums_of(totals.scores[result.place])] > 1
-            is_shared = is_shared and result.is_qualified
+            is_shared = (
+                result.is_qualified and times_of_sums[_sums_of(totals.scores[result.place])] > 1
+            )
             yield from _judge_result(made, evidence, result, is_shared=is_shared)
         else:
             places = [place for place in (*join.places(result), UNJOINED) if place in totals.scores]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from evalstream.io.beginning import Beginning
+if TYPE_CHECKING:
+    from evalstream.io.beginning import Beginning
 
 NAME: Final = "eee"
 

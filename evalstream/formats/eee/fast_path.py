@@ -9,16 +9,17 @@ from itertools import chain
 from typing import Final
 
 from evalstream.formats.eee import catalogue, row_view, versions
-from evalstream.formats.eee.catalogue import bound_rules
+from evalstream.formats.eee.catalogue import bind_rules
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.fast_block import FastPath, lists_all_rows
 from evalstream.formats.eee.row_reader import RowReader
-from evalstream.formats.eee.rules.evidence import doubtful_scores
+from evalstream.formats.eee.rules.evidence import Doubts, doubtful_scores
 from evalstream.formats.eee.rules.members import judges_binary_scores
 from evalstream.formats.eee.rules.row import ES311, common_bounds, timed_members
 from evalstream.formats.eee.rules.sample_hash import tried_recipes
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.formats.eee.taken_violations import doubt_of
+from evalstream.model.data_class import NamedTuple
 from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH
 from evalstream.parsing.native.binding import (
@@ -45,37 +46,88 @@ _TURNS: Final = "turns"
 _HEX_DIGITS: Final = {"sha256": 64, "md5": 32}
 
 
+class _Needs(NamedTuple):
+    """What decides how the scanner looks at the rows of a context."""
+
+    schema: str | None
+    version: str
+    algorithm: str
+    enabled: frozenset[str]
+    recipe: str
+    tried: tuple[str, ...]
+    bounds: tuple[float, float]
+    scores: Doubts
+    fits_others: bool
+    times_generation: bool
+    lists_all: bool
+    links: bool
+    identity: str
+    has_noise: bool
+    judges_binary: bool
+    compares: bool
+
+
 def fast_path_for(context: RowContext, reader: RowReader) -> FastPath | None:
     """Return the fast path of a context, or None if every row takes the exact path."""
-    loaded = library()
-    if loaded is None or not _is_known(context):
+    loaded, options = library(), context.options
+    if loaded is None or options.engine != "auto" or options.max_depth < FAST_DEPTH:
         return None
-    tables = _tables_of(
-        context.options.schema,
-        context.version,
-        one_transcript="ES319" in context.enabled,
-        watched=_watched_members(context.enabled),
-    )
-    if tables is None:
+    setting = _setting(_needs(context))
+    if setting is None:
         return None
-    found = hasher(context.algorithm)
-    if found is None:
-        return None
-    setting = ScannerConfig(tables, _constraints(context, tables), found)
     id_doubts = 1 << known_checks().index(ES311.code) if ES311.code in context.enabled else 0
     return FastPath(context, loaded, setting, reader, partial(_checks_of, context), id_doubts)
 
 
+def _needs(context: RowContext) -> _Needs:
+    """Return what the scanner has to know of a context."""
+    options = context.options
+    return _Needs(
+        schema=options.schema,
+        version=context.version,
+        algorithm=context.algorithm,
+        enabled=context.enabled,
+        recipe=context.recipes[0] if context.recipes else "",
+        tried=tried_recipes(context),
+        bounds=common_bounds(context),
+        scores=doubtful_scores(context),
+        # It is only reported of rows that choose the version which other ones fit them.
+        fits_others=options.schema is None and options.schema_version == "auto",
+        times_generation="generation_time_ms" in timed_members(context),
+        lists_all=lists_all_rows(context),
+        links=context.links,
+        identity=options.samples.by if options.samples else "",
+        has_noise=options.noise is not None,
+        judges_binary=judges_binary_scores(context),
+        compares=len(context.results) > 1,
+    )
+
+
+@lru_cache(maxsize=64)
+def _setting(needs: _Needs) -> ScannerConfig | None:
+    """Return what the scanner checks rows against, None for what it does not support."""
+    is_known = (
+        all(map(_is_double, (*needs.bounds, *needs.scores)))
+        and needs.recipe in known_recipes()
+        and needs.algorithm in _HEX_DIGITS
+    )
+    tables = _tables_of(needs.schema, needs.version, needs.enabled) if is_known else None
+    found = hasher(needs.algorithm) if tables is not None else None
+    if tables is None or found is None:
+        return None
+    return ScannerConfig(tables, _constraints(needs, tables), found)
+
+
 def _checks_of(context: RowContext) -> list[tuple[int, RowCheck]]:
     """Return the checks of single rows, each with the doubt in which it runs."""
-    checks = bound_rules(context, lambda rule: not rule.by_ids)
+    checks = bind_rules(context, by_ids=False)
     return [(_doubt_of(rule), check) for rule, check in checks]
 
 
 def _watched_members(enabled: frozenset[str]) -> frozenset[tuple[str, ...]]:
     """Return the paths that the enabled rules read that the scanner does not know."""
-    rules = catalogue.enabled_row_rules(enabled)
-    return frozenset(_watched(rule for rule in rules if not (rule.by_ids or rule.in_scanner)))
+    rules = catalogue.enabled_row_rules(enabled, by_ids=False)
+    return frozenset(_watched(rule for rule in rules if not rule.in_scanner))
 
 
 def _doubt_of(rule: Rule) -> int:
@@ -86,48 +138,30 @@ def _doubt_of(rule: Rule) -> int:
     return doubt_of(known.index(rule.code)) if rule.code in known else 0
 
 
-def _constraints(context: RowContext, tables: Tables) -> RowConstraints:
-    """Return the constraints of a context on rows."""
-    lowest, highest = common_bounds(context)
+def _constraints(needs: _Needs, tables: Tables) -> RowConstraints:
+    """Return the constraints on rows."""
+    lowest, highest = needs.bounds
     return RowConstraints(
         lowest=lowest,
         highest=highest,
-        **doubtful_scores(context)._asdict(),
+        **needs.scores._asdict(),
         wanted=tables.wanted,
         unwanted=tables.unwanted,
-        seed=_SEED if _may_fit_others(context) else 0,
-        recipe=known_recipes().index(_recipe_of(context)),
-        tried=_bits(known_recipes(), tried_recipes(context)),
-        hash_digits=_HEX_DIGITS[context.algorithm],
-        times_generation="generation_time_ms" in timed_members(context),
-        lists_all=lists_all_rows(context),
-        links=context.links,
-        identity=IDENTITIES.index(context.options.samples.by if context.options.samples else ""),
+        seed=_SEED if needs.fits_others and ES216.code in needs.enabled else 0,
+        recipe=known_recipes().index(needs.recipe),
+        tried=_bits(known_recipes(), needs.tried),
+        hash_digits=_HEX_DIGITS[needs.algorithm],
+        times_generation=needs.times_generation,
+        lists_all=needs.lists_all,
+        links=needs.links,
+        identity=IDENTITIES.index(needs.identity),
         # A line that is not a valid row may be noise.
-        deviating=context.options.noise is None,
-        judges_binary=judges_binary_scores(context),
-        compares=len(context.results) > 1,
-        checks=_bits(known_checks(), context.enabled),
-        transcript=row_view.transcript_key(context.version).encode(),
+        deviating=not needs.has_noise,
+        judges_binary=needs.judges_binary,
+        compares=needs.compares,
+        checks=_bits(known_checks(), needs.enabled),
+        transcript=row_view.transcript_key(needs.version).encode(),
     )
-
-
-def _is_known(context: RowContext) -> bool:
-    """Tell whether the scanner supports everything that the rows of a context are checked by."""
-    options = context.options
-    bounds = *common_bounds(context), *doubtful_scores(context)
-    return (
-        options.engine == "auto"
-        and options.max_depth >= FAST_DEPTH
-        and all(map(_is_double, bounds))
-        and _recipe_of(context) in known_recipes()
-        and context.algorithm in _HEX_DIGITS
-    )
-
-
-def _recipe_of(context: RowContext) -> str:
-    """Return the scanner's name of the recipe that the rows follow, empty for none."""
-    return context.recipes[0] if context.recipes else ""
 
 
 def _watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
@@ -137,29 +171,16 @@ def _watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
         yield tuple(name.replace("~1", "/").replace("~0", "~") for name in names)
 
 
-def _may_fit_others(context: RowContext) -> bool:
-    """Tell whether it is reported which other versions fit a row."""
-    options = context.options
-    return (
-        ES216.code in context.enabled
-        and options.schema is None
-        and options.schema_version == "auto"
-    )
-
-
-@lru_cache
 def _bits(known: tuple[str, ...], chosen: tuple[str, ...] | frozenset[str]) -> int:
     """Return, as bits, which of the known names are chosen."""
     return sum(1 << bit for bit, name in enumerate(known) if name in chosen)
 
 
 @lru_cache(maxsize=16)
-def _tables_of(
-    own: str | None, version: str, *, one_transcript: bool, watched: frozenset[tuple[str, ...]]
-) -> Tables | None:
+def _tables_of(own: str | None, version: str, enabled: frozenset[str]) -> Tables | None:
     """Return the tables of a version, or of an own schema; None if tables cannot express it.
 
-    With `one_transcript` they decide nothing of rows that have a second transcript under the key
+    Where ES319 is enabled they decide nothing of rows that have a second transcript under the key
     of another version.
     """
     name = versions.instance_schema_name(version)
@@ -172,8 +193,8 @@ def _tables_of(
             known_slots(),
             _TYPES,
             {transcript: _TURNS},
-            watched=watched,
-            strict=other if one_transcript else (),
+            watched=_watched_members(enabled),
+            strict=other if "ES319" in enabled else (),
         )
     except NotTabled:
         return None

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from evalstream.formats.base import DeclaredRows, Detector, Place, RowFormat, Show
 from evalstream.formats.eee import documents
-from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
@@ -20,6 +19,7 @@ from evalstream.rules.base import RepairAction, Rule
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
+    from evalstream.io.beginning import Beginning
     from evalstream.model.comparison import Answered
     from evalstream.rules.cross_run import CrossRunRules
 

@@ -34,8 +34,11 @@ class Guess:
     """
 
     def __init__(self, guessed: RowContext, probe: Callable[[], RowContext]) -> None:
+        from evalstream.formats.eee.row_engine import RowEngine
+
         self.context, self._probe = guessed, probe
-        self._checker: BlockChecker = guessed.checker()
+        # It serves one file, so a search among the compiled ones is in vain.
+        self._checker: BlockChecker = RowEngine(guessed)
         self._is_final = False
 
     def run(self, lines: Lines) -> BlockResult:

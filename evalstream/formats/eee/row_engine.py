@@ -20,7 +20,7 @@ from evalstream.engine.result import (
 )
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Join
-from evalstream.formats.eee.catalogue import bound_rules
+from evalstream.formats.eee.catalogue import bind_rules
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import (
     Shown,
@@ -144,7 +144,7 @@ class RowEngine:
 
 def _bound(context: RowContext, *, by_ids: bool) -> list[RowCheck]:
     """Return the enabled checks of rows: those that read only ids, or all others."""
-    return [check for _, check in bound_rules(context, lambda rule: rule.by_ids == by_ids)]
+    return [check for _, check in bind_rules(context, by_ids=by_ids)]
 
 
 _number_of: Final = attrgetter("number")

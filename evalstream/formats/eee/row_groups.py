@@ -157,7 +157,9 @@ class RowGroups:
             if group.is_foreign or group.violations:
                 tally.doubtful += rows
             if group.is_counted:
-                tally.scores.setdefault(group.place, ScoreSums()).merge(group.sums(name))
+                sums = group.sums(name)
+                if tally.scores.setdefault(group.place, sums) is not sums:
+                    tally.scores[group.place].merge(sums)
 
     def links(self) -> tuple[tuple[LinkKey, bytes], ...]:
         """Return the words that link the rows to those of other runs."""

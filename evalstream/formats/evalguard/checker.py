@@ -372,7 +372,7 @@ class _Check:
             yield violation, None
         for violation in check_schema(reading.value or {}, self._options.engine):
             if violation.pointer not in reading.replaced:
-                yield violation, reading.line(violation.pointer)
+                yield violation, None
 
     def _document(self, file: File, name: str, reading: Reading) -> _Read:
         """Return the document of a file, or note why there is none."""
@@ -429,6 +429,7 @@ class _Check:
 
     def _record(self, one: _Read) -> None:
         """Note the violations of a file."""
+        self._documents.locate(one.reading.locator, one.name)
         of_harness = one.document is not None and is_of_harness(one.document)
         for violation, line in in_one(one.reading) if of_harness else one.reading.violations:
             self._documents.note(violation, one.name, line)
@@ -440,8 +441,7 @@ class _Check:
             return
         for violation in self._without_repeats(list(found)):
             if violation.pointer not in one.reading.replaced:
-                shown = with_spelling(violation, one.reading)
-                self._documents.note(shown, one.name, one.reading.line(violation.pointer))
+                self._documents.note(with_spelling(violation, one.reading), one.name)
 
     def _violations(self, subject: Subject) -> Iterator[Violation]:
         """Yield what is wrong with a document among others."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from evalstream.engine.harness_logs import FOREIGN, LM_EVAL, LOGS_OF_FORMATS
+from evalstream.engine.positions import json_locator
 from evalstream.formats.base import Detector
 from evalstream.formats.evalguard.documents import (
     JSON_ENDING,
@@ -24,7 +26,7 @@ from evalstream.io.beginning import Beginning
 from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
-from evalstream.model.finding import Excerpt, Severity, Violation
+from evalstream.model.finding import Excerpt, Locator, Severity, Violation
 from evalstream.model.text import counted, with_article
 from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, fast, shorten, type_name
 from evalstream.parsing.limits import TooLarge, refuse_many_values
@@ -35,8 +37,7 @@ from evalstream.parsing.yaml import (
     OLDER,
     Marks,
     Yaml,
-    line_at,
-    marks_of,
+    find_marks,
     read_yaml,
     spelling_at,
 )
@@ -45,9 +46,6 @@ from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES109, expla
 
 LARGEST_DOCUMENT: Final = 32 << 20
 """The largest size of a JSON document in bytes; all are held in memory at once."""
-
-LARGEST_PLACED: Final = 1 << 20
-"""The largest size of a JSON document in bytes whose findings get line numbers."""
 
 _START: Final = 64
 """How many bytes are looked at first for what a document begins with."""
@@ -61,21 +59,18 @@ PlacedFault = tuple[Violation, int | None]
 
 
 class Reading(NamedTuple):
-    """The kind and value of a document, its marks, and its violations.
+    """The kind and value of a document, its violations, and what finds positions in it.
 
     `kind` is None if it is unknown, `value` if the document is not an object. `replaced` holds the
-    pointers of values that replace numbers which JSON does not allow.
+    pointers of values that replace numbers which JSON does not allow. `marks` are those of YAML.
     """
 
     kind: str | None
     value: dict[str, Any] | None
-    marks: Marks
+    locator: Locator
     violations: list[PlacedFault]
     replaced: frozenset[str | None] = frozenset()
-
-    def line(self, place: str | None) -> int | None:
-        """Return the line of the node at a pointer."""
-        return line_at(self.marks, place)
+    marks: Marks = NOWHERE
 
 
 def bytes_of(path: str, watch: Watch) -> bytes | None:
@@ -138,32 +133,31 @@ def _is_sound_json(path: str, text: bytes) -> bool:
 
 def _read_json(file: File, text: bytes, max_depth: int) -> Reading:
     reading = read_object(text, max_depth, torn=False, noun="a document")
-    has_lines = reading.value is not None and len(text) <= LARGEST_PLACED
-    marks = marks_of(text, max_depth) if has_lines else NOWHERE
     violations: list[PlacedFault] = []
     for violation, line in reading.violations:
         if violation.code == ES109.code:
             violation = violation._replace(code=EVG101.code, keyword="type", pointer="")  # noqa: PLW2901
-        violations.append((violation, line or line_at(marks, violation.pointer)))
+        violations.append((violation, line))
     kind = _kind(file, reading.value)
-    return Reading(kind, reading.value, marks, violations, reading.replaced)
+    return Reading(kind, reading.value, json_locator(text), violations, reading.replaced)
 
 
 def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
     seen = read_yaml(text, max_depth)
+    locator = partial(find_marks, seen.marks)
     violations = [(_violation(issue), issue.line) for issue in seen.issues]
     if not seen.readable:
-        return Reading(_kind(file, None), None, seen.marks, violations)
+        return Reading(_kind(file, None), None, locator, violations)
     if not isinstance(seen.value, dict):
-        violations.append((_no_object(seen), seen.marks.mark.line))
-        return Reading(_kind(file, None), None, seen.marks, violations)
-    kind = _kind(file, seen.value)
+        violations.append((_no_object(seen), None))
+        return Reading(_kind(file, None), None, locator, violations)
+    kind, marks = _kind(file, seen.value), seen.marks
     if seen.is_plain:
-        return Reading(kind, seen.value, seen.marks, violations)
-    value, issues = settle(seen.value, seen.marks.mark)
-    violations += [(_violation(issue), line) for issue, line in issues]
-    replaced = frozenset(issue.pointer for issue, _ in issues)
-    return Reading(kind, value, seen.marks, violations, replaced)
+        return Reading(kind, seen.value, locator, violations, marks=marks)
+    value, issues = settle(seen.value, marks.mark)
+    violations += [(_violation(issue), None) for issue in issues]
+    replaced = frozenset(issue.pointer for issue in issues)
+    return Reading(kind, value, locator, violations, replaced, marks)
 
 
 def _no_object(seen: Yaml) -> Violation:
@@ -201,7 +195,7 @@ def _kind(file: File, value: dict[str, Any] | None) -> str | None:
 
 def unread(file: File, violations: list[PlacedFault]) -> Reading:
     """Return the reading of a file that could not be read."""
-    return Reading(_kind(file, None), None, NOWHERE, violations)
+    return Reading(_kind(file, None), None, partial(find_marks, NOWHERE), violations)
 
 
 def possible_kinds(reading: Reading) -> tuple[str, ...]:
@@ -237,10 +231,7 @@ def in_one(reading: Reading) -> Iterator[PlacedFault]:
     if count:
         verb = "is" if count == 1 else "are"
         message = f"{counted(count, 'value')} {verb} not finite, so that no range can contain them"
-        yield (
-            EVG101.violation(message, pointer="/results", severity=Severity.WARNING),
-            reading.line("/results"),
-        )
+        yield EVG101.violation(message, pointer="/results", severity=Severity.WARNING), None
 
 
 _RESULTS: Final = "/results/"

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.positions import json_locator
 from evalstream.formats.evalguard.document import LARGEST_DOCUMENT, bytes_of
 from evalstream.formats.evalguard.documents import MANIFEST, MANIFEST_FILE, is_manifest, schema_name
 from evalstream.formats.evalguard.files import files_of
@@ -124,6 +125,7 @@ class Manifest:
             text = documents.bytes(self.path)
         if text is None:
             return
+        documents.locate(json_locator(text), name)
         reading = read_document(text, documents.options, "a manifest")
         for violation, line in reading.violations:
             documents.note(violation, name, line)

@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.positions import json_locator
 from evalstream.engine.row_pass import reason_of
 from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.documents import BENCHMARK, VERSION, kind_by_members
@@ -56,6 +57,7 @@ def read_benchmark(documents: DocumentCheck, path: str) -> ReadBenchmark:
         return ReadBenchmark(None)
     if compact is not None:
         documents.size += compact.size
+        documents.locate(compact.locate, name)
         documents.note_all(_violations(compact), name)
         return ReadBenchmark(compact, has_hash=True)
     documents.size += len(text)
@@ -64,6 +66,7 @@ def read_benchmark(documents: DocumentCheck, path: str) -> ReadBenchmark:
 
 def read_text(documents: DocumentCheck, text: bytes, name: str) -> ReadBenchmark:
     """Check the text of a benchmark and note its violations; `name` is its name in reports."""
+    documents.locate(json_locator(text), name)
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
         documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import re
+from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from typing import Any, ClassVar
+from itertools import chain, groupby
+from typing import Any, ClassVar, Final
 
+from evalstream.engine.positions import envelope_locator, part_locator
 from evalstream.formats.infereval.documents import BENCHMARK, ITEMS, kind_by_members
 from evalstream.formats.infereval.schema import benchmark_item_validator, benchmark_validator, fits
 from evalstream.formats.infereval.views import Benchmark
+from evalstream.model.finding import Position
 from evalstream.model.options import Options
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.array_splitter import Element
 from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, fast
 from evalstream.parsing.json_schema import finite_check
 from evalstream.parsing.limits import MOST_JSON_BYTES, refuse_many_values
-from evalstream.parsing.object_splitter import ObjectSplitter
+from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 
 
 @dataclass(frozen=True)
 class CompactBenchmark(Benchmark):
     """A benchmark that matches its schema; `document` lacks the items, whose texts are kept.
 
-    `size` is the number of bytes that were read.
+    `places` are the lines and columns of the items, alternating, a column that is not known as 0.
+    `envelope` is the text without the items, and `size` the number of bytes that were read.
     """
 
-    texts: Sequence[bytes] = ()
-    ids: Sequence[str] = ()
-    size: int = 0
+    texts: Sequence[bytes]
+    ids: Sequence[str]
+    places: Sequence[int]
+    envelope: Envelope
+    size: int
     matches_schema: ClassVar[bool] = True
 
     @cached_property
@@ -42,10 +49,31 @@ class CompactBenchmark(Benchmark):
         """The items by id, parsed one at a time; the first of several with the same id."""
         return _ItemsById(self.texts, self.ids)
 
+    def locate(self, pointers: Iterable[str]) -> Mapping[str, Position]:
+        """Return the positions of JSON Pointers; those that name nothing are left out."""
+        wanted = sorted(pointers, key=_item_base)
+        found = dict(envelope_locator(self.envelope)(wanted))
+        for base, below in groupby(wanted, key=_item_base):
+            number = int(base.rpartition("/")[2] or -1)
+            if 0 <= number < len(self.texts):
+                line, column = self.places[2 * number : 2 * number + 2]
+                start = Position(line, column or None)
+                found |= part_locator(self.texts[number], base, start)(below)
+        return found
+
     @property
     def item_ids(self) -> Iterator[tuple[int, str]]:
         """The ids of the items by index."""
         return iter(enumerate(self.ids))
+
+
+def _item_base(pointer: str) -> str:
+    """Return the pointer of the item that a pointer leads into, or ""."""
+    found = _ITEM.match(pointer)
+    return found[0] if found else ""
+
+
+_ITEM: Final = re.compile(rf"/{ITEMS}/(?:0|[1-9][0-9]{{0,9}})(?=/|\Z)")
 
 
 class _Items(Collection[tuple[int, dict[str, Any]]]):
@@ -105,7 +133,9 @@ def compact_benchmark(pieces: Iterable[bytes], options: Options) -> CompactBench
         return None
     refuse_many_values(envelope.text)
     document = _sound(envelope.text, options.engine)
-    return None if document is None else CompactBenchmark(document, items.texts, items.ids, size)
+    if document is None:
+        return None
+    return CompactBenchmark(document, items.texts, items.ids, items.places, envelope, size)
 
 
 class _Reading:
@@ -114,6 +144,7 @@ class _Reading:
     def __init__(self, engine: str) -> None:
         self.texts: list[bytes] = []
         self.ids: list[str] = []
+        self.places = array("Q")
         self._finite, self._schema = finite_check(engine), benchmark_item_validator(engine)
 
     def take(self, elements: Iterable[Element]) -> bool:
@@ -124,6 +155,7 @@ class _Reading:
                 return False
             self.texts.append(element.text)
             self.ids.append(value["id"])
+            self.places.extend((element.line, element.column or 0))
         return True
 
     def _sound(self, text: bytes) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.positions import envelope_locator
 from evalstream.engine.row_pass import reason_of
 from evalstream.formats.infereval.benchmark import (
     ReadBenchmark,
@@ -96,6 +97,7 @@ class EvaluationCheck:
         if breaks_off:
             # The part before the break is read as if the object ended there.
             envelope = envelope._replace(text=envelope.text + b"}")
+        self._documents.locate(envelope_locator(envelope))
         found = self._read_whole(envelope)
         if found is None or not self._is_evaluation(document, found, breaks_off=breaks_off):
             return
@@ -154,6 +156,7 @@ class EvaluationCheck:
         return Evaluation(found, benchmark, hashes, breaks_off, lacking)
 
     def _check_items(self, document: Document, evaluation: Evaluation) -> None:
+        self._documents.await_parts()
         items = self._items = ItemPass(self._documents, evaluation)
         members, last = ObjectSplitter(ITEMS, self._options.max_line_bytes), None
         self._progress.begin(self._documents.name, document.size)

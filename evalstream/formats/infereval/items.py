@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.positions import part_locator, place_violations
 from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.infereval.claims import VerdictTally
 from evalstream.formats.infereval.documents import ITEMS
@@ -24,7 +25,7 @@ from evalstream.formats.infereval.schema import fits, item_validator, schema_vio
 from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.text import Text, read_item
 from evalstream.formats.infereval.views import Evaluation, Item, objects
-from evalstream.model.finding import Violation
+from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.array_splitter import ArrayError, Element
 from evalstream.parsing.json import FAST_DEPTH, fast
@@ -39,9 +40,6 @@ ID_DIGEST_BYTES: Final = 16
 _CHECKS: Final = tuple(
     rule.record for rule in (INF201, INF202, *OF_ITEMS) if rule.record is not None
 )
-
-Placed = tuple[int, Violation]
-"""A line, and a violation on it."""
 
 
 class ItemPass:
@@ -75,21 +73,29 @@ class ItemPass:
             self.count += 1
             return
         text = self._read(element)
-        violations = [(line or element.line, violation) for violation, line in text.violations]
+        found = [PlacedViolation(violation, line) for violation, line in text.violations]
         if text.readable:
             if self._samples is not None and isinstance(text.value, dict):
                 self._samples.add(text.value, element.line, element.offset)
-            violations += [
-                (element.line, violation)
+            found += [
+                PlacedViolation(violation)
                 for violation in self._violations(text.value, element.line)
                 if violation.pointer not in text.replaced
             ]
         else:
             self._documents.cannot(f"item {self.count:,} could not be read")
-        for line, violation in sorted(violations, key=_order):
+        found = self._placed(found, element)
+        for violation, line, column in sorted(found, key=PlacedViolation.order):
             place = f"/{ITEMS}/{self.count}{violation.pointer or ''}"
-            self._show(violation._replace(pointer=place), line)
+            self._show(violation._replace(pointer=place), line, column)
         self.count += 1
+
+    def _placed(self, found: list[PlacedViolation], element: Element) -> list[PlacedViolation]:
+        """Add the positions of pointers if one may be shown, else the line of the item."""
+        if any(self._documents.collector.may_show(one.violation) for one in found):
+            start = Position(element.line, element.column)
+            found = place_violations(found, part_locator(element.text, "", start))
+        return [one._replace(line=one.line or element.line) for one in found]
 
     def finish(self) -> None:
         """Note that there are no more items."""
@@ -210,15 +216,10 @@ class ItemPass:
         if benchmark is not None and name in benchmark.by_id:
             self.found.add(name)
 
-    def _show(self, violation: Violation, line: int) -> None:
+    def _show(self, violation: Violation, line: int | None, column: int | None = None) -> None:
         """Pass a finding on: items come in order, so all earlier findings are already out."""
-        self._documents.collector.note(violation, self._documents.name, line)
+        self._documents.collector.note(violation, self._documents.name, line, column)
 
 
 def _digest(name: str) -> bytes:
     return blake2b(name.encode(errors="replace"), digest_size=ID_DIGEST_BYTES).digest()
-
-
-def _order(placed: Placed) -> tuple[int, str, str]:
-    line, violation = placed
-    return line, *violation.order()

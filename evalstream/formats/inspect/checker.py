@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.positions import envelope_locator
 from evalstream.engine.row_pass import BREAKS, reason_of
 from evalstream.formats.base import other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
@@ -21,13 +24,14 @@ from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import BrokenCompression, CannotCheck, UsageError
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Finding, Position
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import Stopped
 from evalstream.model.text import counted
-from evalstream.parsing.object_splitter import ObjectSplitter
+from evalstream.parsing.array_splitter import Element
+from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005
 
@@ -60,6 +64,8 @@ class _Check:
         self._documents, self._log, self._progress = documents, log, progress
         self._view: LogView | None = None
         self._version: Any = None
+        # The lines and columns of samples, a column that is not known as 0.
+        self._starts = array("Q")
 
     def run(self, path: str) -> None:
         """Read the log, and report why it cannot be read."""
@@ -105,14 +111,14 @@ class _Check:
                 if log.is_refused:
                     return
                 if element.whole:
-                    self._sample(element.text, element.line, element.offset)
+                    self._sample(element)
             self._documents.size += len(piece)
             found = sum(self._documents.collector.counts.values())
             self._progress.advance(len(piece), log.count, found)
         for element in members.end():
             has_begun = has_begun or self._begin(members)
             if element.whole and not log.is_refused:
-                self._sample(element.text, element.line, element.offset)
+                self._sample(element)
         if not log.is_refused:
             self._end(members)
 
@@ -125,9 +131,21 @@ class _Check:
         self._log.header(object_or_empty(found))
         return True
 
-    def _sample(self, text: bytes, line: int, offset: int) -> None:
-        place = f"/{SAMPLES}/{self._log.count}"
-        self._log.sample(SampleText(text, place, line, offset))
+    def _sample(self, element: Element) -> None:
+        place, start = f"/{SAMPLES}/{self._log.count}", Position(element.line, element.column)
+        self._starts.extend((element.line, element.column or 0))
+        self._log.sample(SampleText(element.text, place, start, element.offset))
+
+    def _locate(self, envelope: Envelope, pointers: Iterable[str]) -> Mapping[str, Position]:
+        """Return the positions of pointers to samples, and into the part outside them."""
+        wanted = list(pointers)
+        found = dict(envelope_locator(envelope)(wanted))
+        for pointer in wanted:
+            name = pointer.removeprefix(f"/{SAMPLES}/")
+            if name != pointer and name.isdecimal() and 2 * int(name) < len(self._starts):
+                line, column = self._starts[2 * int(name) : 2 * int(name) + 2]
+                found[pointer] = Position(line, column or None)
+        return found
 
     def _end(self, members: ObjectSplitter) -> None:
         """Check the part of a JSON log outside its samples."""
@@ -144,7 +162,8 @@ class _Check:
             most = self._documents.options.max_line_bytes
             self._fail(ES003, f"the part outside the samples is longer than {most:,} bytes")
             return
-        header = log.parse(envelope.text, 1)
+        self._documents.locate(partial(self._locate, envelope))
+        header = log.parse(envelope.text, envelope.line)
         if header is UNREADABLE or not isinstance(header, dict):
             self._fail(ES005, f"this is {NOT_OURS}") if header is not UNREADABLE else None
             self._documents.cannot("the log could not be read as an object")

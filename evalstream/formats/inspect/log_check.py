@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.positions import part_locator, place_violations
 from evalstream.formats.inspect.documents import EXTRA, VERSIONS
 from evalstream.formats.inspect.library import Library, attachment_digest, library
 from evalstream.formats.inspect.reading import UNREADABLE, parsed
@@ -41,7 +42,7 @@ from evalstream.formats.inspect.views import (
 )
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
-from evalstream.model.finding import Violation
+from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.report import Checked
 from evalstream.model.text import counted
 from evalstream.parsing.json import pointer, text_or_none
@@ -59,13 +60,29 @@ _SHORT = 1_000
 
 
 class SampleText(NamedTuple):
-    """The text of a sample: its JSON Pointer, its line and byte offset, and its member, if any."""
+    """The text of a sample, its JSON Pointer and byte offset.
+
+    `start` is its position in a JSON log, and `member` the member of an archive that it is.
+    """
 
     text: bytes
     place: str
-    line: int | None
+    start: Position | None
     offset: int
     member: str | None = None
+
+    @property
+    def line(self) -> int | None:
+        """The line on which it begins in a JSON log."""
+        return None if self.start is None else self.start.line
+
+    def placed(self, violations: Iterable[Violation]) -> list[PlacedViolation]:
+        """Return violations with their positions, or else with the line of the sample."""
+        unplaced = [PlacedViolation(violation) for violation in violations]
+        if self.start is None:
+            return unplaced
+        found = place_violations(unplaced, part_locator(self.text, self.place, self.start))
+        return [one._replace(line=one.line or self.line) for one in found]
 
 
 class LogCheck:
@@ -105,15 +122,37 @@ class LogCheck:
             self._missing = str(error)
             return None
 
-    def parse(self, text: bytes, line: int | None = None, place: str = "") -> Any:
-        """Return the value of a text, or UNREADABLE with its violations noted."""
+    def parse(
+        self, text: bytes, line_of: Callable[[int], int] | None = None, place: str = ""
+    ) -> Any:
+        """Return the value of a text, or UNREADABLE with its violations noted.
+
+        `line_of` returns the line in the file of a line in the text, if it has one.
+        """
+        value, violations = self._parsed(text, place)
+        for violation, at in violations:
+            line = None if line_of is None or at is None else line_of(at)
+            self.documents.note(violation, line=line)
+        return value
+
+    def _parse_sample(self, one: SampleText) -> Any:
+        value, violations = self._parsed(one.text, one.place)
+        for violation, at in violations:
+            if one.line is None or at is None:
+                self._note_sample(one, [violation])
+            else:
+                self.documents.note(violation, line=one.line + at - 1)
+        return value
+
+    def _parsed(self, text: bytes, place: str) -> tuple[Any, list[tuple[Violation, int | None]]]:
+        """Return the value of a text, or UNREADABLE, and its violations with lines in the text."""
+        violations: list[tuple[Violation, int | None]] = []
 
         def note(violation: Violation, at: int | None) -> None:
-            found = None if line is None or at is None else line + at - 1
             where = place + (violation.pointer or "")
-            self.documents.note(violation._replace(pointer=where or None), line=found)
+            violations.append((violation._replace(pointer=where or None), at))
 
-        return parsed(text, self._depth, note)
+        return parsed(text, self._depth, note), violations
 
     def header(self, header: Mapping[str, Any]) -> None:
         """Take the part of a log that comes before its samples: what to keep of them."""
@@ -154,13 +193,13 @@ class LogCheck:
     def sample(self, one: SampleText) -> None:
         """Check one sample, and keep what is needed of it."""
         self.count += 1
-        value = self.parse(one.text, one.line, one.place)
+        value = self._parse_sample(one)
         if value is UNREADABLE:
             self.lose(f"sample {self.count:,} could not be read")
             return
         if not isinstance(value, dict):
             violation = INS107.violation("a sample must be an object", pointer=one.place)
-            self.documents.note(violation, line=one.line)
+            self._note_sample(one, [violation])
             self.lose(f"sample {self.count:,} could not be read")
             return
         view = SampleView(value, one.place, one.member, self._digest, self._view)
@@ -178,8 +217,11 @@ class LogCheck:
             refused = list(self._refused(self._library, view))
             problems += refused
             self._loaded_samples += not refused
-        for violation in problems:
-            self.documents.note(violation, line=one.line)
+        self._note_sample(one, problems)
+
+    def _note_sample(self, one: SampleText, violations: Iterable[Violation]) -> None:
+        for violation, line, column in one.placed(violations):
+            self.documents.note(violation, line=line, column=column)
 
     def _count_attachments(self, view: SampleView, problems: list[Violation]) -> None:
         number = len(view.attachments)

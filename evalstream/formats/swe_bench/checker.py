@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
@@ -218,7 +219,7 @@ class _Reader:
 
     def _metadata(self, path: str, text: bytes) -> None:
         """Read the metadata of a submission."""
-        from evalstream.parsing.yaml import read_yaml
+        from evalstream.parsing.yaml import find_marks, read_yaml
         from evalstream.parsing.yaml_scalars import settle
 
         name = printable(path)
@@ -235,6 +236,7 @@ class _Reader:
             return
         value = seen.value if seen.is_plain else settle(seen.value, seen.marks.mark)[0]
         if isinstance(value, dict):
+            self._documents.locate(partial(find_marks, seen.marks), name)
             self.found.metadata = path, value
 
     def _note(self, placed: Iterable[Placed]) -> None:

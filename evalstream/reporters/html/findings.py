@@ -204,7 +204,10 @@ def _lines(equal: list[Finding]) -> str:
     numbers = [f"{finding.line:,}" for finding in equal[:LINES]]
     more = len(equal) - LINES
     listed = ", ".join(numbers) + (f" and {more:,} more" if more > 0 else "")
-    return f"line {listed}" if len(equal) == 1 else f"lines {listed}"
+    if len(equal) > 1:
+        return f"lines {listed}"
+    column = equal[0].column
+    return f"line {listed}" if column is None else f"line {listed}, column {column:,}"
 
 
 def _values(finding: Finding) -> Markup | None:

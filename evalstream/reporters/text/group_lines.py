@@ -78,7 +78,7 @@ class GroupLines:
         self._lines.write(*self._message(entry), Span(files if is_joined else "", "dim"), indent=2)
         for place in entry.places[: self._files]:
             where = place.where()
-            after = "" if not where else f": {where}" if place.lines > 1 else f":{place.last}"
+            after = "" if not where else f": {where}" if place.lines > 1 else place.first.position
             is_plain = place.is_plain and is_joined
             after_it = [Span(after, "code"), Span("" if is_plain else place.count(), "dim")]
             beside = short_values(place)
@@ -107,7 +107,7 @@ def write_alone(lines: LineWriter, finding: Finding) -> None:
     """Write one finding with its code, without waiting for others."""
     place, label = Place(finding), finding.severity.label
     head = [Span(finding.code, label), Span(f" {finding.name}", "code"), Span(": ")]
-    line = [Span("" if finding.line is None else f":{finding.line}", "code"), Span(": ")]
+    line = [Span(finding.position, "code"), Span(": ")]
     path = lines.path(finding.file, columns(head) + columns(line))
     pointer = Span("" if finding.pointer is None else f"{finding.pointer}: ")
     mark = Span(fix_mark(finding.fix), "fix")

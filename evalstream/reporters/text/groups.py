@@ -67,6 +67,8 @@ class Place:
         more = self.lines - sum(b - a + 1 for a, b in self.ranges)
         if more:
             return f"lines {named}, … and {more:,} more"
+        if self.findings == 1 and self.first.column is not None:
+            return f"line {named}, column {self.first.column}"
         return f"{'line' if self.lines == 1 else 'lines'} {named}"
 
     @property
@@ -100,7 +102,8 @@ class Place:
         if values is None or any(values == known.values for known in self.values):
             return
         if len(self.values) < VALUES:
-            self.values.append(PlacedValues(finding.line, finding.pointer or "", values))
+            line = finding.line if finding.column is None else None
+            self.values.append(PlacedValues(line, finding.pointer or "", values))
         else:
             self.has_more_values = True
 

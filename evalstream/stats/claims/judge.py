@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.model.claim import JudgedClaim, Reason, State
@@ -60,6 +61,7 @@ class Method(Enum):
     UNKNOWN = "unknown"
 
 
+@lru_cache(maxsize=256)
 def method_named(name: str | None) -> Method:
     """Return the method that a document names; without a name it is the closed form."""
     words = (name or "").casefold().replace("_", " ").replace("-", " ").split()
@@ -129,7 +131,7 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
 
 def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement:
     rows, is_whole = evidence.sums.joined, not evidence.missing or claim.kind is kinds.COUNT
-    if is_whole and claim.method is None:
+    if is_whole and method_named(claim.method) is not Method.RESAMPLED:
         # Most claims are the usual figure of their kind: no other is computed.
         usual = next(iter(claim.kind.figures(evidence)), None)
         if usual is not None and is_certain(value, usual.value):

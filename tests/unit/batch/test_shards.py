@@ -108,6 +108,7 @@ def finding(number: int, line: int) -> Finding:
         None,
         None,
         None,
+        None,
         "m",
         None,
         None,

@@ -25,7 +25,9 @@ from evalstream.io.output import Output
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.parsing.json import dumps, read_back
 from evalstream.reporters import REPORTERS, reporter_type
+from evalstream.reporters import json as json_report
 from evalstream.reporters.base import Style
+from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.listed import listed_from
 
 STORED = ("jsonl", "json")
@@ -320,6 +322,41 @@ def test_a_report_is_read_from_python(tmp_path: Path) -> None:
         evalstream.read_report([])
 
 
+def test_a_report_of_many_runs_lists_those_that_did_not_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stored(name: str, **options: Any) -> dict[str, Any]:
+        with Output(str(tmp_path / name)) as output:
+            evalstream.check(EXAMPLES, reporter=JsonReporter(output), **options)
+        return dict(json.loads((tmp_path / name).read_text()))
+
+    whole = stored("whole.json")
+    monkeypatch.setattr(json_report, "MOST_RUNS", 2)
+    monkeypatch.setattr(json_report, "MOST_FINDINGS", 8)
+    some = stored("some.json")
+    assert "passed" not in {run["verdict"] for run in some["runs"]}
+    assert some["unlisted_runs"] == len(whole["runs"]) - 2
+    assert some["totals"] == whole["totals"]
+    errors = [one for one in whole["findings"] if one["severity"] == "error"]
+    assert [one for one in some["findings"] if one["severity"] == "error"] == errors[:8]
+    assert some["shown"] == len(some["findings"]) == 8 < whole["shown"]
+    assert "unlisted_runs" not in stored("all.json", max_findings=0)
+
+    read = evalstream.read_report(tmp_path / "some.json")
+    assert (read.totals.runs, len(read.runs)) == (len(whole["runs"]), 2)
+    with Output(str(tmp_path / "some.jsonl")) as output:
+        evalstream.read_report(
+            tmp_path / "some.json", reporter=evalstream.JsonLinesReporter(output)
+        )
+    again = evalstream.read_report(tmp_path / "some.jsonl")
+    assert again.totals == read.totals
+    for wrong in (1, some["unlisted_runs"] + 1):
+        text = json.dumps({**some, "unlisted_runs": wrong})
+        (tmp_path / "wrong.json").write_text(text)
+        with pytest.raises(evalstream.CannotCheck, match="runs, and there are"):
+            evalstream.read_report(tmp_path / "wrong.json")
+
+
 def test_the_report_is_not_written_over_its_source(tmp_path: Path) -> None:
     (tmp_path / "report.jsonl").write_bytes(run(REPOSITORY, "check", "examples", "-f", "jsonl")[1])
     code, _, said = run(tmp_path, "report", "report.jsonl", "-o", "report.jsonl")
@@ -358,7 +395,7 @@ def test_findings_survive_a_report(
     times: int | None,
 ) -> None:
     finding = Finding(
-        *("ES101", "name", severity, "file", line, None, pointer, None, message),
+        *("ES101", "name", severity, "file", line, None, None, pointer, None, message),
         *(expected, found, sample, times),
     )
     written = dumps(finding.as_dict())

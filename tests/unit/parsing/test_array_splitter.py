@@ -89,7 +89,8 @@ def split(data: bytes, size: int = LONGEST, longest: int = LONGEST) -> Outcome:
     splitter = ArraySplitter(longest)
     found = [element for piece in pieces(data, size) for element in splitter.feed(piece)]
     found += splitter.end()
-    return Outcome(found, splitter.issue, splitter.lines)
+    # Columns are tested with the positions of documents.
+    return Outcome([one._replace(column=None) for one in found], splitter.issue, splitter.lines)
 
 
 def split_at(data: bytes, cuts: list[int]) -> Outcome:
@@ -97,7 +98,8 @@ def split_at(data: bytes, cuts: list[int]) -> Outcome:
     ends = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     found = [element for cut in pairwise(ends) for element in splitter.feed(data[slice(*cut)])]
     found += splitter.end()
-    return Outcome(found, splitter.issue, splitter.lines)
+    # Columns are tested with the positions of documents.
+    return Outcome([one._replace(column=None) for one in found], splitter.issue, splitter.lines)
 
 
 def lines_of(data: bytes) -> int:

@@ -16,8 +16,7 @@ from evalstream.parsing.yaml import (
     OLDER,
     Yaml,
     explain_yaml,
-    line_at,
-    marks_of,
+    find_marks,
     read_yaml,
     spelling_at,
 )
@@ -102,11 +101,11 @@ def test_other_scalars_have_none(text: str) -> None:
 def test_numbers_that_are_none_are_told_and_replaced() -> None:
     seen = read("a: 1e999\nb: [.nan, -.inf]\nc: " + "9" * 5000)
     value, troubles = settle(seen.value, seen.marks.mark)
-    assert [(one.name, one.pointer, line) for one, line in troubles] == [
-        ("non-finite-number", "/a", 1),
-        ("non-finite-number", "/b/0", 2),
-        ("non-finite-number", "/b/1", 2),
-        ("too-deep-or-too-big", "/c", 3),
+    assert [(one.name, one.pointer) for one in troubles] == [
+        ("non-finite-number", "/a"),
+        ("non-finite-number", "/b/0"),
+        ("non-finite-number", "/b/1"),
+        ("too-deep-or-too-big", "/c"),
     ]
     assert value["b"] == [0.0, -sys.float_info.max]
 
@@ -121,11 +120,25 @@ def test_aliases_stand_for_what_is_anchored() -> None:
     assert seen.value == {"a": [1, {"b": 2}], "c": [1, {"b": 2}], "key": 1, "other": {"key": 2}}
 
 
-def test_lines_are_those_of_the_nodes() -> None:
+def test_positions_are_those_of_the_nodes() -> None:
     seen = read("# head\na:\n  - 1\n  - {b: 2,\n     c: 3}\n'x/y':\r\n  z\n")
-    places = ["", "/a", "/a/0", "/a/1", "/a/1/c", "/x~1y", "/a/1/none", "/a/7", "/nothing"]
-    assert [line_at(seen.marks, place) for place in places] == [2, 3, 3, 4, 5, 7, 4, 3, 2]
-    assert line_at(seen.marks, None) is None
+    places = [
+        "",
+        "/a",
+        "/a/0",
+        "/a/1",
+        "/a/1/c",
+        "/x~1y",
+        "/a/1/none",
+        "/a/7",
+        "/nothing",
+        "/a/0/x",
+    ]
+    found = find_marks(seen.marks, places)
+    assert [found.get(place) for place in places] == [
+        *((2, 1), (3, 3), (3, 5), (4, 5), (5, 9), (7, 3), (4, 5), None, (2, 1), None)
+    ]
+    assert find_marks(read("a: [").marks, ["/a"]) == {}
 
 
 def test_numbers_are_known_as_they_are_written() -> None:
@@ -134,15 +147,10 @@ def test_numbers_are_known_as_they_are_written() -> None:
     assert [spelling_at(seen.marks, place) for place in places] == ["1e3", "1.10", *[None] * 4]
 
 
-def test_json_has_lines_where_it_is_yaml_too() -> None:
-    assert line_at(marks_of(b'{"a":\n 1}', DEPTH), "/a") == 2
-    assert line_at(marks_of(b'{"a": "\xff', DEPTH), "/a") is None
-
-
 def test_line_breaks_of_yaml_1_1_are_characters() -> None:
     seen = read("a: x\u2028y\u2029z\x85\nb: '\u2028'\n")
     assert seen.value == {"a": "x\u2028y\u2029z\x85", "b": "\u2028"}
-    assert line_at(seen.marks, "/b") == 2
+    assert find_marks(seen.marks, ["/a", "/b"]) == {"/a": (1, 4), "/b": (2, 4)}
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,9 @@ from evalstream.reporters.describe import visible
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.job_summary import MOST_BYTES, escaped
 
-COMMAND = re.compile(r"::(error|warning|notice) file=([^,]*)(?:,line=(\d+))?,title=([^:]*)::(.*)")
+COMMAND = re.compile(
+    r"::(error|warning|notice) file=([^,]*)(?:,line=(\d+))?(?:,col=\d+)?,title=([^:]*)::(.*)"
+)
 
 
 def unescaped(text: str) -> str:
@@ -151,7 +153,7 @@ PAIR: Final = "zwölf/run.jsonl with zwölf/aggregate.json"
 def test_the_summary_tells_verdicts_rules_and_first_findings(summary: Path) -> None:
     render(GithubReporter, Case(FINDINGS, [failed_run(), empty_run()]))
     assert summary.read_text().startswith(
-        "## evalstream: 1 of 2 runs NOT CHECKED IN FULL&#59; FAILED\n"
+        "## evalstream: 1 of 2 runs NOT CHECKED IN FULL; FAILED\n"
     )
     assert cells(summary).rows == [
         ["run", "verdict"],
@@ -190,7 +192,7 @@ def test_the_summary_tells_verdicts_rules_and_first_findings(summary: Path) -> N
         ],
         [
             "error ES501",
-            "zwölf/aggregate.json /detailed_evaluation_results/checksum",
+            "zwölf/aggregate.json:12:17 /detailed_evaluation_results/checksum",
             '50% gone: 1, 2; expected "00ff", found "11ee"',
         ],
         ["warning ES406", "zwölf/run.jsonl", "some rows lack sample_hash (1,234 rows)"],
@@ -213,7 +215,7 @@ def test_unconfirmed_runs_are_listed_after_what_failed(summary: Path) -> None:
     assert rows[4][1].startswith("unconfirmed: 8 rows, 1 warning; claims: 1 confirmed, 17 open")
     assert [row[4] for row in rows[7:9]] == ["refuted", "refuted"]
     assert rows[7][1:] == ["accuracy", "0.05", "0.75", "refuted"]
-    assert "5 runs&#58; 2 FAILED &#40;1 with refuted claims&#41;" in summary.read_text()
+    assert "5 runs: 2 FAILED (1 with refuted claims)" in summary.read_text()
 
 
 def test_claims_beyond_the_limit_are_counted(
@@ -244,10 +246,10 @@ def stopped() -> Case:
         (Case([UNSEALED], several_formats()[:2]), "unconfirmed"),
         (
             Case([], [sound_run(), empty_run()]),
-            "1 of 2 runs NOT CHECKED IN FULL&#59; not everything was checked",
+            "1 of 2 runs NOT CHECKED IN FULL; not everything was checked",
         ),
         (Case([], []), "nothing was checked"),
-        (stopped(), "1 of 2 runs NOT CHECKED&#59; not everything was checked"),
+        (stopped(), "1 of 2 runs NOT CHECKED; not everything was checked"),
     ],
 )
 def test_the_summary_begins_with_the_verdict(case: Case, verdict: str, summary: Path) -> None:

@@ -23,7 +23,7 @@ RAW = re.compile(
 """What hides, turns text around, or breaks lines."""
 
 COMMAND = re.compile(
-    r"^\s*::(?!(?:error|warning|notice) file=[^:,]*(?:,line=\d+)?,title=)|##\[", re.M
+    r"^\s*::(?!(?:error|warning|notice) file=[^:,]*(?:,line=\d+)?(?:,col=\d+)?,title=)|##\[", re.M
 )
 """A workflow command that is not one of our annotations."""
 
@@ -53,7 +53,7 @@ class Kept:
 def report_of(file: str, text: str) -> tuple[Finding, Report]:
     """Return a report of one run and one finding with a text wherever one can be."""
     finding = Finding(
-        *("ES202", "wrong-type", Severity.ERROR, file, 3, None, f"/{text}", text, text),
+        *("ES202", "wrong-type", Severity.ERROR, file, 3, 5, None, f"/{text}", text, text),
         *(text, {text: [text]}, text, None),
     )
     run = RunSummary(

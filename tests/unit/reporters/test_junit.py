@@ -76,6 +76,7 @@ def parsed(case: Case) -> ET.Element:
     root = ET.fromstring(render(JunitReporter, case))
     assert root.tag == "testsuites"
     check(root)
+    classes: set[str] = set()
     for suite in root:
         tests = suite.findall("testcase")
         counts = {
@@ -87,7 +88,9 @@ def parsed(case: Case) -> ET.Element:
         assert {key: int(suite.attrib[key]) for key in counts} == counts
         # GitLab ignores a test with the names of another one.
         assert len({test.attrib["name"] for test in tests}) == len(tests)
-        assert {test.attrib["classname"] for test in tests} == {suite.attrib["name"]}
+        (name,) = {test.attrib["classname"] for test in tests}
+        assert name not in classes
+        classes.add(name)
     return root
 
 
@@ -442,3 +445,47 @@ def test_standard_input_has_a_name() -> None:
     assert parsed(case)[0].attrib["name"] == "<stdin>"
     assert "<stdin>:3 /evaluation/score: error" in text_of(case, "ES202 wrong-type")
     assert ROWS not in text_of(case, "ES202 wrong-type")
+
+
+def classes(*names: str) -> list[str]:
+    """Return the class names of the suites of sound runs with these names of files."""
+    runs = [replace(sound_run(), file=name, aggregate=None) for name in names]
+    return [suite[1].attrib["classname"] for suite in parsed(Case([], runs))]
+
+
+def test_a_class_is_the_path_below_the_folder_of_all_runs() -> None:
+    assert classes("data/acme/a-1.5/x.jsonl") == ["x"]
+    assert classes("data/acme/a-1.5/x.jsonl.gz", "data/acme/b/x.jsonl", "data/y.jsonl") == [
+        "acme.a-1_5.x",
+        "acme.b.x",
+        "y",
+    ]
+    assert classes("/a/x.jsonl", "b/x.jsonl") == [".a.x", "b.x"]
+
+
+def test_runs_never_share_a_class() -> None:
+    assert classes("d/x.jsonl", "d/x.json", "d/x.jsonl") == ["x", "x (2)", "x (3)"]
+
+
+def test_a_report_of_many_runs_has_suites_for_those_that_did_not_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evalstream.reporters.junit.MOST_SUITES", 2)
+    runs = [*(replace(sound_run(), file=f"{number}.jsonl") for number in range(5)), failed_run()]
+    others = [TYPE._replace(file=name) for name in ("a.json", "b.json")]
+    root = parsed(Case([TYPE, *others], runs))
+    names = [suite.attrib["name"].split(" with ")[0] for suite in root]
+    assert names == [ROWS, "0.jsonl", "other files", "other runs"]
+    assert outcomes(Case([], runs), 2) == {"verdict passed": "passed"}
+    assert text_of(Case([], runs), "verdict passed", 2) == "4 more runs, not listed"
+
+
+def test_a_report_ends_its_suites_below_the_size_that_platforms_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evalstream.reporters.junit.MOST_BYTES", 100)
+    runs = [failed_run(), replace(failed_run(), file="2.jsonl"), empty_run()]
+    assert outcomes(Case([], runs), 1) == {
+        "verdict failed": "failure",
+        "verdict incomplete": "error",
+    }

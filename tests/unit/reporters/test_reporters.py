@@ -48,7 +48,7 @@ expecting value at column 9 (byte 9)%0Afound "{\\"é\\": 1,x}"
 ::error file=zwölf/run.jsonl,line=3,title=ES202 wrong-type::\
 /evaluation/score: string where boolean or number is expected\
 %0Aexpected {"type":["boolean","number"]}, found "0.5"%0Afix: Write “6” as a number.
-::error file=zwölf/aggregate.json,title=ES501 checksum-mismatch::\
+::error file=zwölf/aggregate.json,line=12,col=17,title=ES501 checksum-mismatch::\
 /detailed_evaluation_results/checksum: 50%25 gone: 1, 2%0Aexpected "00ff", found "11ee"
 ::warning file=zwölf/run.jsonl,title=ES406 hash-absent::some rows lack sample_hash (1,234 rows)
 ::notice file=zwölf/aggregate.json,title=ES508 weak-algorithm::md5 finds accidents%0Afound "md5"
@@ -80,6 +80,7 @@ LINES = [
     ),
     (
         '{"code":"ES501","name":"checksum-mismatch","severity":"error","file":"zwölf/aggregate.json",'
+        '"line":12,"column":17,'
         '"pointer":"/detailed_evaluation_results/checksum","message":"50% gone: 1, 2",'
         '"expected":"00ff","found":"11ee"}'
     ),

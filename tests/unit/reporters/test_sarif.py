@@ -14,9 +14,10 @@ import jsonschema
 import pytest
 from hostile import findings as hostile_findings
 from hypothesis import given, settings
-from paths import EXAMPLES
+from paths import EXAMPLES, REPOSITORY
 from report_fixture import (
     ABSENT,
+    CHECKSUM,
     FINDINGS,
     SYNTAX,
     TYPE,
@@ -112,7 +113,7 @@ def test_a_result_has_all_that_is_known_of_a_finding() -> None:
                             "uri": "zw%C3%B6lf/run.jsonl",
                             "uriBaseId": "%SRCROOT%",
                         },
-                        "region": {"startLine": 3},
+                        "region": {"startLine": 3, "endLine": 3},
                     },
                     "logicalLocations": [{"fullyQualifiedName": "/evaluation/score"}],
                 }
@@ -129,6 +130,37 @@ def test_a_result_has_all_that_is_known_of_a_finding() -> None:
             },
         }
     ]
+
+
+def region(one: Finding) -> dict[str, Any]:
+    """Return the region of a finding."""
+    place: dict[str, Any] = results(Case([one], [failed_run()]))[0]["locations"][0]
+    return dict(place["physicalLocation"]["region"])
+
+
+def test_a_region_begins_at_the_column_and_shows_what_is_there() -> None:
+    assert region(CHECKSUM) == {
+        "startLine": 12,
+        "endLine": 12,
+        "startColumn": 17,
+        "snippet": {"text": '"11ee"'},
+    }
+    assert region(SYNTAX)["snippet"] == {"text": '{"é": 1,x}'}
+
+
+@pytest.mark.parametrize("found", [None, 0.1, ["x"], "x… (1,234 characters)"])
+def test_a_region_shows_no_text_that_may_differ_from_the_file(found: object) -> None:
+    assert "snippet" not in region(CHECKSUM._replace(found=found))
+
+
+def test_the_tool_and_its_rules_have_addresses() -> None:
+    driver = document(Case([TYPE], [failed_run()]))["runs"][0]["tool"]["driver"]
+    assert driver["informationUri"].startswith("https://github.com/")
+    assert all("helpUri" not in rule for rule in driver["rules"])
+    for code, rule in CATALOGUE.items():
+        path = sarif._rule(code, rule.text())["helpUri"].removeprefix(f"{sarif.PAGES}/")
+        assert (REPOSITORY / path).is_file()
+        assert path.endswith(f"/{code}.md")
 
 
 def test_a_finding_that_covers_rows_says_how_many() -> None:

@@ -79,8 +79,8 @@ SOME = st.lists(st.tuples(KEYS, st.sampled_from(Severity), st.integers(1, 3)), m
 
 def finding_of(key: tuple[Any, ...], severity: Severity, times: int) -> Finding:
     code, file, pointer, sample, found = key
-    place = (code, "name", severity, file, 1, None, pointer, None, "message", None, found, sample)
-    return Finding(*place, None if times == 1 else times)
+    place = (code, "name", severity, file, 1, None, None, pointer, None, "message")
+    return Finding(*place, None, found, sample, None if times == 1 else times)
 
 
 def digest_of(found: Any) -> str | None:

@@ -624,7 +624,7 @@ class Dying(Ledger):
         super()._write(pending)
 
 def finding(number):
-    return Finding("ES202", "wrong-type", Severity.ERROR, "a", number, None, None, None,
+    return Finding("ES202", "wrong-type", Severity.ERROR, "a", number, None, None, None, None,
                    "no number" * 50, None, os.urandom(400).hex(), None, None)
 
 with Dying(path, Options(links=True)) as ledger:

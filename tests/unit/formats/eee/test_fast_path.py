@@ -49,6 +49,7 @@ def test_hashes_are_checked_without_openssl_too(
     monkeypatch: pytest.MonkeyPatch, recipe: str, algorithm: str
 ) -> None:
     monkeypatch.setattr(fast_path, "hasher", lambda _: None)
+    monkeypatch.setattr(fast_path, "_setting", fast_path._setting.__wrapped__)
     for links in (False, True):
         within = context("0.3.0", recipe, algorithm, links=links)
         subject = RowEngine(within)
@@ -103,6 +104,7 @@ def test_a_schema_that_no_table_can_say_is_left_to_others(monkeypatch: pytest.Mo
         raise NotTabled("x")
 
     monkeypatch.setattr(fast_path, "tables_of", refused)
+    monkeypatch.setattr(fast_path, "_setting", fast_path._setting.__wrapped__)
     monkeypatch.setattr(fast_path, "_tables_of", fast_path._tables_of.__wrapped__)
     assert fast_path_of(HASHED["0.2.0"]) is None
 
@@ -167,6 +169,7 @@ def test_a_schema_of_a_new_version_brings_no_crash(
 ) -> None:
     schema = NEW_SCHEMAS[change](builtin_schema("eee/0.3.0/instance"))
     monkeypatch.setattr(fast_path, "builtin_schema", lambda _: schema)
+    monkeypatch.setattr(fast_path, "_setting", fast_path._setting.__wrapped__)
     monkeypatch.setattr(fast_path, "_tables_of", fast_path._tables_of.__wrapped__)
     found = fast_path_of(BARE["0.3.0"])
     assert (found is not None) == (change in SAYABLE)

@@ -1,0 +1,197 @@
+"""The lines and columns of JSON Pointers in a document, found in one pass over its bytes.
+
+Nothing but the places that are wanted is kept, and values without any are skipped from bracket to
+bracket. So time grows with the text and its values alone, and memory with the number of pointers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from evalstream.model.finding import Position
+from evalstream.parsing.json import UTF8_MARK
+from evalstream.parsing.json_tokens import (
+    BRACKET_BYTES,
+    SEPARATOR_BYTES,
+    TOKEN_BYTES,
+    count_characters,
+)
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.parsing.strict_json import SURROGATE
+
+_CHUNK: Final = 1 << 20
+"""How many bytes of a long line are counted at once."""
+
+
+def find_positions(text: bytes, pointers: Iterable[str]) -> dict[str, Position]:
+    """Return the positions of the values that JSON Pointers name.
+
+    A pointer to a missing member has the position of the object that lacks it; other pointers that
+    name nothing are left out. Of a repeated name the last counts. In a text that is not JSON only
+    what stands before the error is found.
+    """
+    root = _Place()
+    places = {pointer: root.at(_names(pointer)) for pointer in dict.fromkeys(pointers)}
+    if not places:
+        return {}
+    _Walk(text).run(root)
+    starts = {pointer: start for pointer, place in places.items() if (start := place.shown) >= 0}
+    positions = locate_offsets(text, sorted({*starts.values()}))
+    return {pointer: positions[start] for pointer, start in starts.items()}
+
+
+class _Place:
+    """A value that is wanted, or one around it: where it starts, and the places within it."""
+
+    __slots__ = ("is_object", "outer", "places", "start")
+
+    def __init__(self, outer: _Place | None = None) -> None:
+        self.outer, self.start, self.is_object = outer, -1, False
+        self.places: dict[str, _Place] = {}
+
+    def at(self, names: Iterable[str]) -> _Place:
+        """Return the place at a path of names."""
+        place = self
+        for name in names:
+            place = place.places.setdefault(name, _Place(place))
+        return place
+
+    def forget(self) -> None:
+        """Forget what an earlier member of the same name holds."""
+        self.start, self.is_object = -1, False
+        for place in self.places.values():
+            place.forget()
+
+    @property
+    def shown(self) -> int:
+        """The offset of the value, or of the object that lacks it; -1 if there is neither."""
+        if self.start < 0 and self.outer is not None and self.outer.is_object:
+            return self.outer.start
+        return self.start
+
+
+class _Broken(Exception):
+    """The text is not JSON."""
+
+
+class _Walk:
+    """One walk over the tokens of a text."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._end = len(UTF8_MARK) if text.startswith(UTF8_MARK) else 0
+
+    def run(self, root: _Place) -> None:
+        """Find the starts of all places, as far as the text is JSON."""
+        try:
+            self._value(self._next(), root)
+        except (_Broken, RecursionError):
+            return
+
+    def _next(self) -> bytes:
+        """Step over the next token."""
+        found = TOKEN_BYTES.search(self._text, self._end)
+        if found is None:
+            raise _Broken
+        self._start, self._end = found.span()
+        return found.group()
+
+    def _value(self, token: bytes, place: _Place | None) -> None:
+        """Step over the value that begins with a token, and note the places in it."""
+        if place is not None:
+            place.forget()
+            place.start, place.is_object = self._start, token == b"{"
+        if token in (b"{", b"["):
+            if place is None or not place.places:
+                self._skip()
+            elif place.is_object:
+                self._members(place.places)
+            else:
+                self._items(place.places)
+        elif token in _SIGNS:
+            raise _Broken
+
+    def _members(self, places: Mapping[str, _Place]) -> None:
+        while (token := self._next()) != b"}":
+            if token != b",":
+                if token[:1] != b'"' or self._next() != b":":
+                    raise _Broken
+                self._value(self._next(), places.get(_decoded(token)))
+
+    def _items(self, places: Mapping[str, _Place]) -> None:
+        number = 0
+        for wanted in sorted(map(int, filter(_INDEX.fullmatch, places))):
+            while number < wanted:
+                if self._pass() == b"]":
+                    return
+                number += 1
+            token = self._next()
+            if token == b"]":
+                return
+            self._value(token, places[str(wanted)])
+            if self._pass() == b"]":
+                return
+            number += 1
+        self._skip()
+
+    def _pass(self) -> bytes:
+        """Step over the rest of an item, and return the comma or bracket behind it."""
+        while (sign := self._step(SEPARATOR_BYTES)) in b"{[":
+            self._skip()
+        return sign
+
+    def _skip(self) -> None:
+        """Step to the end of the innermost object or array."""
+        depth = 1
+        while depth:
+            depth += 1 if self._step(BRACKET_BYTES) in b"{[" else -1
+
+    def _step(self, pattern: LazyPattern[bytes]) -> bytes:
+        """Step over what a pattern matches, and return its group."""
+        found = pattern.match(self._text, self._end)
+        if found is None:
+            raise _Broken
+        self._end = found.end()
+        return found[1]
+
+
+_INDEX: Final = LazyPattern(r"0|[1-9][0-9]{0,9}")
+
+_SIGNS: Final = frozenset((b"}", b"]", b",", b":", b'"'))
+
+
+def _names(pointer: str) -> Iterator[str]:
+    return (name.replace("~1", "/").replace("~0", "~") for name in pointer.split("/")[1:])
+
+
+def _decoded(token: bytes) -> str:
+    """Return the string of a token, as findings name it: with U+FFFD for unpaired surrogates."""
+    if b"\\" not in token:
+        return token[1:-1].decode(errors="replace")
+    try:
+        name: str = json.loads(token, strict=False)
+    except ValueError as error:
+        raise _Broken from error
+    return SURROGATE.sub("\ufffd", name)
+
+
+def locate_offsets(text: bytes, starts: Iterable[int]) -> dict[int, Position]:
+    """Return the positions of offsets that come in order."""
+    done = len(UTF8_MARK) if text.startswith(UTF8_MARK) else 0
+    line, column, positions = 1, 1, {}
+    for start in starts:
+        breaks = text.count(b"\n", done, start)
+        if breaks:
+            line, column = line + breaks, 1
+            done = text.rfind(b"\n", done, start) + 1
+        column += _characters(text, done, start)
+        positions[start], done = Position(line, column), start
+    return positions
+
+
+def _characters(text: bytes, start: int, stop: int) -> int:
+    """Return the number of characters that begin between two offsets."""
+    pieces = (text[at : min(at + _CHUNK, stop)] for at in range(start, stop, _CHUNK))
+    return sum(map(count_characters, pieces))
