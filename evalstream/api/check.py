@@ -93,6 +93,8 @@ def check(
     input_format: InputFormat = "auto",
     exclude: str | Sequence[str] = DEFAULTS.exclude,
     expect_ids: str | None = DEFAULTS.expect_ids,
+    expect_digests: str | None = DEFAULTS.expect_digests,
+    sample_digests: str | None = DEFAULTS.sample_digests,
     source: str | None = DEFAULTS.source,
     executor: ExecutorName = "auto",
     dask_address: str | None = DEFAULTS.dask_address,
@@ -365,6 +367,8 @@ def check_inputs(
     theirs = [os.fspath(output) for output in outputs]
     if options.write_baseline is not None:
         theirs.append(options.write_baseline)
+    if options.sample_digests is not None:
+        theirs.append(options.sample_digests)
     written = Outputs([*outputs_of(options.routing), *journaled(ledger), *theirs])
     _keep_baseline(options, written)
     found = _runs(inputs, aggregate, inputs_file, options, written, progress=progress)
@@ -405,8 +409,8 @@ def _outcome(
         found = _to_seal(found)
     first = list(islice(found, 2))
     refuse_foreign(options.routing)
-    if options.source is not None:
-        _check_source(first, options, alone=ledger is None and part is None)
+    for name, value in _of_one_run(options):
+        _check_one_run(name, value, first, options, alone=ledger is None and part is None)
     is_alone = len(first) == 1 and ledger is None and part is None
     if is_alone and not _is_for_cluster(options):
         return _check_alone(first[0], options, show, end_run, progress=progress)
@@ -426,7 +430,7 @@ def _outcome(
 
 def _is_for_cluster(options: Options) -> bool:
     """Tell whether a cluster checks even a single run; what passes rows on or seals stays here."""
-    stays = options.routing != RowRouting() or options.sealing is not None or options.source
+    stays = options.routing != RowRouting() or options.sealing is not None or _of_one_run(options)
     return options.executor == "dask" and not stays
 
 
@@ -452,17 +456,29 @@ def _to_seal(found: Iterator[Run | NoInput]) -> Iterator[Run | NoInput]:
     yield from others if run is None else (run,)
 
 
-def _check_source(found: Sequence[Run | NoInput], options: Options, *, alone: bool) -> None:
-    """Raise UsageError for what a log cannot be compared with."""
+def _of_one_run(options: Options) -> list[tuple[str, str]]:
+    """Return the options that go with one run whose rows are read twice, with their values."""
+    given = {
+        "--source": options.source,
+        "--expect-digests": options.expect_digests,
+        "--sample-digests": options.sample_digests,
+    }
+    return [(name, value) for name, value in given.items() if value is not None]
+
+
+def _check_one_run(
+    name: str, value: str, found: Sequence[Run | NoInput], options: Options, *, alone: bool
+) -> None:
+    """Raise UsageError where an option that goes with one run does not go with these."""
     if len(found) > 1:
-        raise UsageError("--source goes with exactly one run")
-    if is_remote(options.source or ""):
-        raise UsageError("--source needs a local file or folder")
+        raise UsageError(f"{name} goes with exactly one run")
+    if is_remote(value):
+        raise UsageError(f"{name} needs a local file or folder")
     if not alone:
-        raise UsageError("--source cannot be combined with --ledger and --shard")
+        raise UsageError(f"{name} cannot be combined with --ledger and --shard")
     for run in found:
         if isinstance(run, Run) and (run.rows == STDIN or options.routing.follow):
-            raise UsageError("--source needs rows in a file: they are read a second time")
+            raise UsageError(f"{name} needs rows in a file: they are read a second time")
 
 
 def _runs(
@@ -484,7 +500,7 @@ def _runs(
             check_routing(options.routing, paths, beside)
     if options.dask_scheduler_file is not None:
         written.refuse(options.dask_scheduler_file)
-    for read in filter(None, (options.source, options.expect_ids)):
+    for read in filter(None, (options.source, options.expect_ids, options.expect_digests)):
         written.refuse(read)
     return without_overlap(find_all(paths, beside, inputs_file, options), written, options.routing)
 

@@ -35,7 +35,7 @@ from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.sample_record import SampleRequest
 from evalstream.model.suggestions import unknown
 from evalstream.model.text import codes_of, counted
-from evalstream.reporters.comparison.base import ComparisonReporter
+from evalstream.reporters.base import ComparisonReporter
 from evalstream.settings.options import kept_options, usual_value
 
 IDENTITIES: Final = ("input", "sample_hash", "sample_id")

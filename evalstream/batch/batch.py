@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalstream.batch.cross_run.index import CrossRunIndex
 from evalstream.batch.cross_run.report import report_cross_run
@@ -21,12 +21,14 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import RunSummary, Totals
+from evalstream.model.report import GoneRuns, RunSummary, Totals
 from evalstream.model.run import NoInput, Run
 from evalstream.model.signals import STOPPING, Stopped
 
 if TYPE_CHECKING:
     from evalstream.batch.ledger.ledger import Ledger
+
+NONE_GONE: Final = GoneRuns()
 
 Outcome = tuple[Sequence[RunSummary], Totals]
 
@@ -69,6 +71,7 @@ def check_many(
 
         results = ResultStore(plan.numbers(), show, part.run if part else settle)
         lost: str | None = None
+        gone = NONE_GONE
 
         def add_links(checked: RunResult) -> None:
             cross_run_index.add(checked.number, checked.summary)
@@ -82,6 +85,8 @@ def check_many(
             scheduler = BatchScheduler(plan, linked_options, results, open_ledger, add_links)
             scheduler.run(progress=progress)
             lost = scheduler.lost
+            if open_ledger is not None and part is None:
+                gone = open_ledger.find_gone()
         results.finish()
         unreached = plan.own_count - results.count
         if part is None or own_shard is None:
@@ -93,7 +98,7 @@ def check_many(
             part.write_trailer(
                 PartTrailer(own_shard, plan.digest, plan.count, plan.own_count, settings, partial)
             )
-    return _outcome(results, unreached, lost)
+    return _outcome(results, unreached, lost, gone)
 
 
 @_translate_database_errors()
@@ -129,8 +134,10 @@ def _compares_runs(plan: RunPlan, options: Options) -> bool:
     return wanted and plan.runs > 1 and options.routing == RowRouting()
 
 
-def _outcome(results: ResultStore, unreached: int, lost: str | None = None) -> Outcome:
-    totals = Totals(unreached=unreached, lost=lost)
+def _outcome(
+    results: ResultStore, unreached: int, lost: str | None = None, gone: GoneRuns = NONE_GONE
+) -> Outcome:
+    totals = Totals(unreached=unreached, lost=lost, gone=gone)
     for run in results.summaries():
         totals.add(run)
     return results.runs(), totals

@@ -23,6 +23,7 @@ WITHOUT_EFFECT: Final = frozenset(
         "jobs",
         "links",
         "memory_limit",
+        "sample_digests",
         "samples",
         "sealing",
         "sketches",

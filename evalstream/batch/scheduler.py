@@ -22,6 +22,7 @@ from evalstream.executors import serial
 from evalstream.executors.base import Backend
 from evalstream.io.progress import Progress
 from evalstream.model.errors import ExecutorLost
+from evalstream.model.finding import Severity
 from evalstream.model.internal_errors import internal_error
 from evalstream.model.notices import notify
 from evalstream.model.options import Options
@@ -64,7 +65,7 @@ class BatchScheduler:
         self._ledger, self._on_result = ledger, on_result
         self._states: dict[int, RunState | None] = {}
         self._progress = Progress(shown=False)
-        self._runs = self._findings = 0
+        self._runs = self._failed = self._errors = 0
         self.lost: str | None = None
 
     def run(self, *, progress: bool) -> None:
@@ -212,9 +213,11 @@ class BatchScheduler:
         except BaseException as error:  # noqa: BLE001 - whatever is wrong with this run
             checked = with_fault(checked, internal_error(error), self._options)
         self._results.add(*checked)
-        self._runs += 1
-        self._findings += sum(checked.summary.counts.values())
-        self._progress.add(size, runs=self._runs, findings=self._findings)
+        self._runs += not checked.summary.is_note
+        self._failed += checked.summary.verdict == "failed"
+        self._errors += checked.summary.severities.get(Severity.ERROR, 0)
+        counts = {"runs": self._runs, "failed": self._failed, "errors": self._errors}
+        self._progress.add(size, **counts)
 
     def _note_loss(self, reason: str) -> None:
         """Say at once that the remaining runs are not checked, and report what needs no worker."""

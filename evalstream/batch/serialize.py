@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evalstream.model.claim import STATES, JudgedClaim
 from evalstream.model.finding import Excerpt, Finding, KnownFinding, Severity
-from evalstream.model.report import NOUN, VERDICTS, Checked, RunSummary, Totals, Verified
+from evalstream.model.report import NOUN, VERDICTS, Checked, GoneRuns, RunSummary, Totals, Verified
 from evalstream.model.sketch import Sketch
 
 LEFT_OUT: Final = ("excluded", "missing", "other_files")
@@ -108,6 +108,9 @@ def decode_totals(encoded: dict[str, Any]) -> Totals:
         unfixable=encoded.get("unfixable", 0),
         claims={state.value: encoded["claims"][state.value] for state in STATES},
         refuted_runs=encoded["refuted_runs"],
+        gone=GoneRuns(encoded["gone"]["runs"], tuple(encoded["gone"]["names"]))
+        if "gone" in encoded
+        else GoneRuns(),
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
 
 from evalstream.discovery.unused_options import refuse_idle
 from evalstream.engine.collector import finding_of
@@ -22,13 +22,16 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, CannotWrite, ExecutorLost, MissingExtra, UsageError
-from evalstream.model.finding import Finding, Violation
+from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import SampleRequest
 from evalstream.model.signals import Stopped
-from evalstream.rules.inputs import ES001, ES005, ES010, ES011
+from evalstream.rules.inputs import ES001, ES005, ES010, ES012
+
+if TYPE_CHECKING:
+    from evalstream.stats.run_samples import RunSamples
 
 UNCHECKED: Final = "nothing was checked: {}"
 
@@ -139,14 +142,16 @@ def _check(
         run = shown
         refuse_idle(options, run.format)
     one = FORMATS[run.format]
-    ids = options.expect_ids
-    if ids is not None:
-        options = replace(options, samples=SampleRequest("sample_id", counts_only=True))
+    has_digests = options.expect_digests is not None or options.sample_digests is not None
+    is_held = has_digests or options.expect_ids is not None
+    if is_held:
+        request = SampleRequest("sample_id", counts_only=True, has_places=has_digests)
+        options = replace(options, samples=request)
     summary = one.check(run, options, show, progress, kind_of)
     summary.noun = one.noun
     summary.selected, summary.ignored = options.select, options.ignore
-    if ids is not None:
-        _hold_against(ids, summary, options, show)
+    if is_held:
+        _hold_samples(run, summary, options, show)
     if not is_checked(run.format, options):
         # The rows went where they were to go all the same.
         reason = NO_RULES.format(run.format)
@@ -155,22 +160,19 @@ def _check(
     return summary
 
 
-def _hold_against(
-    ids: str, summary: RunSummary, options: Options, show: Callable[[Finding], None]
+def _hold_samples(
+    run: Run, summary: RunSummary, options: Options, show: Callable[[Finding], None]
 ) -> None:
-    """Hold the samples of a run that was read in full against a file of ids, and drop them.
+    """Hold the samples of a run that was read in full against files of them, and drop them.
 
     Documents that pass without scores of samples, such as a benchmark, are no run of it.
     """
-    from evalstream.batch.expected_ids import find_other_samples
-
     samples, summary.samples = summary.samples, None
     selection = CATALOGUE.selection(options)
     try:
-        is_no_run = samples is None and summary.otherwise == "passed"
-        if is_no_run or summary.incomplete_reason is not None or ES011.code not in selection:
-            return
-        for violation in find_other_samples(samples, ids):
+        for violation in _sample_violations(samples, run, summary, options):
+            if violation.code not in selection:
+                continue
             name = summary.file or summary.aggregate or summary.inputs or ""
             finding = finding_of(violation, name, selection)
             if not options.show_values:
@@ -182,6 +184,25 @@ def _hold_against(
     finally:
         if samples is not None:
             samples.close()
+
+
+def _sample_violations(
+    samples: RunSamples | None, run: Run, summary: RunSummary, options: Options
+) -> Iterator[Violation]:
+    if summary.incomplete_reason is not None:
+        if options.sample_digests is not None:
+            message = "no digests were written, since the check is incomplete"
+            yield ES012.violation(message, severity=Severity.WARNING)
+        return
+    is_no_run = samples is None and summary.otherwise == "passed"
+    if options.expect_ids is not None and not is_no_run:
+        from evalstream.batch.expected_ids import find_other_samples
+
+        yield from find_other_samples(samples, options.expect_ids)
+    if options.sample_digests is not None or options.expect_digests is not None:
+        from evalstream.batch.sample_digests import find_changed_samples
+
+        yield from find_changed_samples(samples, summary.rows or 0, run, options)
 
 
 def is_checked(name: str, options: Options) -> bool:

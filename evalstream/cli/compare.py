@@ -15,15 +15,13 @@ from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, OutputKind, refuse_overwriting
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
 from evalstream.model.text import codes_of, on_one_line
-from evalstream.reporters.comparison import COMPARISON_REPORTERS
+from evalstream.reporters import COMPARISON_REPORTERS, comparison_type, is_comparison
 
 SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
 """The options of a check that the command takes, too."""
 
 _OWN: Final = Group.COMPARISON
 _TAKEN: Final = [OPTIONS[name].text for name in SHARED]
-
-FORMATS: Final = (*COMPARISON_REPORTERS,)
 
 
 @command(
@@ -144,7 +142,13 @@ def compare(
         ),
     ] = 20,
     form: Annotated[
-        str, OptionText("Report format.", Group.REPORT, flags=("--format", "-f"), choices=FORMATS)
+        str,
+        OptionText(
+            "Report format.",
+            Group.REPORT,
+            flags=("--format", "-f"),
+            choices=tuple(COMPARISON_REPORTERS),
+        ),
     ] = "text",
     output: Annotated[
         str | None,
@@ -166,7 +170,6 @@ def compare(
     which comes before 1: a run does not pass its check, or too few samples match.
     """
     from evalstream.api.compare import compare as run_comparison
-    from evalstream.reporters.comparison import comparison_reporter, is_comparison
 
     announce_terminal("rows", *inputs)
     written = [STDOUT if output is None else output]
@@ -194,7 +197,7 @@ def compare(
             matrix=matrix,
             outputs=[] if output is None else [output],
             options=options,
-            reporter=comparison_reporter(form, target, style),
+            reporter=comparison_type(form)(target, style),
             progress=sys.stderr.isatty() if progress is None else progress,
         )
     if output is not None:

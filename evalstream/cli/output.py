@@ -19,7 +19,7 @@ from evalstream.model.exit_codes import OWN, of_signal, shown_exit_code
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report
 from evalstream.model.signals import STOPPING, Stopped
-from evalstream.reporters import REPORTERS, reporter_type
+from evalstream.reporters import is_report, reporter_type
 from evalstream.reporters.base import Reporter
 from evalstream.reporters.options import REPORT_OPTIONS, TEXT, VERDICT_OPTIONS, ReportOptions
 
@@ -80,9 +80,9 @@ class Target(NamedTuple):
         # Reports for people say how many findings they do not list.
         if self.form in FOR_PEOPLE:
             return reporter
-        from evalstream.reporters.listed import listed_from
+        from evalstream.reporters.listing import list_from
 
-        return listed_from(style.min_severity, reporter)
+        return list_from(style.min_severity, reporter)
 
 
 def with_former_force(options: Options, target: Target) -> Options:
@@ -195,7 +195,7 @@ def _is_report(head: bytes) -> bool:
     """Tell whether a file is a report of any format, or the part of a shard."""
     from evalstream.batch.parts import PartReporter
 
-    return PartReporter.wrote(head) or any(reporter_type(name).wrote(head) for name in REPORTERS)
+    return PartReporter.wrote(head) or is_report(head)
 
 
 REPORT: Final = OutputKind("a report of evalstream", _is_report)

@@ -171,6 +171,11 @@ class Collector(Generic[C]):
         severity = self.context.selection.severity(violation)
         return (violation.code, severity) not in self.unshown
 
+    @property
+    def errors(self) -> int:
+        """Number of occurrences so far that are errors."""
+        return sum(times for (_, level), times in self.counts.items() if level is Severity.ERROR)
+
     def fails(self) -> bool:
         """Tell whether a finding so far fails the run."""
         return bool(self.failing())

@@ -154,8 +154,7 @@ class RowPass(DataClass):
                 if not isinstance(opened.source, FileSource):
                     self.outlets.take(block, result, findings, opened.rest(block.offset))
                 self.size += block.length
-                count = sum(collector.counts.values())
-                self.progress.advance(block.length, collector.tally.rows, count)
+                self.progress.advance(block.length, collector.tally.rows, collector.errors)
         finally:
             collector.end_of_rows()
         if opened.array_error is not None:

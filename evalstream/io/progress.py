@@ -1,4 +1,4 @@
-"""Progress bar over bytes, rows and findings, on stderr or in a notebook."""
+"""Progress bar over bytes, runs, rows and errors, on stderr or in a notebook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DELAY_SECONDS: Final = 0.5
 
 
 class Progress:
-    """Displays bytes, rows and findings so far; does nothing unless `shown`."""
+    """Displays bytes, runs, rows and errors so far; does nothing unless `shown`."""
 
     def __init__(self, *, shown: bool) -> None:
         self._bar: Any = None
@@ -28,7 +28,7 @@ class Progress:
             return
         in_notebook = "ipykernel" in sys.modules
         if in_notebook:
-            # It takes 30 ms more to import.
+            # It loads asyncio as well.
             from tqdm.auto import tqdm
         else:
             from tqdm import tqdm
@@ -52,9 +52,9 @@ class Progress:
             sys.stderr.write(f"evalstream: {on_one_line(text)}\n")
             sys.stderr.flush()
 
-    def advance(self, size: int, rows: int, findings: int) -> None:
-        """Add `size` bytes, and set the total numbers of rows and findings."""
-        self.add(size, rows=rows, findings=findings)
+    def advance(self, size: int, rows: int, errors: int | None = None) -> None:
+        """Add `size` bytes, and set the total numbers of rows, and of errors if it is known."""
+        self.add(size, rows=rows, **({} if errors is None else {"errors": errors}))
 
     def add(self, size: int, **counts: int) -> None:
         """Add `size` bytes, and set other totals by name."""

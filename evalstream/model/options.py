@@ -333,6 +333,18 @@ class Options(DataClass, frozen=True):
         Group.RULES,
         "FILE",
     )
+    expect_digests: str | None = option(
+        None,
+        "Fail unless the samples of the one run named are those of a file of --sample-digests.",
+        Group.RULES,
+        "FILE",
+    )
+    sample_digests: str | None = option(
+        None,
+        "Write a digest of each sample of the one run named and of its answer to this file.",
+        Group.REPORT,
+        "FILE",
+    )
     source: str | None = option(
         None,
         "Compare the one run named with the harness log it was converted from (eee): a log of "

@@ -358,6 +358,13 @@ def _known_of(known: Mapping[str, int], severities: Mapping[Severity, int]) -> d
     return {"known": dict(sorted(known.items())), "known_severities": _by_label(severities)}
 
 
+class GoneRuns(NamedTuple):
+    """Runs that a ledger remembers and whose files are gone: their number, and the first names."""
+
+    runs: int = 0
+    names: tuple[str, ...] = ()
+
+
 class Totals(DataClass):
     """The totals of a check over all runs.
 
@@ -386,6 +393,7 @@ class Totals(DataClass):
         unfixable: The number of occurrences with a repair that it refuses to make.
         claims: The number of claims by state.
         refuted_runs: The number of failed runs with a refuted claim.
+        gone: The runs of the ledger that are gone.
 
     """
 
@@ -411,6 +419,7 @@ class Totals(DataClass):
     unfixable: int = 0
     claims: dict[str, int] = field(default_factory=dict)
     refuted_runs: int = 0
+    gone: GoneRuns = GoneRuns()
 
     def add(self, run: RunSummary) -> None:
         """Add one run, or a note."""
@@ -459,6 +468,7 @@ class Totals(DataClass):
             **({"excluded": self.excluded} if self.excluded else {}),
             **({"missing": self.missing} if self.missing else {}),
             **({"other_files": self.other_files} if self.other_files else {}),
+            **({"gone": self.gone._asdict()} if self.gone.runs else {}),
         }
 
 

@@ -17,29 +17,34 @@ class SourceScore(NamedTuple):
     reduced: float | None = None
 
 
+Stated = Mapping[str, tuple[Any, ...]]
+"""The values that members of a document may have, by their JSON Pointers without the first slash.
+
+The first one of several is the log's own, and null stands for a member that is absent. Members for
+which the log has none are not compared.
+"""
+
+
 class SourceMessage(NamedTuple):
-    """A message of a conversation; `texts` are the spellings of its content."""
+    """A message of a conversation: the values that its members may have."""
 
     role: str
-    texts: tuple[str | None, ...]
+    members: Stated
 
 
 class SourceSample(NamedTuple):
     """A sample as the log has it, with every spelling that converters are known to write.
 
     `part` tells apart the samples of one id: the epoch (Inspect) or the filter (lm-eval). `place`
-    names it for people. The first one of several spellings is the log's own. `scores` are by the
-    scorer, or by the metric where that is what a result is about; `default` is what a row has that
-    names no result.
+    names it for people. `members` are the values of a row's members. `scores` are by the scorer, or
+    by the metric where that is what a result is about; `default` is what a row has that names no
+    result.
     """
 
     id: str
     part: str
     place: str
-    inputs: tuple[str, ...]
-    references: tuple[tuple[str, ...], ...]
-    choices: tuple[str, ...] | None
-    outputs: tuple[str, ...]
+    members: Stated
     messages: tuple[SourceMessage, ...]
     scores: Mapping[str, SourceScore]
     default: SourceScore
@@ -68,13 +73,6 @@ class SourceResult(NamedTuple):
     lower_is_better: bool | None = None
 
 
-Stated = Mapping[str, tuple[Any, ...]]
-"""The values that members of a document may have, by their JSON Pointers without the first slash.
-
-The first one of several is the log's own. Members for which the log has none are not compared.
-"""
-
-
 def stated_values(*values: Any) -> tuple[Any, ...]:
     """Return the values that are there, each once."""
     return tuple(one for at, one in enumerate(values) if one is not None and one not in values[:at])
@@ -93,9 +91,9 @@ class SourceLog(Protocol):
     `label` names its format and its file. `part_name` is what a part of a sample is called, and
     the member of a row's metadata that says it. `models` are the spellings of the model's id;
     empty where the log does not name it. `results` is None where the log has none. `stated` is what
-    the log says of the data and the settings of each result, and `stated_of_model` what it says of
-    the model in the aggregate. With
-    `was_matched` early converters did not write its scores, but whether the output is a reference.
+    the log says of the data and the settings of each result, and `stated_of_run` what it says of
+    the model, the time and the library of the aggregate. With `was_matched` early converters did
+    not write its scores, but whether the output is a reference.
     """
 
     label: str
@@ -103,7 +101,7 @@ class SourceLog(Protocol):
     models: frozenset[str]
     results: tuple[SourceResult, ...] | None
     stated: Stated
-    stated_of_model: Stated
+    stated_of_run: Stated
     was_matched: bool
 
     def samples(self) -> Iterator[SourceSample]:

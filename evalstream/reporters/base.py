@@ -1,12 +1,15 @@
-"""The contract of reporters, and what they write to."""
+"""The contract of report formats, and what reports are written to."""
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from evalstream.model.data_class import DataClass
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
+
+if TYPE_CHECKING:
+    from evalstream.model.comparison import ComparisonReport, Flip
 
 
 class Sink(Protocol):
@@ -19,9 +22,10 @@ class Sink(Protocol):
 class Style(DataClass, frozen=True):
     """How a report for people looks; other reports do not depend on it.
 
-    `width` is that of the terminal in columns, None where the report goes elsewhere: then nothing
-    is shortened. Findings below `min_severity` are counted and not listed. `quiet` leaves the
-    lines about runs alone, and `statistics` adds the number of findings of each rule.
+    `width` is that of the terminal in columns, None where the report goes elsewhere: then no line
+    is shortened. Findings below `min_severity` are counted and not listed; infos are listed where
+    everything is. `quiet` leaves the lines about runs alone, and `statistics` adds the number of
+    findings of each rule.
     """
 
     width: int | None = None
@@ -30,13 +34,18 @@ class Style(DataClass, frozen=True):
     quiet: bool = False
     statistics: bool = False
 
+    @property
+    def lists_all(self) -> bool:
+        """Whether all files, messages and runs are listed, however many there are."""
+        return self.min_severity is Severity.INFO
+
 
 PLAIN: Final = Style()
 """A report in a file: no colours, no limit of its width."""
 
 
 class Reporter(Protocol):
-    """Takes findings one by one and then the outcome."""
+    """Takes the findings of a check one by one and then the outcome."""
 
     def finding(self, finding: Finding) -> None:
         """Take one finding; they come in order."""
@@ -48,11 +57,36 @@ class Reporter(Protocol):
         """
 
 
-class ReporterType(Protocol):
-    """The class of a reporter that writes a report format."""
+class ComparisonReporter(Protocol):
+    """Takes a comparison, and then its flips one by one."""
 
-    def __call__(self, output: Sink, style: Style = PLAIN, /) -> Reporter:
-        """Return a reporter that writes to the output in a style."""
+    def begin(self, report: ComparisonReport) -> None:
+        """Write what precedes the flips."""
+
+    def flip(self, flip: Flip) -> None:
+        """Write one flip; those of two runs come together, by the lines of the reference."""
+
+    def end(self) -> None:
+        """Write the rest."""
+
+
+Writer = TypeVar("Writer", covariant=True)  # noqa: PLC0105 - as people read it
+
+
+class ReportFormat(Protocol[Writer]):
+    """A report format: a class that writes reports, and recognizes them.
+
+    `Writer` is `Reporter` for checks and `ComparisonReporter` for comparisons. A writer keeps
+    nothing in memory that grows with the number of findings, flips or runs.
+    """
+
+    def __call__(self, output: Sink, style: Style = PLAIN, /) -> Writer:
+        """Return a writer of one report to the output in a style."""
 
     def wrote(self, head: bytes, /) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
+        """Tell by its first bytes whether a file is a report of this format.
+
+        It is true of every report that is not empty, in every style and of every version of
+        evalstream, and false of rows, aggregates and other files: `--output` replaces a file only
+        if a format recognizes it.
+        """

@@ -1,7 +1,8 @@
-"""Parts of findings and runs as text for reports that other programs read."""
+"""Parts of findings and runs as text for reports that other programs read, and as Markdown."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
@@ -9,6 +10,15 @@ from evalstream.model.finding import Excerpt, Finding
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import dumps
+
+_SPECIAL: Final = re.compile(
+    r"[&<>\\`*\[\]|~@$]|[^\S ]"
+    r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis, but not within a word
+    r"|:(?=//|[\w+-]+:)|(?<=www)\.|#(?=\d)|(?<=gh)-(?=\d)"  # links, emojis and references
+    r"|^ *(?:[-+=#]|\d+[.)](?= |$))",  # lists and headings
+    re.IGNORECASE,
+)
+"""What Markdown, HTML or GitHub may read as markup at its place, and wide spaces."""
 
 STDIN_NAME: Final = "<stdin>"
 """The name of standard input in reports."""
@@ -63,3 +73,13 @@ def values_of(finding: Finding) -> str:
         if key in shown
     ]
     return visible(", ".join(parts))
+
+
+def escaped(text: str) -> str:
+    """Return a text on one line that Markdown and HTML show as it is."""
+    return _SPECIAL.sub(lambda found: f"{found[0][:-1]}&#{ord(found[0][-1])};", visible(text))
+
+
+def as_code(text: str) -> str:
+    """Return a text as code that shows as it is."""
+    return f"<code>{escaped(text)}</code>"

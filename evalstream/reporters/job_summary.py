@@ -12,11 +12,28 @@ from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import counted
 from evalstream.reporters.claims import describe_state, format_value
-from evalstream.reporters.describe import cut, name_of, run_name, values_of, visible
-from evalstream.reporters.markdown_text import as_code, escaped
+from evalstream.reporters.describe import (
+    as_code,
+    cut,
+    escaped,
+    name_of,
+    run_name,
+    values_of,
+    visible,
+)
+from evalstream.reporters.overview import (
+    FEW,
+    FirstFindings,
+    Overview,
+    join_names,
+    paths_of,
+    relative,
+)
 from evalstream.reporters.summary import (
     NOT_CHECKED,
+    WORST_FIRST,
     format_verdict,
+    gone_lines,
     occurrences,
     overall_verdict,
     run_line,
@@ -35,7 +52,6 @@ _VERDICTS: Final = {
 MOST_BYTES: Final = 1 << 20
 """GitHub drops the summary of a step that is longer."""
 
-MOST_RUNS: Final = 100
 MOST_RULES: Final = 50
 MOST_FINDINGS: Final = 50
 MOST_CLAIMS: Final = 20
@@ -68,26 +84,51 @@ def _lines(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
     unchecked = unchecked_line(report.totals)
     heading = "; ".join(filter(None, [unchecked, _VERDICTS.get(verdict, verdict)]))
     yield f"## evalstream: {escaped(heading)}\n"
-    for line in total_lines(report):
+    for line in (*gone_lines(report.totals), *total_lines(report)):
         if line != unchecked:
-            yield f"{escaped(line)}\n"
+            yield f"{escaped(line.strip())}\n"
+    firsts = FirstFindings()
+    first: list[Finding] = []
+    for finding in findings:
+        firsts.add(finding)
+        if len(first) < MOST_FINDINGS:
+            first.append(finding)
     if report.totals.runs:
-        yield from _runs(report)
+        yield from _few_runs(report) if report.totals.runs <= FEW else _many_runs(report, firsts)
         yield from _claims(report)
     if report.counts:
         yield from _rules(report)
-    yield from _findings(report, findings)
+    yield from _findings(report, first)
 
 
-def _runs(report: Report) -> Iterator[str]:
+def _few_runs(report: Report) -> Iterator[str]:
     """Iterate over the table of runs, the worst first."""
     yield "| run | verdict |\n| --- | --- |"
-    for _, run in islice(sort_runs(report), MOST_RUNS):
+    for _, run in sort_runs(report):
         name, line = cut(run_name(run), CELL), cut(visible(_without_name(run)), CELL)
         yield f"| {as_code(name)} | {escaped(line)} |"
     yield ""
-    if report.totals.runs > MOST_RUNS:
-        yield f"… and {counted(report.totals.runs - MOST_RUNS, 'more run')}\n"
+
+
+def _many_runs(report: Report, firsts: FirstFindings) -> Iterator[str]:
+    """Iterate over the table of the runs that need attention; the others are counted."""
+    overview = Overview(report, firsts)
+    listed = list(overview.listed())
+    reasons = firsts.reasons(listed, report)
+    if listed:
+        if overview.folder:
+            yield f"All paths are below {as_code(cut(visible(overview.folder), CELL))}\n"
+        yield "| run | verdict | why |\n| --- | --- | --- |"
+        for number, run in listed:
+            paths = [visible(relative(path, overview.folder)) for path in paths_of(run)]
+            name = cut(join_names(paths) or " with ".join(paths), CELL)
+            verdict, why = format_verdict(run.verdict), cut(visible(reasons[number]), CELL)
+            yield f"| {as_code(name)} | {escaped(verdict)} | {escaped(why)} |"
+        yield ""
+    beyond = {one: overview.beyond(one) for one in WORST_FIRST}
+    more = [f"{count:,} {format_verdict(one)}" for one, count in beyond.items() if count]
+    if more:
+        yield f"Not listed: {escaped(', '.join(more))}\n"
 
 
 def _without_name(run: RunSummary) -> str:
@@ -141,9 +182,8 @@ def _rules(report: Report) -> Iterator[str]:
         yield f"… and {counted(len(counts) - MOST_RULES, 'more rule')}\n"
 
 
-def _findings(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
+def _findings(report: Report, first: list[Finding]) -> Iterator[str]:
     """Iterate over the table of the first findings, folded."""
-    first = list(islice(findings, MOST_FINDINGS))
     if not first:
         return
     shown = sum(finding.occurrences for finding in first)

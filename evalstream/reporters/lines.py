@@ -48,10 +48,14 @@ CONTINUED: Final = 2
 
 
 class LineWriter:
-    """Writes lines in a style; no character of the data reaches the output that does not print."""
+    """Writes lines in a style; no character of the data reaches the output that does not print.
+
+    `folder` is what all paths begin with, which is then left out of them.
+    """
 
     def __init__(self, output: Sink, style: Style) -> None:
         self._output, self.style = output, style
+        self.folder = ""
         self._full: dict[str, str] = {}
 
     def write(self, *spans: Span, indent: int = 0, wraps: bool = True) -> None:
@@ -88,12 +92,18 @@ class LineWriter:
         room = self.style.width - columns(spans)
         return indent if room < 0 else min(indent, room)
 
+    def relative(self, path: str) -> str:
+        """Return a path below the folder, `.` for the folder itself."""
+        if self.folder == f"{path}/":
+            return "."
+        return on_one_line(named(path).removeprefix(self.folder))
+
     def path(self, path: str, taken: int = 0) -> Span:
         """Return a path as it is shown, shortened on a terminal where `taken` columns are in use.
 
         Two paths never become the same text.
         """
-        full = on_one_line(named(path))
+        full = self.relative(path)
         if self.style.width is None:
             return Span(full, "file")
         short = shortened(full, self.style.width - taken)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
 from evalstream.model.text import counted
-from evalstream.reporters.base import Style
+from evalstream.reporters.base import Reporter, Style
 from evalstream.reporters.lines import Span
 from evalstream.reporters.summary import severities
 
@@ -104,3 +105,26 @@ class Listing:
     def _came(self, code: str) -> int:
         listed, hidden = self._listed.get(code, {}), self._hidden.get(code, {})
         return sum(listed.values()) + sum(hidden.values())
+
+
+class ListingFrom:
+    """Passes on the findings of a severity and above, and the outcome with their number."""
+
+    def __init__(self, lowest: Severity, reporter: Reporter) -> None:
+        self._lowest, self._reporter = lowest, reporter
+        self._shown = 0
+
+    def finding(self, finding: Finding) -> None:
+        """Pass on one finding, or drop it."""
+        if finding.severity >= self._lowest:
+            self._shown += 1
+            self._reporter.finding(finding)
+
+    def finish(self, report: Report) -> None:
+        """Pass on the outcome."""
+        self._reporter.finish(replace(report, shown=self._shown))
+
+
+def list_from(lowest: Severity, reporter: Reporter) -> Reporter:
+    """Return a reporter that lists findings of a severity and above."""
+    return reporter if lowest is Severity.INFO else ListingFrom(lowest, reporter)

@@ -1,12 +1,15 @@
-"""A small builder of HTML and SVG that escapes every text which is not markup already."""
+"""A small builder of HTML and SVG that escapes all text but markup, and the head of a page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from html import escape
+from importlib.resources import files
 from typing import Final, TypeAlias
 
-VOID: Final = frozenset({"meta", "br"})
+VOID: Final = frozenset({"meta", "br", "input"})
 """The elements that have no content and no end tag."""
 
 
@@ -86,3 +89,33 @@ def _escape_of(letter: str) -> str:
     if short is not None:
         return short
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+START: Final = '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+GENERATOR: Final = '<meta name="generator" content="evalstream '
+
+POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""A page may use the style in it, and load and run nothing."""
+
+
+def policy(script: str) -> str:
+    """Return the policy of a page, which runs one script at most."""
+    if not script:
+        return POLICY
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    return f"{POLICY}; script-src 'sha256-{digest}'"
+
+
+def read_source(name: str) -> str:
+    """Return the text of a style file or script of the pages."""
+    return files(__package__).joinpath(name).read_text("utf-8")
+
+
+def head(title: str, *more: str, script: str = "") -> Iterator[str]:
+    """Yield the head of a page in pieces; `more` are names of further style files."""
+    yield tag("meta", http_equiv="Content-Security-Policy", content=policy(script)) + "\n"
+    yield tag("meta", name="viewport", content="width=device-width, initial-scale=1") + "\n"
+    yield tag("meta", name="color-scheme", content="light dark") + "\n"
+    yield tag("meta", name="referrer", content="no-referrer") + "\n"
+    yield tag("title", title) + "\n"
+    yield f"<style>\n{''.join(map(read_source, ('page.css', *more)))}</style>\n"

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
-from evalstream.model.claim import count_states, describe_states
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.finding import Severity
-from evalstream.model.report import Report, RunSummary, Totals
-from evalstream.model.run import MAIN_FORMAT
+from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import counted
 from evalstream.reporters.claims import claim_lines
-from evalstream.reporters.lines import LineWriter, Span, clauses, named
+from evalstream.reporters.lines import LineWriter, Span, clauses, columns, named
+from evalstream.reporters.overview import (
+    FEW,
+    MOST_LISTED,
+    FirstFindings,
+    ListedRun,
+    Overview,
+    describe_severities,
+    join_names,
+    paths_of,
+)
 from evalstream.reporters.summary import (
     KINDS,
+    WORST_FIRST,
     amounts,
     format_of,
     format_verdict,
-    has_right_checksum,
     history,
     remarks,
     rule_limits,
-    severities,
     sort_runs,
     total_lines,
     vanished_lines,
     verified,
 )
-
-FEW: Final = 20
-"""How many runs have all their results listed, and how many passed ones a terminal lists."""
 
 ROLES: Final = {True: "", False: "bad", None: "partial"}
 """The roles of what was verified, contradicted, and left open."""
@@ -52,67 +54,101 @@ def run_spans(run: RunSummary) -> list[Span]:
     return spans
 
 
-def write_runs(lines: LineWriter, report: Report) -> None:
-    """Write a line for each run, those that passed first, and the totals.
+class RunLines:
+    """Writes the runs of a report, the worst last, and then what all amount to.
 
-    What needs attention is next to the totals.
+    Of more than a few runs those that need attention have a line each, with the reason, unless
+    everything is listed; the others are counted.
     """
-    style, totals, sums = lines.style, report.totals, Sums()
-    is_few = len(report.runs) <= FEW
-    lists_all = is_few or style.width is None or style.min_severity is Severity.INFO
-    lists_passed = lists_all or totals.verdicts.get("passed", 0) <= FEW
-    if not lists_passed:
-        _write_passed(lines, (run for run in report.runs if run.verdict == "passed"), sums)
-    for _, run in sort_runs(report, reversed(KINDS if lists_passed else KINDS[:-1])):
-        sums.add(run)
-        _write_run(lines, run, is_one_of_few=is_few)
-    said = list(total_lines(report))
-    if said:
-        lines.blank()
-    for line in said:
-        lines.write(*clauses(line))
-    if totals.runs > 1:
-        _write_sums(lines, sums)
-    for line in vanished_lines(report):
-        lines.write(Span(line))
 
+    def __init__(self, lines: LineWriter, report: Report, firsts: FirstFindings) -> None:
+        self._lines, self._report, self._firsts = lines, report, firsts
+        self.is_short = report.totals.runs > FEW and not lines.style.lists_all
+        self._overview = Overview(report, firsts, MOST_LISTED if self.is_short else {})
+        if report.totals.runs > FEW:
+            lines.folder = self._overview.folder
 
-def _write_passed(lines: LineWriter, runs: Iterable[RunSummary], sums: Sums) -> None:
-    """Write one line for many runs that passed, and add them to the sums of all runs."""
-    totals, of_passed = Totals(), Sums()
-    for run in runs:
-        totals.add(run)
-        of_passed.add(run)
-        sums.add(run)
-    lines.write(
-        Span("passed", "passed"),
-        Span(f": {counted(totals.runs, 'run')} (-v lists them): "),
-        *clauses(
-            ", ".join(
-                [counted(totals.rows, "row"), *severities(totals.severities, known=totals.known)]
-            )
-        ),
-    )
-    _write_sums(lines, of_passed)
+    def write(self) -> None:
+        """Write the runs, notes about all of them, and last the verdict over all."""
+        report, lines = self._report, self._lines
+        if self.is_short:
+            self._write_listed()
+        else:
+            is_few = report.totals.runs <= FEW
+            for _, run in sort_runs(report, reversed(KINDS)):
+                self._write_run(run, is_one_of_few=is_few)
+        for line in vanished_lines(report):
+            lines.write(Span(line))
+        *notes, last = [*total_lines(report)] or [""]
+        sums = self._overview.sums.describe() if report.totals.runs > 1 else ""
+        if last:
+            lines.blank()
+        for line in filter(None, (sums, *notes, last)):
+            lines.write(*clauses(line))
 
+    def _write_listed(self) -> None:
+        """Write how many runs have each verdict, the best first, and the first that need it."""
+        verdicts, lines = self._report.totals.verdicts, self._lines
+        reasons = self._firsts.reasons(self._overview.listed(), self._report)
+        for verdict in reversed(WORST_FIRST):
+            if not (count := verdicts.get(verdict)):
+                continue
+            listed, more = self._overview.of(verdict), self._overview.beyond(verdict)
+            for one in listed:
+                self._write_short(one, reasons[one.number])
+            if more:
+                counts = f"… and {more:,} more" if listed else counted(count, "run")
+                lines.write(
+                    Span(format_verdict(verdict), verdict), Span(f": {counts} (-v lists them)")
+                )
 
-def _write_run(lines: LineWriter, run: RunSummary, *, is_one_of_few: bool) -> None:
-    """Write a run on one line, or where it does not fit, each of its parts on a line."""
-    whole = run_spans(run)
-    if lines.fits(whole):
-        lines.write(*whole)
-    else:
+    def _write_short(self, one: ListedRun, reason: str) -> None:
+        """Write a run on one line, on a terminal cut to its width: its findings and the reason."""
+        run, lines = one.run, self._lines
+        verdict, width = _verdict(run), lines.style.width
+        after = "; ".join(filter(None, [describe_severities(run), reason]))
+        whole = join_names(paths_of(run)) or " with ".join(paths_of(run))
+        if width is None:
+            lines.write(*verdict, Span(" "), lines.path(whole), Span(f": {after}"))
+            return
+        room = width - columns(verdict) - 3
+        path = lines.path(whole, width - max(room - len(after), room // 2))
+        room -= columns([path])
+        text = after if len(after) <= room else f"{after[: max(room - 1, 0)]}…"
+        lines.write(*verdict, Span(" "), path, Span(f": {text}"))
+
+    def _write_run(self, run: RunSummary, *, is_one_of_few: bool) -> None:
+        """Write a run on one line, or where it does not fit, each of its parts on a line."""
+        lines = self._lines
         verdict = _verdict(run)
-        taken = sum(len(span.text) for span in verdict) + 1
-        first, *others = _documents(run, lambda path: lines.path(path, taken))
-        lines.write(*verdict, Span(" "), *first.spans)
-        for part in (*others, *_outcome(run)):
-            lines.write(*part.spans, indent=2)
-    for line in claim_lines(run, refuted_only=not is_one_of_few):
-        lines.write(Span(line), indent=2)
-    if run.change is not None:
-        lines.blank()
-        lines.raw(run.change or "nothing would change\n")
+        taken = columns(verdict) + 1
+        whole = [*verdict, *_joined_parts([*self._documents(run, self._path), *_outcome(run)])]
+        if lines.fits(whole):
+            lines.write(*whole)
+        else:
+            first, *others = self._documents(run, lambda path: lines.path(path, taken))
+            lines.write(*verdict, Span(" "), *first.spans)
+            for part in (*others, *_outcome(run)):
+                lines.write(*part.spans, indent=2)
+        for line in claim_lines(run, refuted_only=not is_one_of_few):
+            lines.write(Span(line), indent=2)
+        if run.change is not None:
+            lines.blank()
+            lines.raw(run.change or "nothing would change\n")
+
+    def _documents(self, run: RunSummary, shown: Callable[[str], Span]) -> list[Part]:
+        """Return the documents of a run; among several runs a pair is named once."""
+        joined = join_names(paths_of(run)) if self._report.totals.runs > 1 else None
+        if joined is None:
+            return _documents(run, shown)
+        return [Part(" ", [shown(joined), Span(format_of(run))])]
+
+    def _path(self, path: str) -> Span:
+        return Span(self._lines.relative(path), "file")
+
+
+def _joined_parts(parts: list[Part]) -> list[Span]:
+    return [span for part in parts for span in (Span(part.before), *part.spans)]
 
 
 def _verdict(run: RunSummary) -> list[Span]:
@@ -151,44 +187,3 @@ def _outcome(run: RunSummary) -> list[Part]:
         parts.append(Part("; ", checked))
     parts[-1].spans.append(Span(history(run)))
     return [*parts, *(Part("; ", [Span(text, "partial")]) for text in remarks(run))]
-
-
-class Sums:
-    """What was verified of several runs."""
-
-    def __init__(self) -> None:
-        self.runs = self.checksums = self.counts = 0
-        self.hashes = self.hashable = 0
-        self.claims: Counter[str] = Counter()
-
-    def add(self, run: RunSummary) -> None:
-        """Add one run."""
-        # Documents without rows, and logs of harnesses, have no place for a checksum.
-        has_place = run.format == MAIN_FORMAT or run.declared is not None
-        self.runs += has_place and not run.is_note
-        self.checksums += has_right_checksum(run)
-        self.claims.update(count_states(run.claims))
-        if run.verified is not None:
-            self.hashable += run.verified.rows
-            self.counts += run.verified.row_count is True
-            self.hashes += run.verified.hashes
-
-    def said(self) -> list[str]:
-        """Say what was verified, and of how much."""
-        said: list[str] = []
-        if self.runs:
-            of_runs = f"of {counted(self.runs, 'run')}"
-            said.append(f"checksum ok in {self.checksums:,} {of_runs}")
-            said.append(f"row count ok in {self.counts:,} {of_runs}")
-        if self.runs and self.hashable:
-            said.append(f"sample_hash ok in {self.hashes:,} of {counted(self.hashable, 'row')}")
-        if claims := describe_states(self.claims):
-            said.append(f"claims: {claims}")
-        return said
-
-
-def _write_sums(lines: LineWriter, sums: Sums) -> None:
-    """Write what was verified of several runs."""
-    said = sums.said()
-    if said:
-        lines.write(*clauses(", ".join(said)), indent=2)

@@ -99,7 +99,7 @@ def sort_runs(
 
 
 def total_lines(report: Report) -> Iterator[str]:
-    """Say what was not checked, and in a line what all runs amount to if there are several."""
+    """Say what was not checked, and last what all runs amount to if there are several."""
     totals = report.totals
     if unchecked := unchecked_line(totals):
         yield unchecked
@@ -115,9 +115,9 @@ def total_lines(report: Report) -> Iterator[str]:
             "files of the list are not evaluation files",
         )
         yield f"{what}: not checked"
+    yield from fixable_lines(totals)
     if totals.runs >= 2:
         yield _runs_line(totals)
-    yield from fixable_lines(totals)
 
 
 def fixable_lines(totals: Totals) -> Iterator[str]:
@@ -286,8 +286,21 @@ def severities(
     return [*(parts or ["no new findings"]), left_out]
 
 
+def gone_lines(totals: Totals) -> Iterator[str]:
+    """Say which runs of the ledger are gone."""
+    count, names = totals.gone
+    if not count:
+        return
+    yield f"{counted(count, 'run')} that the ledger remembers {'is' if count == 1 else 'are'} gone:"
+    for name in names:
+        yield f"  {name}"
+    if count > len(names):
+        yield f"  … and {count - len(names):,} more"
+
+
 def vanished_lines(report: Report) -> Iterator[str]:
-    """Say which findings of the baseline were not found any more."""
+    """Say which runs of the ledger are gone, and findings of the baseline were not found."""
+    yield from gone_lines(report.totals)
     if not report.totals.vanished:
         return
     verb = "was" if report.totals.vanished == 1 else "were"

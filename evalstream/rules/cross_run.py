@@ -12,7 +12,7 @@ class CrossRunRules(Protocol):
     """The rules over several runs of one call; a module of rules offers these functions."""
 
     def codes(self) -> Mapping[str, str]:
-        """Return the codes by what is compared: records, files, samples, uuids and paths."""
+        """Return the codes by what is compared: records, files, samples, uuids, paths and answers."""
 
     def repeated_record(self, earlier: str, /) -> Violation:
         """Return the violation for an aggregate with the same record as an earlier one."""
@@ -31,6 +31,9 @@ class CrossRunRules(Protocol):
 
     def unlinked_rows(self, groups: int, /) -> Violation:
         """Return the violation for rows that were not compared with other runs."""
+
+    def repeated_answers(self, earlier: str, /) -> Violation:
+        """Return the violation for a log with the answers of an earlier one of another model."""
 
     def drifted_sample(
         self, number: int, /, *, is_array: bool, earlier: str, earlier_number: int, was_array: bool

@@ -119,4 +119,12 @@ ES011: Final = Rule(
     needs="expect_ids",
 )
 
-RULES: Final = (ES001, ES002, ES003, ES004, ES005, ES006, ES007, ES008, ES009, ES010, ES011)
+ES012: Final = Rule(
+    "ES012",
+    "changed-samples",
+    Severity.ERROR,
+    "the samples or their answers are not those that --expect-digests lists",
+    needs="expect_digests",
+)
+
+RULES: Final = (ES001, ES002, ES003, ES004, ES005, ES006, ES007, ES008, ES009, ES010, ES011, ES012)

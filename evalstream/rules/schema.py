@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evalstream.parsing.schema_errors import SchemaError
 
 NO_RULES: Final[Mapping[str, Rule]] = MappingProxyType({})
+NO_NOTES: Final[Mapping[str, str]] = MappingProxyType({})
 
 Explanation = tuple[Rule, str]
 """The rule that a schema error violates, and the message."""
@@ -26,11 +27,13 @@ def explain(
     own: bool,
     version: str = "",
     missing: Mapping[str, Rule] = NO_RULES,
+    known_nulls: Mapping[str, str] = NO_NOTES,
 ) -> list[Violation]:
     """Turn schema errors into violations, each error once.
 
     `own` says that the schema is a built-in one, whose conditional branches are known. `missing`
-    maps members at the top of a document to the rule that reports their absence. Branches that only
+    maps members at the top of a document to the rule that reports their absence, and `known_nulls`
+    JSON Pointers to who writes null there. Branches that only
     follow from another error are left out: all of them if interaction_type is missing, and those
     that repeat an error of the unconditional part of the schema.
     """
@@ -47,7 +50,7 @@ def explain(
         if error.optional and error.found is None and error.path:
             if error.path not in nulls:
                 nulls.add(error.path)
-                found.append(_null_for_absent(error, version))
+                found.append(_null_for_absent(error, version, known_nulls))
         elif not own or error.path not in nulls:
             found.append(_violation_of(error, own=own, missing=missing))
     found.extend(_branch_violation(error, version) for error in kept)
@@ -72,11 +75,15 @@ def _is_conditional(error: SchemaError) -> bool:
     return "then" in error.route or "else" in error.route
 
 
-def _null_for_absent(error: SchemaError, version: str) -> Violation:
+def _null_for_absent(
+    error: SchemaError, version: str, known: Mapping[str, str] = NO_NOTES
+) -> Violation:
     where = f" in {version}" if version else ""
     wanted = f" where {_types(error.expected)} is expected" if error.keyword == "type" else ""
-    message = f"null{wanted}{where}; leave the field out or set a value"
-    return ES204.violation(message, pointer=pointer(error.path), keyword=error.keyword)
+    place = pointer(error.path)
+    writer = f" ({known[place]})" if place in known else ""
+    message = f"null{wanted}{where}{writer}; leave the field out or set a value"
+    return ES204.violation(message, pointer=place, keyword=error.keyword)
 
 
 def _violation_of(

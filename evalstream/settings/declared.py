@@ -24,7 +24,10 @@ LEDGER: Final = OptionText(
 )
 
 OF_ONE_CALL: Final = frozenset(
-    {"output", "write_baseline", "expect_ids", "source", "exit_zero", "exit_codes"}
+    {
+        *("output", "write_baseline", "expect_ids", "expect_digests", "sample_digests", "source"),
+        *("exit_zero", "exit_codes"),
+    }
 )
 """Options that no file sets: each call says what it writes and what its exit code means."""
 

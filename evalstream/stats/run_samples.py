@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from evalstream.model.comparison import RunDescription
 from evalstream.model.sample_record import BlockSamples, GroupLabel, SampleRequest
 from evalstream.stats.row_counts import RowCounts
+from evalstream.stats.row_places import RowPlaces
 
 if TYPE_CHECKING:
     from evalstream.stats.samples.sample_store import SampleStore
@@ -15,13 +16,15 @@ if TYPE_CHECKING:
 class RunSamples:
     """The samples of a run, and the labels of its groups in the order of their numbers.
 
-    `counts` has the rows of each sample where the request asks for no more. `description` is set
+    `counts` has the rows of each sample where the request asks for no more, and `places` where they
+    stand if it asks for that. `description` is set
     when the run is read. `unidentified` is the number of records without an identity, set by
     formats whose records are several rows here.
     """
 
     def __init__(self, request: SampleRequest) -> None:
         self.counts = RowCounts() if request.counts_only else None
+        self.places = RowPlaces() if request.has_places else None
         self.description: RunDescription | None = None
         self.unidentified: int | None = None
         self._store: SampleStore | None = None
@@ -51,11 +54,14 @@ class RunSamples:
         """Add the rows of the next block, whose lines start `shift` lines into the file."""
         numbers = [self._groups.setdefault(label, len(self._groups)) for label in block.labels]
         self._rows.add(block.rows, shift, numbers)
+        if self.places is not None:
+            self.places.add(block.rows, shift, numbers)
 
     def close(self) -> None:
         """Delete temporary files."""
-        if self._store is not None:
-            self._store.close()
+        for one in (self._store, self.places):
+            if one is not None:
+                one.close()
 
     def __reduce__(self) -> Any:
         """Refuse to be pickled: the samples are in this process and its temporary files."""

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from evalstream.reporters.comparison import COMPARISON_REPORTERS
+from evalstream.reporters import COMPARISON_REPORTERS
 from reference.report import described
 
 INTRODUCTION = """# Reports of comparisons

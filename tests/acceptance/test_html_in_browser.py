@@ -38,10 +38,29 @@ FRAME = """<!doctype html><meta charset="utf-8"><body>
 addEventListener("load", () => {{
   const page = document.querySelector("iframe").contentDocument;
   const seen = (one) => one.getBoundingClientRect().height > 0;
+  const table = page.querySelector("table.runs");
+  const cells = (column) => [...page.querySelectorAll("table.runs tbody tr")].filter(seen)
+    .map((row) => row.cells[column].textContent);
+  const runs = {{}};
+  if (table) {{
+    runs.all = cells(0);
+    const choice = page.querySelector("form.filter select");
+    choice.value = "failed";
+    choice.dispatchEvent(new Event("input", {{bubbles: true}}));
+    runs.failed = cells(0);
+    runs.count = page.querySelector("form.filter output").textContent;
+    choice.value = "";
+    choice.dispatchEvent(new Event("input", {{bubbles: true}}));
+    table.tHead.rows[0].cells[3].querySelector("button").click();
+    runs.errors = cells(3).map(Number);
+    table.tHead.rows[0].cells[1].querySelector("button").click();
+    runs.names = cells(1);
+  }}
   document.getElementById("measured").textContent = JSON.stringify({{
     width: page.documentElement.scrollWidth,
     sections: [...page.querySelectorAll("h1, h2")].filter(seen).map((one) => one.textContent),
     pictures: [...page.querySelectorAll("svg")].filter(seen).length,
+    runs,
     background: getComputedStyle(page.body).backgroundColor,
     color: getComputedStyle(page.body).color,
   }});
@@ -101,6 +120,16 @@ def test_a_page_fits_its_window_and_shows_its_sections(
     assert any("Findings" in title for title in seen["sections"])
     # The pictures of a batch are in the folded details of its runs.
     assert which == "batch" or seen["pictures"] > 0
+
+
+def test_the_table_of_runs_sorts_and_filters(tmp_path: Path) -> None:
+    runs = measured("batch", 1200, tmp_path)["runs"]
+    assert len(runs["failed"]) == sum("Failed" in verdict for verdict in runs["all"])
+    assert 0 < len(runs["failed"]) < len(runs["all"])
+    assert runs["count"] == f"{len(runs['failed'])} of {len(runs['all'])} listed"
+    assert runs["errors"] == sorted(runs["errors"], reverse=True)
+    assert len(set(runs["errors"])) > 1
+    assert len(runs["names"]) == len(runs["all"])
 
 
 def test_a_dark_page_has_other_colours(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ REFUSED = {"cancelled", "failed", "nan", "unscored"}
 
 CONVERTED = (
     *("attachments", "chats", "choices", "epochs", "errored", "graded", "letters", "limited"),
-    *("numbers", "parts", "plain", "reducers", "slashes"),
+    *("numbers", "parts", "pictures", "plain", "reducers", "slashes", "tools"),
 )
 MADE_UP = {"errored", "parts"}
 """The logs of which the converter makes up scores, since they do not have one number."""
@@ -142,9 +142,11 @@ def test_converted_inspect_logs_agree_with_their_log(
     assert errors(report) == set()
     assert ("ES655" in report.counts) == (name in MADE_UP)
     samples = {(row["sample_id"], row["metadata"]["epoch"]) for row in pair.content}
-    scores = {"parts": "", "errored": "some scores"}.get(name, "scores")
-    compared = f"inputs, outputs and {scores}" if scores else "inputs and outputs"
-    assert source_said(report).startswith(f"{compared} of {counted(len(samples), 'sample')} and ")
+    scores = {"parts": "", "errored": " some scores, some usage,"}.get(name, " scores, usage,")
+    scores = scores or " usage,"
+    compared = f"inputs, outputs,{scores} times, errors and metadata of"
+    assert source_said(report).startswith(f"{compared} {counted(len(samples), 'sample')} and ")
+    assert "ES660" not in report.counts
     assert report.runs[0].verdict == evalstream.check(pair.aggregate).runs[0].verdict
 
 

@@ -25,8 +25,8 @@ from evalstream.model.comparison import (
     Ranking,
     Square,
 )
+from evalstream.reporters import COMPARISON_REPORTERS, comparison_type
 from evalstream.reporters.base import Style
-from evalstream.reporters.comparison import COMPARISON_REPORTERS, comparison_reporter
 
 FORMATS: Final = tuple(COMPARISON_REPORTERS)
 
@@ -133,8 +133,8 @@ def many_runs() -> ComparisonReport:
     return report(
         runs=(run("A"), run("B"), run("C")),
         comparisons=tuple(comparison(a=a, b=b) for a, b in pairs),
-        differences=(Matrix(name, "ABC", cells),),
-        overlaps=(Matrix(name, "ABC", full),),
+        differences=(Matrix(name, tuple("ABC"), cells),),
+        overlaps=(Matrix(name, tuple("ABC"), full),),
         rankings=(
             Ranking(
                 name,
@@ -232,7 +232,7 @@ def written(
         def write(self, data: str | bytes) -> None:
             parts.append(data.encode(errors="replace") if isinstance(data, str) else data)
 
-    reporter = comparison_reporter(form, Kept(), style or Style())
+    reporter = comparison_type(form)(Kept(), style or Style())
     reporter.begin(shown)
     for one in flips:
         reporter.flip(one)

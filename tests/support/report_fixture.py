@@ -10,7 +10,7 @@ from evalstream.model.exit_codes import code_of
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report, RunSummary, Totals, Verified
 from evalstream.model.rule_text import RuleText
-from evalstream.reporters.base import PLAIN, ReporterType, Style
+from evalstream.reporters.base import PLAIN, Reporter, ReportFormat, Style
 
 EMPTY: Final[dict[str, Any]] = dict.fromkeys(Finding._fields)
 ROWS: Final = "zwölf/run.jsonl"
@@ -266,7 +266,7 @@ def cases() -> dict[str, Case]:
     }
 
 
-def render(reporter: ReporterType, case: Case, style: Style = PLAIN) -> str:
+def render(reporter: ReportFormat[Reporter], case: Case, style: Style = PLAIN) -> str:
     """Return what a reporter writes of a report."""
     written: list[bytes] = []
 

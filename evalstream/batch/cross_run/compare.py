@@ -22,6 +22,7 @@ class CrossRunKind(StrEnum):
     CUT = "904 cut"
     ROWS = "904 rows"
     LIKE = "905 like"
+    ANSWERS = "907 answers"
     SAMPLE = "905 sample"
     UUID = "906 uuid"
     CASE = "908 case"
@@ -125,13 +126,17 @@ _HOLDERS: Final = """
 DROP TABLE IF EXISTS holders;
 CREATE TABLE holders (set_id INTEGER, result INTEGER, run INTEGER, PRIMARY KEY (set_id, result))
     WITHOUT ROWID;
-INSERT INTO holders SELECT set_id, result, MIN(run) FROM members
-    WHERE run IN (SELECT run FROM own WHERE aggregate = 0) AND result IN (
+INSERT INTO holders SELECT set_id, result, MIN(members.run) FROM members JOIN sets ON id = set_id
+    WHERE sets.inputs <> sets.rows
+        AND members.run IN (SELECT run FROM own WHERE aggregate = 0) AND result IN (
         SELECT result FROM members WHERE run IN (SELECT run FROM own WHERE aggregate = 0)
         GROUP BY result HAVING COUNT(DISTINCT run) > 1
     ) GROUP BY set_id, result;
 """
-"""Results with rows in several files: each of their sets, and the first run with that set."""
+"""Results with rows in several files: each of their sets, and the first run with that set.
+
+Sets of answers are left out: their samples are in another set of the same log.
+"""
 
 _OVERLAPS: Final = """
 DROP TABLE IF EXISTS held;
@@ -162,6 +167,19 @@ DROP TABLE held; DROP TABLE firsts; DROP TABLE overlaps; DROP TABLE holders; DRO
 
 In the first run with a set, these are the samples that an earlier set has; in every later run with
 the set, they are all of its samples.
+"""
+
+_ANSWERS: Final = """
+INSERT INTO found SELECT m.run, 0, NULL, NULL, '907 answers', MIN(f.run), NULL, NULL, NULL
+    FROM sets AS s JOIN members AS m ON m.set_id = s.id
+    JOIN members AS f ON f.set_id = s.id AND f.run < m.run AND f.evaluation <> m.evaluation
+    WHERE s.rows > 0 AND s.inputs = s.rows
+        AND m.run IN (SELECT run FROM own WHERE aggregate = 0)
+    GROUP BY m.run;
+"""
+"""The harness logs whose answers are those of an earlier log of another model.
+
+The input digest of each answer is 1 (`ANSWER` in stats/log_links.py).
 """
 
 _UNLIKE: Final = """
@@ -227,13 +245,14 @@ SELECT * FROM (
 
 
 class Comparisons(NamedTuple):
-    """The comparisons to make: records, UUIDs, files, samples and paths."""
+    """The comparisons to make: records, UUIDs, files, samples, paths and answers."""
 
     records: bool
     files: bool
     samples: bool
     uuids: bool
     paths: bool
+    answers: bool
 
 
 def compare(base: sqlite3.Connection, comparisons: Comparisons) -> Iterator[CrossRunMatch]:
@@ -248,6 +267,8 @@ def compare(base: sqlite3.Connection, comparisons: Comparisons) -> Iterator[Cros
         base.executescript(_HOLDERS)
         _create_words_table(base, "SELECT DISTINCT set_id FROM holders ORDER BY set_id")
         base.executescript(_OVERLAPS)
+    if comparisons.answers:
+        base.executescript(_ANSWERS)
     if comparisons.samples:
         base.executescript("DROP TABLE IF EXISTS shared; CREATE TABLE shared (benchmark INTEGER);")
         base.executemany("INSERT INTO shared VALUES (?)", _benchmarks_with_shared_samples(base))

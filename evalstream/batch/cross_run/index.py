@@ -36,7 +36,7 @@ class CrossRunFinding(NamedTuple):
 
 
 class CrossRunIndex:
-    """Compares runs with each other: ES903 to ES906, and ES908.
+    """Compares runs with each other: ES903 to ES908.
 
     Runs may be added in any order, and the result does not depend on it, nor on the machine that
     checked a run: `parts` of one index can be added to another. Memory does not depend on the
@@ -215,12 +215,13 @@ class CrossRunIndex:
             return self._rules.overlapping_rows(count, other, several=bool(found.several))
         if found.kind == CrossRunKind.LIKE:
             return self._rules.drifted_like(count, other)
-        of_aggregates = {
+        of_files = {
+            CrossRunKind.ANSWERS: self._rules.repeated_answers,
             CrossRunKind.RECORD: self._rules.repeated_record,
             CrossRunKind.CLAIM: self._rules.repeated_claim,
             CrossRunKind.UUID: self._rules.reused_uuid,
         }
-        return of_aggregates[CrossRunKind(found.kind)](other)
+        return of_files[CrossRunKind(found.kind)](other)
 
     def _name_of(self, number: int) -> _RunNames:
         row = self._base.execute(

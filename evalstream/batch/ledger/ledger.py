@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -20,8 +21,9 @@ from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import RunSummary
+from evalstream.model.report import GoneRuns, RunSummary
 from evalstream.model.run import Run
+from evalstream.reporters.overview import CommonFolder
 from evalstream.rules.inputs import ES001, ES004, ES005
 from evalstream.stats.run_links import RunLinks, decode_links
 
@@ -29,6 +31,11 @@ MOST_PENDING: Final = 50
 MOST_PENDING_BYTES: Final = 4 << 20
 MOST_PENDING_SECONDS: Final = 1.0
 """Limits of records in memory; a further record then triggers a write."""
+
+MOST_GONE: Final = 20
+"""How many runs that are gone are named."""
+
+UNKNOWN_CHARACTER: Final = "\ufffd"
 
 FRESH_NANOSECONDS: Final = 1_000_000_000
 """How long the state of a run that was looked up is used for its check."""
@@ -38,6 +45,7 @@ UNSETTLED: Final = frozenset({ES001.code, ES004.code, ES005.code})
 
 _FIND: Final = f"SELECT {records.COLUMNS} FROM run WHERE key = ?"  # noqa: S608 - our own names
 _FIND_CHUNKS: Final = "SELECT data FROM chunk WHERE run = ? AND kind = ? ORDER BY number"
+_FIND_BELOW: Final = "SELECT name, place FROM run WHERE place >= ? AND place < ? ORDER BY name, key"
 _DELETE_CHUNKS: Final = "DELETE FROM chunk WHERE run = ?"
 _PLACES: Final = ", ".join("?" * len(records.LedgerRecord._fields))
 _INSERT: Final = f"INSERT OR REPLACE INTO run ({records.COLUMNS}) VALUES ({_PLACES})"  # noqa: S608 - our own names
@@ -109,7 +117,7 @@ class Ledger:
         self._path = path
         self._settings = fingerprint(options)
         self._wants_links, self._wants_sketches = options.links, options.sketches
-        self._companions = CompanionFinder()
+        self._companions, self._folder = CompanionFinder(), CommonFolder()
         self._looked_up: dict[int, tuple[Run, RunState | None]] = {}
         self._pending: list[_Pending] = []
         self._pending_bytes = 0
@@ -129,10 +137,30 @@ class Ledger:
     def find_each(self, runs: Sequence[Run]) -> list[CachedRun | None]:
         """Return the stored results of some runs, as `find` does, with one lock of the file."""
         states = [state_of(run, self._companions) for run in runs]
+        for state in states:
+            if state is not None:
+                self._folder.add(state.place)
         self._looked_up = {id(run): (run, state) for run, state in zip(runs, states, strict=True)}
         with database.translate_sqlite_errors(self._path, CannotWrite):
             return database.snapshot(
                 self._connection, lambda: [self._found_whole(state) for state in states]
+            )
+
+    def find_gone(self) -> GoneRuns:
+        """Return the runs that the ledger remembers and whose first file is gone.
+
+        It looks below the folder that the runs of this call have in common; none is gone where
+        there is no such folder.
+        """
+        folder = self._folder.prefix
+        if not folder:
+            return GoneRuns()
+        self.flush()
+        # The character after the slash ends the names below a folder.
+        found = (folder, f"{folder[:-1]}0")
+        with database.translate_sqlite_errors(self._path, CannotWrite):
+            return database.snapshot(
+                self._connection, lambda: _gone(self._connection.execute(_FIND_BELOW, found))
             )
 
     def begin(self, run: Run) -> RunState | None:
@@ -298,6 +326,20 @@ class Ledger:
         ):
             rows = ((key, kind, number, data) for number, data in enumerate(stored))
             self._connection.executemany(_INSERT_CHUNK, rows)
+
+
+def _gone(places: Iterable[tuple[str, str]]) -> GoneRuns:
+    """Return the runs whose first file is gone, by name and place."""
+    count = 0
+    names: list[str] = []
+    for name, place in places:
+        # A name that is not valid UTF-8 is stored with other characters.
+        if UNKNOWN_CHARACTER in place or os.path.lexists(place):
+            continue
+        count += 1
+        if len(names) < MOST_GONE:
+            names.append(name)
+    return GoneRuns(count, tuple(names))
 
 
 def _is_outdated(state: RunState | None) -> bool:

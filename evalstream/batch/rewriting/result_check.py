@@ -16,7 +16,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
 from evalstream.model.text import counted
-from evalstream.reporters.text.groups import joined
+from evalstream.reporters.groups import Caps, join_findings
 
 MOST_REASONS: Final = 20
 """Number of reasons of an outcome."""
@@ -68,7 +68,8 @@ class Reasons:
 
     def _of(self, code: str, count: int) -> Iterator[str]:
         findings = self._findings[code]
-        for entry in chain.from_iterable(joined(findings)):
+        joined = join_findings(findings, Caps(files=None))
+        for entry in chain.from_iterable(entries for entries, _ in joined):
             name, message = next(iter(findings)).name, _local(entry.message, self._staging)
             pointer = f" {entry.pointer}" if entry.pointer else ""
             for place in entry.places:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.rules.version import ES215, ES216, MISSING, fits_another
+from evalstream.formats.eee.rules.version import ES215, ES216, KNOWN_NULLS, MISSING, fits_another
 from evalstream.model.finding import Violation, one_of
 from evalstream.parsing import json
 from evalstream.parsing.schema_files import builtin_validator
@@ -92,10 +92,13 @@ class RowReader:
                 own=self._own_schema,
                 version=version,
                 missing=MISSING if self._own_schema else {},
+                known_nulls=KNOWN_NULLS if self._own_schema else {},
             ), False
         version, unknown = self._checked_version(row)
         found = list(self._validator(version).errors(row))
-        violations = schema.explain(found, own=True, version=version, missing=MISSING)
+        violations = schema.explain(
+            found, own=True, version=version, missing=MISSING, known_nulls=KNOWN_NULLS
+        )
         if not violations or ES216.code not in self._context.enabled:
             return unknown + violations, False
         possible = possible_versions(version, found, instance=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import starmap
 from typing import Any, Final, NamedTuple
 
 from evalstream.engine.collector import LaterViolation
@@ -15,10 +16,10 @@ from evalstream.engine.row_lookup import every_row
 from evalstream.engine.row_pass import reason_of
 from evalstream.formats.base import source_of
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.rules.source import ES650, ES651, RULES
+from evalstream.formats.eee.rules.source import ES650, ES651, ES660, NOT_STATED, RULES
 from evalstream.formats.eee.source_results import ComparedResults, compare_results
-from evalstream.formats.eee.source_rows import PARTS, compared, compared_parts
-from evalstream.formats.eee.source_store import Difference, Known, SourceStore, State
+from evalstream.formats.eee.source_rows import PARTS, compare_row
+from evalstream.formats.eee.source_store import Difference, KnownSample, SourceStore, State
 from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
@@ -32,6 +33,9 @@ from evalstream.parsing.limits import limit_findings
 from evalstream.rules.inputs import ES001
 
 _EXPECTING_DATA: Final = frozenset(rule.code for rule in RULES if rule.expects_data)
+
+MOST_NAMED: Final = 100
+"""Most members of rows that are named as not compared."""
 
 _NO_RESULT: Final = 1
 """The bit of rows that name no result."""
@@ -61,6 +65,7 @@ class SourceCheck:
         self._left: Counter[str] = Counter()
         self._by_result = False
         self._parts: Counter[str] = Counter()
+        self._uncompared: Counter[str] = Counter()
         self._compared = 0
         self._foreign = self._own = self._reduced = self._strange = 0
         self._results: ComparedResults | None = None
@@ -79,9 +84,11 @@ class SourceCheck:
         """Compare, and iterate over what differs in single rows, in the order of their lines."""
         try:
             self._compare()
-        except (OSError, CannotCheck) as error:
+        except (OSError, CannotCheck, RecursionError) as error:
             name = printable(self._options.source or "")
-            self.unreadable = f"the source {name} cannot be compared: {reason_of(error)}"
+            is_deep = isinstance(error, RecursionError)
+            reason = "it is nested too deeply" if is_deep else reason_of(error)
+            self.unreadable = f"the source {name} cannot be compared: {reason}"
             self.violations = [ES001.violation(self.unreadable)]
             return
         for one in self._store.differences(self._counts):
@@ -127,13 +134,13 @@ class SourceCheck:
         if self._results is not None:
             same, of = self._results.agreeing, self._results.of
             parts.append(f"{join_words(self._results.parts)} of {_share(same, of, 'result')}")
-            is_ok = is_ok and not self._results.violations
+            is_ok = is_ok and not any(map(_differs, self._results.violations))
         if not parts:
             return Checked("source not compared", None)
         text = f"{' and '.join(parts)} agree with {self._log.label}"
         if self._strange:
             text += f", which lacks {counted(self._strange, 'row')}"
-        differs = self.violations or (is_ok is False and self.reason is None)
+        differs = any(map(_differs, self.violations)) or (is_ok is False and self.reason is None)
         return Checked(text, True if is_ok and self.reason is None else False if differs else None)
 
     def _named_parts(self) -> str:
@@ -179,7 +186,7 @@ class SourceCheck:
         """Return the bit of a result; each of several results of one id has its own."""
         return self._bits.setdefault((result, time), 1 << len(self._bits))
 
-    def _free_bit(self, result: str | None, sample: Known) -> int | None:
+    def _free_bit(self, result: str | None, sample: KnownSample) -> int | None:
         """Return the bit of a result that no row of a sample has taken, or None."""
         times = 1 if result is None else max(1, self._times[result])
         bits = (self._bit(result, time) for time in range(times))
@@ -195,11 +202,15 @@ class SourceCheck:
             if not isinstance(row, dict):
                 self._left["they cannot be read"] += 1
                 continue
-            self._compare_row(log, row, line, offset)
+            try:
+                self._compare_row(log, row, line, offset)
+            except RecursionError:
+                self._left["they are nested too deeply"] += 1
         self._store.flush()
         own_fits = self._own <= self._reduced
         self._counts = State.OWN_DIFFERS if own_fits else State.REDUCED_DIFFERS
         self.violations += limit_findings(self._missing(log))
+        self.violations += starmap(_uncompared_members, self._uncompared.items())
         self._agreeing = self._store.agreeing(self._counts, by_result=self._by_result)
 
     def _compare_row(self, log: SourceLog, row: Mapping[str, Any], line: int, offset: int) -> None:
@@ -219,8 +230,11 @@ class SourceCheck:
         key = None if named is None else self._scorers.get(named, named)
         score = found.default if key is None else found.scores[key]
         self._compared += 1
-        self._parts.update(compared_parts(row, found, score))
-        outcome = compared(row, found, score, was_matched=log.was_matched)
+        outcome = compare_row(row, found, score, was_matched=log.was_matched)
+        self._parts.update(outcome.parts)
+        for place in outcome.uncompared:
+            if place in self._uncompared or len(self._uncompared) < MOST_NAMED:
+                self._uncompared[place] += 1
         self._foreign += outcome.is_foreign
         self._own += bool(outcome.state & State.OWN_DIFFERS)
         self._reduced += bool(outcome.state & State.REDUCED_DIFFERS)
@@ -230,7 +244,7 @@ class SourceCheck:
 
     def _sample(
         self, log: SourceLog, row: Mapping[str, Any], identity: str | None, result: str | None
-    ) -> Known | Unmatched:
+    ) -> KnownSample | Unmatched:
         """Return the sample that a row is about, the first one that no earlier row has taken."""
         if identity is None:
             return Unmatched(None, "they have no sample_id")
@@ -265,6 +279,15 @@ class SourceCheck:
                 if lacks & bit:
                     message = f"no row has the result {result} of {about} of the log"
                     yield ES650.violation(message, expected=identity)
+
+
+def _differs(violation: Violation) -> bool:
+    return violation.code != ES660.code
+
+
+def _uncompared_members(place: str, rows: int) -> Violation:
+    message = f"{printable(place)} of {counted(rows, 'row')} {NOT_STATED}"
+    return ES660.violation(message, count=rows)
 
 
 def _share(agreeing: int, total: int, noun: str) -> str:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, number, object_in
-from evalstream.formats.eee.rules.source import ES656, ES657, ES658, ES659
+from evalstream.formats.eee.rules.source import ES656, ES657, ES658, ES659, ES660, NOT_STATED
 from evalstream.formats.eee.source_rows import is_same
+from evalstream.io.names import printable
 from evalstream.model.finding import Violation
 from evalstream.model.source_log import SourceLog, SourceResult, Stated
+from evalstream.model.text import counted
 from evalstream.parsing.json import member, resolve
 
 _FIGURES = (
@@ -20,14 +25,24 @@ _SETTINGS: Final = "generation settings"
 _NAMES: Final = (
     ("source_data", "dataset"),
     ("evaluation_name", "task"),
+    ("evaluation_timestamp", "time"),
     ("metric_config/metric_name", "metric"),
     ("metric_config/lower_is_better", "direction"),
     ("generation_config", _SETTINGS),
     ("model_info", "model"),
+    ("eval_library", "library version"),
 )
 """What members are called for people, by the beginnings of their places."""
 
+_HELD: Final = ("source_data", "generation_config")
+"""The objects of a result whose members come from the log, all of them."""
+
+_NOT_OF_LOG: Final = frozenset({"source_data/source_type"})
+_UNKNOWN: Final = "unknown"
+"""The version that converters write of a library where they know none."""
+
 FIGURES: Final = "figures"
+_JSON_BEGINS: Final = frozenset('[{"-0123456789tfn')
 _OTHER_SETTING: Final = "the setting is not that of the log"
 
 
@@ -48,6 +63,7 @@ def compare_results(aggregate: Aggregate, log: SourceLog, samples: int | None) -
     parts = [FIGURES] if log.results else []
     violations = list(_model(aggregate, log, parts))
     left = list(log.results or ())
+    uncompared: Counter[str] = Counter()
     agreeing = 0
     for place, result in aggregate.indexed_results():
         source = _match(result, left)
@@ -58,6 +74,9 @@ def compare_results(aggregate: Aggregate, log: SourceLog, samples: int | None) -
         found = list(_compared(place, result, source, samples))
         stated = {**_stated(source), **log.stated}
         found += _settings(result, stated, f"{RESULTS}/{place}", parts)
+        for holder in _HELD:
+            members = _leaves(result.get(holder), holder)
+            uncompared.update(one for one in members if not stated.get(one))
         violations += found
         agreeing += not found
     missing = [one for one in left if one.is_required]
@@ -66,12 +85,30 @@ def compare_results(aggregate: Aggregate, log: SourceLog, samples: int | None) -
         violations.append(ES657.violation(message, pointer=RESULTS, expected=one.id))
     of = agreeing + len(missing) + _others(violations)
     known = tuple(name for _, name in ((FIGURES, FIGURES), *_NAMES) if name in parts)
+    violations += (
+        ES660.violation(
+            f"{printable(name)} of {counted(times, 'result')} {NOT_STATED}",
+            pointer=RESULTS,
+            count=times,
+        )
+        for name, times in uncompared.items()
+    )
     return ComparedResults(violations, agreeing, of, known)
+
+
+def _leaves(value: Any, place: str) -> Iterator[str]:
+    """Yield the places of what an object states; a list is one value."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from _leaves(one, f"{place}/{name}")
+    elif value not in (None, []) and place not in _NOT_OF_LOG:
+        yield place
 
 
 def _others(violations: Sequence[Violation]) -> int:
     """Count the results that are in the aggregate and differ."""
-    pointers = (one.pointer or "" for one in violations if one.code != ES658.code)
+    others = {ES658.code, ES660.code}
+    pointers = (one.pointer or "" for one in violations if one.code not in others)
     return len({pointer.split("/")[2] for pointer in pointers if pointer.count("/") > 1})
 
 
@@ -91,7 +128,7 @@ def _settings(
     """Compare members that both an aggregate and its log state; note in `parts` what they are."""
     for place, values in stated.items():
         found = resolve(holder, place.split("/"))
-        if found is None or not values:
+        if found in (None, _UNKNOWN) or not values:
             continue
         name = next(name for beginning, name in _NAMES if place.startswith(beginning))
         parts.append(name)
@@ -101,10 +138,21 @@ def _settings(
 
 
 def _is_equal(one: Any, other: Any) -> bool:
-    """Tell whether two JSON values are equal; true is no number, and a text may hold one."""
-    if isinstance(other, str) and isinstance(one, (int, float)):
-        return str(one) == other or str(float(one)) == other
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+    """Tell whether two values say the same: texts may hold the JSON of other values, or numbers."""
+    return bool(_plain(one) == _plain(other))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without texts that hold JSON, and without members that are null."""
+    if isinstance(value, str):
+        with suppress(ValueError, RecursionError):
+            return _plain(json.loads(value)) if value[:1] in _JSON_BEGINS else value
+        return value
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items() if one is not None}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return ("boolean", value) if isinstance(value, bool) else value
 
 
 def _model(aggregate: Aggregate, log: SourceLog, parts: list[str]) -> Iterator[Violation]:
@@ -112,7 +160,7 @@ def _model(aggregate: Aggregate, log: SourceLog, parts: list[str]) -> Iterator[V
 
     They derive the developer from a table of hosts, which is not repeated here.
     """
-    yield from _settings(aggregate.document, log.stated_of_model, "", parts)
+    yield from _settings(aggregate.document, log.stated_of_run, "", parts)
     found = aggregate.model_id
     if found is None or not log.models:
         return

@@ -7,127 +7,216 @@ got wrong is told apart here by the version that a row declares.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.eee.rules.source import ES652, ES653, ES654, ES655
-from evalstream.formats.eee.source_store import Known, State, Text
+from evalstream.formats.eee.rules.source import ES652, ES653, ES654, ES655, ES661
+from evalstream.formats.eee.source_store import Known, KnownSample, Spellings, State
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.source_log import SourceScore
-from evalstream.parsing.json import member
+from evalstream.parsing.json import member, pointer
+from evalstream.rules.base import Rule
 
 MATCHING_VERSIONS: Final = frozenset({"0.2.0", "0.2.1"})
 """Versions whose converter of Inspect logs scored 1 where the answer is a reference, else 0."""
 
 _NEAR: Final = 1e-9
 
+_Path = tuple[str | int, ...]
+
 INPUTS: Final = "inputs"
 OUTPUTS: Final = "outputs"
 SCORES: Final = "scores"
-PARTS: Final = (INPUTS, OUTPUTS, SCORES)
+PARTS: Final = (INPUTS, OUTPUTS, SCORES, "usage", "times", "errors", "metadata")
 """What is compared of rows, in the order of reports."""
 
 
-class Compared(NamedTuple):
-    """What a row differs in: violations, each with its condition, and the state of its sample."""
+class RowMember(NamedTuple):
+    """A member of rows that is compared: its name for people, its part, and the rule about it.
+
+    With `is_required` a row that lacks it differs from a log that has it.
+    """
+
+    name: str
+    part: str
+    rule: Rule
+    is_required: bool = False
+    verb: str = "is"
+
+
+ROW_MEMBERS: Final[Mapping[str, RowMember]] = {
+    "input/raw": RowMember("input", INPUTS, ES652, is_required=True),
+    "input/formatted": RowMember("formatted input", INPUTS, ES652),
+    "input/reference": RowMember("reference", INPUTS, ES652, is_required=True),
+    "input/choices": RowMember("choices", INPUTS, ES652, is_required=True, verb="are"),
+    "output/raw/*": RowMember("output", OUTPUTS, ES653, is_required=True),
+    "output/reasoning_trace/*": RowMember("reasoning", OUTPUTS, ES653),
+    "answer_attribution/*/extracted_value": RowMember("extracted value", OUTPUTS, ES653),
+    "answer_attribution/*/extraction_method": RowMember("extraction", OUTPUTS, ES653),
+    "token_usage/*": RowMember("usage", "usage", ES661),
+    "performance/*": RowMember("time", "times", ES661),
+    "error": RowMember("error", "errors", ES661, is_required=True),
+    "metadata/*": RowMember("metadata", "metadata", ES661),
+}
+"""The members of rows that a log may state, by their places; a star stands for any."""
+
+_OF_MESSAGES: Final[Mapping[str, str]] = {
+    "role": "role",
+    "content": "message",
+    "reasoning_trace": "reasoning",
+    "tool_calls": "tool calls",
+    "tool_call_id": "tool call",
+}
+"""The members of messages, with their names for people."""
+
+_REQUIRED: Final = frozenset({"role", "content", "tool_calls"})
+"""The members of messages that a row must have where the log has them."""
+
+_ELSEWHERE: Final = frozenset(
+    {
+        *("schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id"),
+        *("evaluation_result_id", "sample_hash", "interaction_type", "messages", "interactions"),
+        *("evaluation/score", "evaluation/is_correct", "evaluation/num_turns"),
+        *("evaluation/tool_calls_count", "metrics/num_turns", "metrics/tool_calls_count"),
+        *("answer_attribution/*/turn_idx", "answer_attribution/*/source"),
+        "answer_attribution/*/is_terminal",
+    }
+)
+"""Members that say which sample it is, or that other rules compare with the rest of the row."""
+
+
+class ComparedScore(NamedTuple):
+    """What the score of a row differs in; `is_foreign` says that no scorer of the log gave it."""
 
     violations: list[tuple[Violation, int]]
     state: int
     is_foreign: bool = False
 
 
-def compared(
-    row: Mapping[str, Any], sample: Known, score: SourceScore, *, was_matched: bool
+class Compared(NamedTuple):
+    """What a row differs in: violations, each with its condition, and the state of its sample.
+
+    `parts` names what was compared, `uncompared` holds the members that the log does not state, or
+    not in a form that can be compared.
+    """
+
+    violations: list[tuple[Violation, int]]
+    state: int
+    parts: frozenset[str]
+    uncompared: tuple[str, ...]
+    is_foreign: bool
+
+
+def compare_row(
+    row: Mapping[str, Any], sample: KnownSample, score: SourceScore, *, was_matched: bool
 ) -> Compared:
     """Compare a row with a sample and with the score that it should have.
 
     `is_foreign` says that its score is not that of a scorer of the log. With `was_matched` early
     converters of such logs replaced scores.
     """
-    violations = [*_inputs(row, sample), *_outputs(row, sample)]
-    violations.sort(key=Violation.order)
-    is_open = not sample.input.digests
-    state = (State.DIFFERS if violations else 0) | (State.OPEN if is_open else 0)
-    graded = [(one, 0) for one in violations]
-    scored = _scored(row, score, was_matched=was_matched)
-    graded += scored.violations
-    return Compared(graded, state | scored.state, scored.is_foreign)
-
-
-def compared_parts(row: Mapping[str, Any], sample: Known, score: SourceScore) -> Iterator[str]:
-    """Yield the names of the parts of a row that a log has, too."""
-    if sample.input.digests:
-        yield INPUTS
-    messages = row.get("messages") or row.get("interactions")
-    if messages or member(row.get("output"), "raw") is not None:
-        yield OUTPUTS
+    violations: list[Violation] = []
+    parts, uncompared = set[str](), []
+    has_messages, own = bool(row.get("messages") or row.get("interactions")), _row_members(row)
+    for place in {**sample.members, **own}:
+        about, known = _member_at(place), sample.members.get(place)
+        if about is None or known is None or not known.digests:
+            uncompared += [place] if place in own else []
+        elif place in own or not (has_messages and about.part == OUTPUTS):
+            parts.add(about.part)
+            violations += _compare_member(place, own.get(place, []), about, known)
+    if has_messages:
+        parts.add(OUTPUTS)
+        violations += _compare_messages(row, sample.messages)
+    is_open = any(place in sample.members for place in uncompared)
+    parts -= {ROW_MEMBERS[place].part for place in uncompared if place in sample.members}
+    scored = _compare_score(row, score, was_matched=was_matched)
     if score.own is not None or score.reduced is not None:
-        yield SCORES
+        parts.add(SCORES)
+    state = (State.DIFFERS if violations else 0) | (State.OPEN if is_open else 0)
+    violations.sort(key=Violation.order)
+    return Compared(
+        [*((one, 0) for one in violations), *scored.violations],
+        state | scored.state,
+        frozenset(parts),
+        tuple(uncompared),
+        is_foreign=scored.is_foreign,
+    )
 
 
-def _inputs(row: Mapping[str, Any], sample: Known) -> Iterator[Violation]:
-    shown = row.get("input")
-    raw, reference, choices = (member(shown, name) for name in ("raw", "reference", "choices"))
-    if sample.input.digests and not sample.input.has(raw):
-        yield _input(ES652.code, "input", "/input/raw", sample.input, raw)
-    given = [reference] if isinstance(reference, str) else reference
-    if not sample.reference.has(given):
-        yield _input(ES652.code, "reference", "/input/reference", sample.reference, reference)
-    # An absent list says the same as an empty one.
-    if sample.choices is None:
-        if choices:
-            message = "the log has no choices for this sample"
-            yield ES652.violation(message, pointer="/input/choices", found=choices)
-    elif not sample.choices.has(choices):
-        yield _input(ES652.code, "choices", "/input/choices", sample.choices, choices)
+@lru_cache(maxsize=1024)
+def _member_at(place: str) -> RowMember | None:
+    """Return what a member is in the table: itself, or a member of one of its objects."""
+    return ROW_MEMBERS.get(place) or ROW_MEMBERS.get(f"{place.partition('/')[0]}/*")
 
 
-def _input(code: str, what: str, pointer: str, text: Text, found: Any) -> Violation:
-    verb = "differ" if what == "choices" else "differs"
-    message = f"the {what} {verb} from the log's"
-    return Violation(code, message, pointer, expected=text.beginning, found=found)
+def _row_members(row: Mapping[str, Any]) -> dict[str, list[tuple[_Path, Any]]]:
+    """Return the members of a row that are to be compared, by place: paths and values."""
+    found: dict[str, list[tuple[_Path, Any]]] = {}
+    for place, path, value in _leaves(row):
+        if value is not None and value != [] and place not in _ELSEWHERE:
+            found.setdefault(place, []).append((path, value))
+    return found
 
 
-def _outputs(row: Mapping[str, Any], sample: Known) -> Iterator[Violation]:
-    messages = row.get("messages")
-    if messages is None:
-        messages = row.get("interactions")  # their name in version 0.2.0
-    if isinstance(messages, list) and messages:
-        yield from _messages(messages, sample, "messages" if "messages" in row else "interactions")
-    raw = member(row.get("output"), "raw")
-    if raw is None:
-        if not messages and sample.output.beginning:
-            message = "the row has no output, but the log has one"
-            yield ES653.violation(message, pointer="/output", expected=sample.output.beginning)
-        return
-    for index, text in enumerate(raw if isinstance(raw, list) else [raw]):
-        if not sample.output.has(text):
-            pointer = f"/output/raw/{index}" if isinstance(raw, list) else "/output/raw"
-            message = "the output differs from the log's"
-            expected = sample.output.beginning
-            yield ES653.violation(message, pointer=pointer, expected=expected, found=text)
+def _leaves(row: Mapping[str, Any]) -> Iterator[tuple[str, _Path, Any]]:
+    for name, value in row.items():
+        if isinstance(value, dict):
+            for key, one in value.items():
+                if f"{name}/{key}/*" not in ROW_MEMBERS:
+                    yield f"{name}/{key}", (name, key), one
+                elif isinstance(one, list):
+                    yield from ((f"{name}/{key}/*", (name, key, at), x) for at, x in enumerate(one))
+                else:
+                    yield f"{name}/{key}/*", (name, key), one
+        elif name == "answer_attribution" and isinstance(value, list):
+            for at, item in enumerate(value):
+                for key, one in item.items() if isinstance(item, dict) else ():
+                    yield f"{name}/*/{key}", (name, at, key), one
+        else:
+            yield name, (name,), value
 
 
-def _messages(messages: list[Any], sample: Known, name: str) -> Iterator[Violation]:
+def _compare_member(
+    place: str, found: Sequence[tuple[_Path, Any]], about: RowMember, known: Spellings
+) -> Iterator[Violation]:
+    expected = known.beginning
+    for at, value in found:
+        if not known.has(value):
+            message = f"the {about.name} {about.verb} not that of the log"
+            if expected is None:
+                message = f"the log has no {about.name} for this sample"
+            yield about.rule.violation(message, pointer=pointer(at), expected=expected, found=value)
+    if not found and about.is_required and not (known.has(None) or known.has("")):
+        message = f"the row has no {about.name}, and the log has one"
+        missing = f"/{place.removesuffix('/*')}"
+        yield about.rule.violation(message, pointer=missing, expected=expected)
+
+
+def _compare_messages(row: Mapping[str, Any], known: Sequence[Known]) -> Iterator[Violation]:
     """Compare the messages of a conversation, up to the first one that differs."""
-    for index, (message, (role, text)) in enumerate(zip(messages, sample.messages, strict=False)):
-        if member(message, "role") != role:
-            found = member(message, "role")
-            pointer = f"/{name}/{index}/role"
-            text_said = "the role differs from the log's"
-            yield ES653.violation(text_said, pointer=pointer, expected=role, found=found)
-            return
-        if not text.has(member(message, "content")):
-            pointer, found = f"/{name}/{index}/content", member(message, "content")
-            text_said = "the message differs from the log's"
-            yield ES653.violation(text_said, pointer=pointer, expected=text.beginning, found=found)
-            return
-    if len(messages) != len(sample.messages):
-        text_said = f"the log has {len(sample.messages):,} messages, the row {len(messages):,}"
-        yield ES653.violation(text_said, pointer=f"/{name}")
+    name = "messages" if row.get("messages") else "interactions"  # their name in version 0.2.0
+    messages = row[name] if isinstance(row[name], list) else []
+    for index, (message, own) in enumerate(zip(messages, known, strict=False)):
+        for key, noun in _OF_MESSAGES.items():
+            found = member(message, key)
+            if key in own and not own[key].has(found) and (found or key in _REQUIRED):
+                yield ES653.violation(
+                    f"the {noun} is not that of the log",
+                    pointer=pointer((name, index, key)),
+                    expected=own[key].beginning,
+                    found=found,
+                )
+                return
+    if len(messages) != len(known):
+        message = f"the log has {len(known):,} messages, the row {len(messages):,}"
+        yield ES653.violation(message, pointer=f"/{name}")
 
 
-def _scored(row: Mapping[str, Any], score: SourceScore, *, was_matched: bool) -> Compared:
+def _compare_score(
+    row: Mapping[str, Any], score: SourceScore, *, was_matched: bool
+) -> ComparedScore:
     given = member(row.get("evaluation"), "score")
     found = None if isinstance(given, bool) or not isinstance(given, (int, float)) else float(given)
     is_own, is_reduced = is_same(found, score.own), is_same(found, score.reduced)
@@ -135,12 +224,12 @@ def _scored(row: Mapping[str, Any], score: SourceScore, *, was_matched: bool) ->
         return _unscored(row, found, given)
     if is_own or is_reduced:
         if is_own and (is_reduced or score.reduced is None):
-            return Compared([], 0)
+            return ComparedScore([], 0)
         if is_reduced and score.own is None:
-            return Compared([], 0)
+            return ComparedScore([], 0)
         bit = State.REDUCED_DIFFERS if is_own else State.OWN_DIFFERS
         expected = score.reduced if is_own else score.own
-        return Compared([(_differs(expected, given), bit)], bit)
+        return ComparedScore([(_differs(expected, given), bit)], bit)
     expected = score.own if score.reduced is None else score.reduced
     is_early = was_matched and row.get("schema_version") in MATCHING_VERSIONS
     if is_early and found == matched(row):
@@ -148,8 +237,8 @@ def _scored(row: Mapping[str, Any], score: SourceScore, *, was_matched: bool) ->
         violation = ES655.violation(
             message, pointer="/evaluation/score", expected=expected, found=given
         )
-        return Compared([(violation, 0)], State.DIFFERS, is_foreign=True)
-    return Compared([(_differs(expected, given), 0)], State.DIFFERS)
+        return ComparedScore([(violation, 0)], State.DIFFERS, is_foreign=True)
+    return ComparedScore([(_differs(expected, given), 0)], State.DIFFERS)
 
 
 def _differs(expected: float | None, given: Any) -> Violation:
@@ -157,14 +246,14 @@ def _differs(expected: float | None, given: Any) -> Violation:
     return ES654.violation(message, pointer="/evaluation/score", expected=expected, found=given)
 
 
-def _unscored(row: Mapping[str, Any], found: float | None, given: Any) -> Compared:
+def _unscored(row: Mapping[str, Any], found: float | None, given: Any) -> ComparedScore:
     """Report a score where the log has no number: converters then write 0 or 1."""
     place = {"pointer": "/evaluation/score", "found": given}
     if found in (matched(row), 0.0):
         message = f"the log has no number as score of this sample; converters write {found:g}"
-        return Compared([(ES655.violation(message, severity=Severity.INFO, **place), 0)], 0)
+        return ComparedScore([(ES655.violation(message, severity=Severity.INFO, **place), 0)], 0)
     message = "the log has no number as score of this sample"
-    return Compared([(ES654.violation(message, **place), 0)], State.DIFFERS)
+    return ComparedScore([(ES654.violation(message, **place), 0)], State.DIFFERS)
 
 
 def matched(row: Mapping[str, Any]) -> float:

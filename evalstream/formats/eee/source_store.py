@@ -9,13 +9,16 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.io.spill_table import SpillTable, restored, stored
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.source_log import SourceSample, SourceScore
+from evalstream.model.source_log import SourceSample, SourceScore, Stated
 from evalstream.parsing.json import shorten
 
-EXCERPT: Final = 300
-"""How many characters of a text are kept for messages; all texts are compared by their digest."""
-
 DIGEST_BYTES: Final = 16
+SHORT: Final = 32
+"""Texts of fewer characters are kept as they are: their digest would be longer."""
+
+NOTHING: Final = "-"
+"""What stands for null, in the place of its digest."""
+
 _BATCH: Final = 500
 
 _TABLES: Final = """
@@ -44,8 +47,11 @@ class State:
     REDUCED_DIFFERS = 8
 
 
-class Text(NamedTuple):
-    """The digests of the spellings of a value, and the beginning of the first one."""
+class Spellings(NamedTuple):
+    """The digests of the values that a member may have, and the beginning of the log's own.
+
+    Without any the log has the member in a form that cannot be compared.
+    """
 
     digests: tuple[str, ...]
     beginning: Any
@@ -55,8 +61,11 @@ class Text(NamedTuple):
         return digest(value) in self.digests
 
 
-class Known(NamedTuple):
-    """A sample as it is kept; `choices` is None where the log has none."""
+Known = Mapping[str, Spellings]
+
+
+class KnownSample(NamedTuple):
+    """A sample as it is kept."""
 
     number: int
     id: str
@@ -64,11 +73,8 @@ class Known(NamedTuple):
     place: str
     seen: int
     state: int
-    input: Text
-    reference: Text
-    choices: Text | None
-    output: Text
-    messages: tuple[tuple[str, Text], ...]
+    members: Known
+    messages: tuple[Known, ...]
     scores: Mapping[str, SourceScore]
     default: SourceScore
 
@@ -84,12 +90,28 @@ class Difference(NamedTuple):
 
 
 def digest(value: Any) -> str:
-    """Return the digest of a text, of a list of texts, or of null."""
+    """Return a digest that is equal for JSON values that say the same; short texts are their own.
+
+    An empty list says as much as none, members that are null say nothing, and 1 is 1.0.
+    """
     if isinstance(value, str):
+        if len(value) < SHORT:
+            return f"={value}"
         content = b"s" + value.encode(errors="surrogatepass")
     else:
-        content = b"j" + json.dumps(value).encode()
+        reduced = None if value is None else _reduced(value)
+        if reduced is None:
+            return NOTHING
+        content = b"j" + json.dumps(reduced, sort_keys=True).encode()
     return blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
+
+
+def _reduced(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _reduced(one) for name, one in value.items() if one is not None} or None
+    if isinstance(value, (list, tuple)):
+        return [_reduced(one) for one in value] or None
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class SourceStore:
@@ -99,7 +121,7 @@ class SourceStore:
         self._table = SpillTable(_TABLES)
         self.count = 0
         self._new: list[tuple[Any, ...]] = []
-        self._changed: dict[int, Known] = {}
+        self._changed: dict[int, KnownSample] = {}
         self._differences: list[tuple[Any, ...]] = []
 
     def close(self) -> None:
@@ -127,14 +149,14 @@ class SourceStore:
         )
         self._new, self._changed, self._differences = [], {}, []
 
-    def samples(self, identity: str, part: str | None) -> Iterator[Known]:
+    def samples(self, identity: str, part: str | None) -> Iterator[KnownSample]:
         """Iterate over the samples of an id and a part, or of all parts, in the log's order."""
         among = _IN_PART if part is not None else _IN_ANY_PART
         values = [stored(identity)] if part is None else [stored(identity), stored(part)]
         for row in self._table.rows(among, *values):
             yield self._changed.get(row[0]) or _known(row)
 
-    def mark(self, sample: Known, bit: int, state: int) -> None:
+    def mark(self, sample: KnownSample, bit: int, state: int) -> None:
         """Note that a row has a sample, and how it differs."""
         marked = sample._replace(seen=sample.seen | bit, state=sample.state | state)
         self._changed[sample.number] = marked
@@ -145,7 +167,7 @@ class SourceStore:
         """Keep a difference; they come in the order of their lines."""
         found = one.violation
         data = [one.sample_id, found.code, found.message, found.pointer]
-        data += [shorten(found.expected), shorten(found.found), found.severity]
+        data += [found.expected, shorten(found.found), found.severity]
         self._differences.append((one.line, one.offset, one.condition, json.dumps(data)))
         if len(self._differences) >= _BATCH:
             self.flush()
@@ -205,45 +227,33 @@ def _bits(value: int) -> bytes:
     return value.to_bytes((value.bit_length() + 7) // 8, "little")
 
 
-def _text(spellings: tuple[Any, ...]) -> list[Any]:
-    first = spellings[0] if spellings else None
-    if isinstance(first, tuple):
-        first = [one[:EXCERPT] for one in first[:EXCERPT]]
-    return [[digest(one) for one in spellings], first[:EXCERPT] if first else first]
-
-
 def _packed(sample: SourceSample) -> str:
-    return json.dumps(
-        [
-            _text(sample.inputs),
-            _text(sample.references),
-            None if sample.choices is None else _text((sample.choices,)),
-            _text(sample.outputs),
-            [(one.role, *_text(one.texts)) for one in sample.messages],
-            sample.scores,
-            sample.default,
-        ]
-    )
+    messages = [_packed_members({"role": (one.role,), **one.members}) for one in sample.messages]
+    return json.dumps([_packed_members(sample.members), messages, sample.scores, sample.default])
 
 
-def _known(row: tuple[Any, ...]) -> Known:
-    shown, reference, choices, output, messages, scores, default = json.loads(row[6])
-    return Known(
+def _packed_members(stated: Stated) -> dict[str, list[Any]]:
+    return {
+        place: [[digest(one) for one in values], shorten(values[0]) if values else None]
+        for place, values in stated.items()
+    }
+
+
+def _known(row: tuple[Any, ...]) -> KnownSample:
+    members, messages, scores, default = json.loads(row[6])
+    return KnownSample(
         row[0],
         restored(row[1]),
         restored(row[2]),
         restored(row[3]),
         int.from_bytes(row[4], "little"),
         row[5],
-        _restored_text(shown),
-        _restored_text(reference),
-        None if choices is None else _restored_text(choices),
-        _restored_text(output),
-        tuple((role, _restored_text(text)) for role, *text in messages),
+        _known_members(members),
+        tuple(map(_known_members, messages)),
         {name: SourceScore(*score) for name, score in scores.items()},
         SourceScore(*default),
     )
 
 
-def _restored_text(packed: list[Any]) -> Text:
-    return Text(tuple(packed[0]), packed[1])
+def _known_members(packed: Mapping[str, list[Any]]) -> Known:
+    return {place: Spellings(tuple(found), first) for place, (found, first) in packed.items()}

@@ -183,7 +183,7 @@ class _Check:
             one = self._read(file)
             if one is not None:
                 read_files.append(one)
-            progress.advance(self._documents.size - before, len(read_files), 0)
+            progress.advance(self._documents.size - before, len(read_files))
         own = [one.document for one in read_files if one.document is not None]
         documents = [document for one in read_files for document in one.documents]
         self.folder.followed = self._is_followed(own)

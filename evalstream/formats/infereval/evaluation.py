@@ -168,8 +168,7 @@ class EvaluationCheck:
                 else:
                     last = element
             self._documents.size += len(piece)
-            found = sum(self._documents.collector.counts.values())
-            self._progress.advance(len(piece), items.count, found)
+            self._progress.advance(len(piece), items.count, self._documents.collector.errors)
         items.finish()
         if members.issue is not None:
             items.break_off(members.issue, last)

@@ -106,8 +106,8 @@ class ArchiveCheck:
                 self._log.refuse("this log stores samples in parts, a layout that is not known")
                 return False
             self._member(member)
-            found = sum(self._documents.collector.counts.values())
-            self._progress.advance(member.packed, self._log.count, found)
+            errors = self._documents.collector.errors
+            self._progress.advance(member.packed, self._log.count, errors)
         if self._archive.unexplained:
             message = f"{counted(self._archive.unexplained, 'byte')} between members belong to none"
             self._documents.note(INS104.violation(message, severity=Severity.INFO))

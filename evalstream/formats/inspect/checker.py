@@ -113,8 +113,7 @@ class _Check:
                 if element.whole:
                     self._sample(element)
             self._documents.size += len(piece)
-            found = sum(self._documents.collector.counts.values())
-            self._progress.advance(len(piece), log.count, found)
+            self._progress.advance(len(piece), log.count, self._documents.collector.errors)
         for element in members.end():
             has_begun = has_begun or self._begin(members)
             if element.whole and not log.is_refused:
@@ -208,4 +207,5 @@ class _Check:
         summary = self._documents.closed(rows=self._log.count, version=version, claims=claims)
         if self._view is not None:
             summary.checked = tuple(self._log.verified())
+            summary.links = self._log.links
         return summary

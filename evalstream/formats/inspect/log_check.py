@@ -45,12 +45,14 @@ from evalstream.model.extras import install_command
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.report import Checked
 from evalstream.model.text import counted
-from evalstream.parsing.json import pointer, text_or_none
+from evalstream.parsing.json import member, pointer, text_or_none
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
 if TYPE_CHECKING:
     from evalstream.formats.inspect.compared import LogSamples
+    from evalstream.stats.log_links import LogLinks
+    from evalstream.stats.run_links import RunLinks
 
 MOST_MODELS = 1_000
 """Most models, and most numbers of each, whose usage is summed."""
@@ -110,6 +112,7 @@ class LogCheck:
         self._keys: frozenset[str] = frozenset()
         self._view: LogView | None = None
         self._samples: LogSamples | None = None
+        self._links: LogLinks | None = None
 
     def close(self) -> None:
         """Delete what is kept of the samples."""
@@ -165,6 +168,14 @@ class LogCheck:
             from evalstream.formats.inspect.compared import LogSamples
 
             self._samples = LogSamples(collected, request, view)
+
+        if self.documents.options.links and self._links is None and view.eval:
+            from evalstream.stats.log_links import LogLinks
+
+            names = ("run_id", "eval_id", "created", "task_id")
+            run = [view.eval[name] for name in names if view.eval.get(name) is not None]
+            model = text_or_none(view.eval.get("model"))
+            self._links = LogLinks(run or None, view.eval.get("task"), model or "")
 
     def refuse_version(self, version: Any) -> None:
         """Refuse a log of a layout that is newer than those that are known."""
@@ -251,6 +262,22 @@ class LogCheck:
         self._add_usage(value.get("model_usage"))
         if self._samples is not None:
             self._samples.add(view, one.line or self.count, one.offset)
+        if self._links is not None:
+            self._link(self._links, view)
+
+    def _link(self, links: LogLinks, view: SampleView) -> None:
+        """Add a sample to the links. Its times tell its answer from that of any other model."""
+        value = view.value
+        links.add_sample(str(value["id"]), self.count)
+        times = value.get("total_time"), value.get("working_time")
+        if isinstance(times[0], float) and times[0] > 0:
+            said = member(value.get("output"), "completion")
+            links.add_answer(str(value["id"]), value["epoch"], said, *times)
+
+    @property
+    def links(self) -> RunLinks | None:
+        """What links the log to others, None if that was not asked for."""
+        return None if self._links is None else self._links.links
 
     def _add_usage(self, usage: Any) -> None:
         for model, numbers in object_or_empty(usage).items():

@@ -17,12 +17,8 @@ from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.archive_check import HEADER, REDUCTIONS, START
 from evalstream.formats.inspect.documents import ENDING, SAMPLES, VERSIONS, ZIP, recognised
 from evalstream.formats.inspect.reading import UNREADABLE, begun, kept, parsed, pieces, stream_of
-from evalstream.formats.inspect.source_texts import (
-    messages_of,
-    outputs_of,
-    question_of,
-    references_of,
-)
+from evalstream.formats.inspect.source_members import members_of, messages_of
+from evalstream.formats.inspect.source_settings import stated_of_results, stated_of_run, tasks_of
 from evalstream.formats.inspect.views import LogView, SampleView, objects
 from evalstream.io.beginning import beginning_of
 from evalstream.io.file_state import Watch
@@ -30,14 +26,7 @@ from evalstream.io.names import printable
 from evalstream.io.spill_table import SpillTable, restored, stored
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
-from evalstream.model.source_log import (
-    SourceResult,
-    SourceSample,
-    SourceScore,
-    Stated,
-    Wanted,
-    stated_values,
-)
+from evalstream.model.source_log import SourceResult, SourceSample, SourceScore, Wanted
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.limits import MOST_JSON_BYTES
 from evalstream.parsing.object_splitter import ObjectSplitter
@@ -82,8 +71,8 @@ class InspectSource:
             raise
         shown = tuple(_results(self._log))
         self.results = shown if self._log.results else None
-        self.stated = _stated(self._log)
-        self.stated_of_model: Stated = {}
+        self.stated = stated_of_results(self._log)
+        self.stated_of_run = stated_of_run(self._log)
         self._scorer = self._log.results_scores[0].value if self._log.results_scores else {}
 
     def samples(self) -> Iterator[SourceSample]:
@@ -117,15 +106,11 @@ class InspectSource:
                 "SELECT scorer, value FROM reduction WHERE id = ? ORDER BY number", stored(identity)
             )
         }
-        choices = value.get("choices")
         return SourceSample(
             identity,
             str(value.get("epoch", 1)),
             place,
-            question_of(view),
-            references_of(view),
-            tuple(map(str, choices)) if isinstance(choices, list) else None,
-            outputs_of(view, scores),
+            members_of(view, scores),
             messages_of(view),
             {name: SourceScore(number, reduced.get(name)) for name, number in own.items()},
             _default(own, reduced),
@@ -187,7 +172,7 @@ def _reductions(reduced: Any) -> Iterator[tuple[bytes, bytes, float]]:
 
 
 def _results(log: LogView) -> Iterator[SourceResult]:
-    tasks = tuple(_tasks(log))
+    tasks = tuple(tasks_of(log))
     run = (log.results.get("completed_samples"), log.results.get("total_samples"))
     for place in log.results_scores:
         scorer = place.value
@@ -217,36 +202,6 @@ def _results(log: LogView) -> Iterator[SourceResult]:
                 frozenset(one for one in counts if isinstance(one, int)),
                 metric not in _DISPERSION or all(one in _DISPERSION for one in known),
             )
-
-
-def _tasks(log: LogView) -> Iterator[str]:
-    """Yield the names of the task: the one to show, the one that was run, and its last part."""
-    given = (log.eval.get("task_display_name"), log.eval.get("task"))
-    for name in filter(None, map(text_or_none, given)):
-        yield name
-        yield name.rpartition("/")[2]
-
-
-def _stated(log: LogView) -> Stated:
-    """Return what the log says of its data and of the generation."""
-    dataset = log.eval.get("dataset")
-    name, location = (text_or_none(member(dataset, one)) for one in ("name", "location"))
-    names = [name, location, *_tasks(log)]
-    names += [one.rpartition("/")[2] for one in (name, location) if one]
-    # A step of the plan may set what the model's configuration leaves open.
-    given = (log.eval.get("model_generate_config"), member(log.header.get("plan"), "config"))
-    settings = {
-        f"generation_config/generation_args/{one}": stated_values(
-            *(member(some, one) for some in given)
-        )
-        for one in ("temperature", "top_p", "top_k", "max_tokens")
-    }
-    return {
-        "source_data/dataset_name": stated_values(*names),
-        "source_data/hf_repo": stated_values(location),
-        "source_data/samples_number": stated_values(member(dataset, "samples")),
-        **settings,
-    }
 
 
 def _objects(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.routing import RowRouter
@@ -18,6 +18,7 @@ from evalstream.formats.lm_eval.row_scores import ScoringPlan, plan_scoring
 from evalstream.formats.lm_eval.rules import results as about_results
 from evalstream.formats.lm_eval.rules import samples as about_samples
 from evalstream.formats.lm_eval.rules.contradictions import (
+    LIKELIHOODS,
     find_contradictions,
     find_row_contradictions,
 )
@@ -36,16 +37,22 @@ from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.text import counted
-from evalstream.parsing.json import UTF8_MARK
+from evalstream.parsing.json import UTF8_MARK, text_or_none
 from evalstream.rules.base import FileFacts, Rule
 from evalstream.rules.inputs import ES001, ES002, ES006
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES112, read_document
 from evalstream.stats.claims.judge import Judgement
 
+if TYPE_CHECKING:
+    from evalstream.stats.run_links import RunLinks
+
 ABOUT_LINES: Final = (ES006, ES112)
 """Rules that check the totals over the lines of any file."""
 
 DIGESTS: Final = ("sha256",)
+
+LEAST_ANSWERS: Final = 10
+"""From this number of texts on, two models do not give the same ones by chance."""
 
 NO_SEAL: Final = "samples of lm-eval cannot be sealed: their results have no field for a seal"
 
@@ -214,6 +221,8 @@ class _SamplesCheck:
             summary.judge({})
         if self._results is None and about is None and summary.verdict == "unconfirmed":
             summary.remark = NO_RESULTS
+        if self._options.links:
+            summary.links = _links(facts, rows.digests)
         if totals.replaced:
             summary.leave_open(
                 f"{counted(totals.replaced, 'doc_hash')} cannot be verified: "
@@ -267,6 +276,29 @@ class _SamplesCheck:
 
         if collector.samples is not None:
             described(collector.samples, facts)
+
+
+def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLinks | None:
+    """Return what links a log to others: its samples by the time of the call, and its answers.
+
+    Rows name no model, so that two files of the same bytes have the same answers. Few short answers
+    may be those of another model by chance; log-likelihoods are not.
+    """
+    if facts.known is None or facts.results is None or not facts.totals.rows:
+        return None
+    from evalstream.stats.log_links import LogLinks
+
+    task, results = facts.known
+    links = LogLinks(results.document.get("date"), task, results.model or "")
+    filters = sorted(facts.totals.filters.values(), key=lambda one: -one.ids.count)
+    for place, doc_id in enumerate(filters[0].ids if filters else (), start=1):
+        links.add_sample(str(doc_id), place)
+    kind = text_or_none(results.config(task).get("output_type"))
+    least = 2 if kind in LIKELIHOODS else LEAST_ANSWERS
+    covered = digests.get("unpacked") or digests.get("stored")
+    if facts.totals.samples >= least and covered and results.model:
+        links.add_answer(covered)
+    return links.links
 
 
 def _violations(rule: Rule, seen: object) -> Iterator[Violation]:

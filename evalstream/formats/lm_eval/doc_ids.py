@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 CHUNK: Final = 4096
@@ -78,6 +79,14 @@ class DocIds:
             self.count += taken - both.bit_count()
             at, left = at + taken, left - taken
             self.is_scattered = len(self._chunks) > MOST_CHUNKS
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the ids, in their order."""
+        for chunk in sorted(self._chunks):
+            bits = self._chunks[chunk]
+            while bits:
+                yield chunk * CHUNK + _lowest(bits)
+                bits &= bits - 1
 
     def is_same(self, other: DocIds) -> bool:
         """Tell whether another filter has the same ids."""

@@ -14,7 +14,7 @@ from evalstream.formats.lm_eval.log_tally import LogTotals, RowsTally
 from evalstream.formats.lm_eval.non_finite import as_written
 from evalstream.formats.lm_eval.row import HASHES, digest_of, key_of, metrics_of
 from evalstream.formats.lm_eval.row_scores import ScoringPlan, brier_of
-from evalstream.formats.lm_eval.rules.contradictions import find_examples
+from evalstream.formats.lm_eval.rules.contradictions import find_call_contradictions
 from evalstream.formats.lm_eval.rules.rows import row_digests, row_scores, row_structure
 from evalstream.model.block import Lines
 from evalstream.model.data_class import field
@@ -93,7 +93,7 @@ class SampleChecker:
 
     def take(self, start: int, line: int) -> tuple[int, int]:
         """Take rows on the fast path; see `RecordChecker`."""
-        if self._fast_path is None or (self._plan.question is not None and not self._tally.rows):
+        if self._fast_path is None or (self._plan.is_telling and not self._tally.rows):
             return start, 0
         return self._fast_path.take(start, line, self._tally, self._digests)
 
@@ -109,7 +109,7 @@ class SampleChecker:
         if is_whole and not self._plan.is_empty:
             yield from row_scores(record, self._plan)
         if certain and self._tally.rows == 1:
-            yield from find_examples(record, self._plan)
+            yield from find_call_contradictions(record, self._plan)
 
     def _count(self, row: Mapping[str, Any], line: int, *, is_right: bool, replaced: bool) -> None:
         tally = self._tally

@@ -50,8 +50,9 @@ class ScoringPlan(DataClass, frozen=True):
 
     `metrics` are those that the harness itself scores, with the JSON of their options; `filters`
     the chains by name, as JSON. `delimiter` stands before each choice, but not `is_chat`. `ordered`
-    names metrics whose numbers are added up in order. `question` is the template of the prompt
-    where prompts have nothing else, as the task has no examples.
+    names metrics whose numbers are added up in order. `question` is the template of the question
+    where prompts have nothing else but `shots` examples, each with `separator` after it.
+    `generation` is the JSON of the arguments of the generation, `repeats` the number of answers.
     """
 
     output_type: str = ""
@@ -61,11 +62,20 @@ class ScoringPlan(DataClass, frozen=True):
     is_chat: bool = False
     ordered: frozenset[str] = frozenset()
     question: str | None = None
+    shots: int = 0
+    separator: str = ""
+    generation: str | None = None
+    repeats: int | None = None
 
     @property
     def is_empty(self) -> bool:
         """Whether rows have nothing to be compared with."""
         return not self.metrics and not self.filters
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether one row tells how all were asked for."""
+        return any(one is not None for one in (self.question, self.generation, self.repeats))
 
 
 class Derived(NamedTuple):
@@ -93,7 +103,19 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         is_chat,
         ordered_metrics(results, task),
         _question(results, task, is_chat=is_chat),
+        _count(config.get("num_fewshot")) or 0,
+        str(config.get("fewshot_delimiter", "\n\n")),
+        *(_generation(config) if listed is not None and output_type == GENERATE else (None, None)),
     )
+
+
+def _generation(config: Mapping[str, Any]) -> tuple[str | None, int | None]:
+    given, repeats = config.get("generation_kwargs"), config.get("repeats")
+    return (json.dumps(given, sort_keys=True) if isinstance(given, dict) else None, _count(repeats))
+
+
+def _count(value: Any) -> int | None:
+    return value if value.__class__ is int else None
 
 
 def _metrics(results: Results, task: str, output_type: str) -> Iterator[tuple[str, str]]:
@@ -122,7 +144,7 @@ _MARKUP: Final = ("{%", "{#", "{{")
 
 
 def _question(results: Results, task: str, *, is_chat: bool) -> str | None:
-    """Return the template of prompts that have nothing but the question; None for others."""
+    """Return the template of prompts that have nothing but examples and question; else None."""
     config, document = results.config(task), results.document
     template, shots = config.get("doc_to_text"), config.get("num_fewshot")
     others = ("description", "gen_prefix", "use_prompt", "doc_to_image", "doc_to_audio")
@@ -130,10 +152,15 @@ def _question(results: Results, task: str, *, is_chat: bool) -> str | None:
     is_plain = isinstance(template, str) and not any(
         mark in _FIELD.sub("", template) for mark in _MARKUP
     )
-    has_none = shots == 0 and shots.__class__ is int
+    of_examples = config.get("fewshot_config")
+    is_same = not isinstance(of_examples, dict) or of_examples.get("doc_to_text") in (
+        None,
+        template,
+    )
+    has_number = shots.__class__ is int and (shots == 0 or is_same)
     # The configuration of tasks in Python does not show how they make prompts.
     is_listed = results.metric_list(task) is not None and config.get("output_type") != ROLLING
-    is_known = is_plain and is_listed and has_none and not has_more and not is_chat
+    is_known = is_plain and is_listed and has_number and not has_more and not is_chat
     return template if is_known and isinstance(template, str) else None
 
 

@@ -6,6 +6,8 @@ The facts come from the converters of every-eval-ever, tags v0.2.0 to v0.2.3rc1 
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -16,7 +18,7 @@ from evalstream.engine.row_lookup import every_row
 from evalstream.formats.lm_eval.documents import RESULTS, SAMPLES, results_time, samples_name
 from evalstream.formats.lm_eval.files import kind_of_file
 from evalstream.formats.lm_eval.neighbours import results_beside, samples_beside
-from evalstream.formats.lm_eval.row import metrics_of, prompt_of
+from evalstream.formats.lm_eval.row import HASHES, metrics_of, prompt_of
 from evalstream.formats.lm_eval.views import Results
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
@@ -36,8 +38,6 @@ from evalstream.parsing.strict_json import parse_exactly
 NO_FILTER: Final = "none"
 """The filter of tasks that declare none; converters leave it out of names."""
 
-_MODEL_ARGUMENT: Final = "pretrained"
-
 
 class LmEvalSource:
     """The samples of one task, and what the results say of it."""
@@ -51,7 +51,7 @@ class LmEvalSource:
         self.models = frozenset() if results is None else _models(results)
         self.results = None if results is None else tuple(_results(results, task))
         self.stated = {} if results is None else _stated(results, task)
-        self.stated_of_model = {} if results is None else _stated_of_model(results)
+        self.stated_of_run = {} if results is None else _stated_of_run(results)
 
     def samples(self) -> Iterator[SourceSample]:
         """Iterate over the rows of the samples file. Raises OSError and CannotCheck."""
@@ -104,7 +104,7 @@ def _in_folder(path: str, options: Options, wanted: Wanted) -> LmEvalSource | No
     if not paths:
         return None
     if len(paths) > 1:
-        timed = [one for one in paths if _time(_read(one)) == wanted.time]
+        timed = [one for one in paths if str(next(iter(_times(_read(one))), None)) == wanted.time]
         if len(timed) != 1:
             message = f"{printable(path)} holds the logs of several calls; name the samples"
             raise CannotCheck(message)
@@ -145,31 +145,10 @@ def _read(path: str) -> Results:
     return Results(found.value)
 
 
-def _time(results: Results) -> str | None:
-    date = results.document.get("date")
-    return str(int(date)) if isinstance(date, (int, float)) else None
-
-
 def _models(results: Results) -> frozenset[str]:
     """Return the spellings of the model's id: `pretrained` of its arguments, else its name."""
-    arguments = results.setting("model_args")
-    given = arguments if isinstance(arguments, dict) else _arguments(arguments)
-    name = given.get(_MODEL_ARGUMENT, results.model)
-    return frozenset() if not isinstance(name, str) or not name else frozenset({name})
-
-
-def _arguments(text: Any) -> dict[str, str]:
-    """Return arguments of the form `name=value,name=value`; a value may hold commas."""
-    found: dict[str, str] = {}
-    last = None
-    for part in text.split(",") if isinstance(text, str) else ():
-        name, equals, value = part.partition("=")
-        if equals:
-            last = name.strip()
-            found[last] = value.strip()
-        elif last is not None:
-            found[last] += f",{part}"
-    return found
+    name = results.argument("pretrained") or results.model
+    return frozenset({name}) if name else frozenset()
 
 
 def _results(results: Results, task: str) -> Iterator[SourceResult]:
@@ -214,9 +193,13 @@ def _stated(results: Results, task: str) -> Stated:
         f"generation_config/generation_args/{name}": stated_values(member(given, its_own))
         for name, its_own in _ARGUMENTS.items()
     }
-    shots = config.get("num_fewshot")
+    known = {"num_fewshot": config.get("num_fewshot"), **(given if isinstance(given, dict) else {})}
+    details = {
+        f"generation_config/additional_details/{name}": stated_values(value, *_texts(value))
+        for name, value in known.items()
+    }
     return {
-        "generation_config/additional_details/num_fewshot": () if shots is None else (str(shots),),
+        "evaluation_timestamp": _times(results),
         "source_data/dataset_name": stated_values(*names, last),
         "source_data/hf_repo": stated_values(path),
         "source_data/hf_split": stated_values(*splits),
@@ -224,7 +207,20 @@ def _stated(results: Results, task: str) -> Stated:
             samples.get("original"), samples.get("effective")
         ),
         **settings,
+        **details,
     }
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return () if value is None else (str(value),)
+
+
+def _times(results: Results) -> tuple[Any, ...]:
+    """Return the spellings of the time of the call, which converters cut to seconds."""
+    date = results.document.get("date")
+    if isinstance(date, (int, float)) and math.isfinite(date):
+        return int(date), date
+    return ()
 
 
 _ARGUMENTS: Final = {
@@ -245,12 +241,18 @@ _OF_MODEL: Final = {
 """The settings of the model that converters write, by their names in the log."""
 
 
-def _stated_of_model(results: Results) -> Stated:
+def _stated_of_run(results: Results) -> Stated:
+    version = stated_values(results.document.get("lm_eval_version"))
     return {
-        f"model_info/additional_details/{name}": tuple(
-            str(one) for one in stated_values(results.setting(its_own) or None)
-        )
-        for name, its_own in _OF_MODEL.items()
+        **{
+            f"model_info/additional_details/{name}": tuple(
+                str(one) for one in stated_values(results.setting(its_own) or None)
+            )
+            for name, its_own in _OF_MODEL.items()
+        },
+        "model_info/additional_details/lm_eval_version": version,
+        "eval_library/version": version,
+        "evaluation_timestamp": _times(results),
     }
 
 
@@ -265,19 +267,34 @@ def _sample(row: Mapping[str, Any], place: str) -> SourceSample:
         for name, value in metrics_of(row)
         if _number(value) is not None
     }
-    choices = _choices(row)
     return SourceSample(
         str(row["doc_id"]),
         part,
         place,
-        (prompt_of(row) or "",),
-        ((str(row.get("target", "")),),),
-        choices,
-        (_output(row, choices),),
+        _members(row, part),
         (),
         numbers,
         next(iter(numbers.values()), SourceScore(None)),
     )
+
+
+def _members(row: Mapping[str, Any], part: str) -> Stated:
+    """Return the members that converters make of a row; in version 0.2.0 metadata are no texts."""
+    choices, prompt, target = _choices(row), prompt_of(row) or "", str(row.get("target", ""))
+    output = _output(row, choices)
+    values = dict(metrics_of(row))
+    return {
+        "input/raw": (prompt,),
+        "input/formatted": (None, prompt),
+        "input/reference": ([target], target),
+        "input/choices": (choices,),
+        "output/raw/*": (output,),
+        "answer_attribution/*/extracted_value": (output,),
+        "answer_attribution/*/extraction_method": (part,),
+        **{f"metadata/{name}": (str(row.get(name, "")), row.get(name)) for name in HASHES},
+        "metadata/filter": (part,),
+        "metadata/lm_eval_metrics": (json.dumps(values), values),
+    }
 
 
 def _number(value: Any) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -130,6 +131,45 @@ class Results(DataClass, frozen=True):
         return found if isinstance(found, str) else None
 
     @property
+    def named_model(self) -> str | None:
+        """The model that the arguments name, None if they name none.
+
+        Source: `_get_model_name` in loggers/evaluation_tracker.py of lm_eval.
+        """
+        named = (self.argument(name) for name in _MODEL_ARGUMENTS)
+        return next((one for one in named if one is not None), None)
+
+    def argument(self, name: str) -> str | None:
+        """Return an argument of the model as the harness reads it, None without it."""
+        given = self.setting("model_args")
+        if isinstance(given, dict):
+            return str(given[name]) if name in given else None
+        if isinstance(given, str) and f"{name}=" in given:
+            return given.split(f"{name}=")[1].partition(",")[0]
+        return None
+
+    def limit_of(self, task: str) -> int | None:
+        """Return how many documents of a task the limit picks, None without one.
+
+        Source: `get_sample_size` in evaluator_utils.py of lm_eval.
+        """
+        limit, original = self.setting("limit"), self.samples(task).get("original")
+        is_number = limit.__class__ in (int, float) and limit > 0 and math.isfinite(limit)
+        if not is_number or original.__class__ is not int or original < 1:
+            return None
+        return min(math.ceil(original * limit) if limit < 1 else int(limit), original)
+
+    def leaves(self, group: str) -> frozenset[str]:
+        """Return the tasks of a group and of the groups in it."""
+        groups, seen, left = dict(self.groups), set[str](), [group]
+        while left:
+            name = left.pop()
+            if name not in seen:
+                seen.add(name)
+                left += groups.get(name, ())
+        return frozenset(seen - groups.keys())
+
+    @property
     def call(self) -> Mapping[str, Any]:
         """The configuration of the call, empty without one."""
         return _object(self.document.get("config"))
@@ -138,6 +178,9 @@ class Results(DataClass, frozen=True):
         """Return a member of the call's configuration."""
         return self.call.get(name)
 
+
+_MODEL_ARGUMENTS: Final = ("peft", "delta", "pretrained", "model", "path", "engine")
+"""The arguments that name a model, the one that counts first."""
 
 _NAMED: Final = frozenset({"metric", "aggregation", "higher_is_better"})
 

@@ -79,7 +79,7 @@ def check(
         STOPPING.check()
         before = documents.size
         reader.read(path)
-        progress.advance(documents.size - before, reader.count, 0)
+        progress.advance(documents.size - before, reader.count)
     progress.end()
     return _Judge(documents, reader.found).summary(reader.count)
 

@@ -6,23 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from evalstream.model.comparison import ComparedRun, Comparison, ComparisonReport, Flip, Matrix
+from evalstream.model.comparison import Comparison, ComparisonReport, Flip
 from evalstream.model.data_class import DataClass, values_of
 
 SCHEMA: Final = 1
 """The version of the JSON report."""
-
-NAMES: Final[Mapping[str, str | None]] = {
-    "others": "other_intervals",
-    "tests": "other_tests",
-    "clustered": "clusters",
-    "is_few": "few",
-    "is_binary": "binary",
-    "error_a": None,
-    "error_b": None,
-    "failed": None,
-}
-"""The names of members that have another one in JSON, None for those that are left out."""
 
 SMALLEST_P: Final = 0.0001
 
@@ -52,24 +40,39 @@ def percent(share: float) -> str:
     return f"{text.removesuffix('.0')} %"
 
 
-def run_dict(run: ComparedRun) -> dict[str, Any]:
-    """Return a run as the output contract writes it."""
-    return {
-        "label": run.label,
-        "file": run.file,
-        "aggregate": run.aggregate,
-        "format": run.format,
-        "version": run.version,
-        "model": run.model,
-        "evaluation_id": run.evaluation,
-        "verdict": run.verdict,
-        "reasons": list(run.reasons),
-        "rows": run.rows,
-        "samples": run.samples,
-        "rows_without_identity": run.without_identity,
-        "checksum": run.checksum,
-        "settings": dict(run.settings),
-    }
+def as_json(value: Any) -> Any:
+    """Return a part of a comparison as the output contract writes it."""
+    if isinstance(value, DataClass) or hasattr(value, "_asdict"):
+        fields = values_of(value) if isinstance(value, DataClass) else value._asdict()
+        kept = {key: one for key, one in fields.items() if key not in _OWN}
+        return {_NAMES.get(key, key): as_json(one) for key, one in kept.items()}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [as_json(one) for one in value]
+    return value
+
+
+_NAMES: Final = {
+    "evaluation": "evaluation_id",
+    "without_identity": "rows_without_identity",
+    "others": "other_intervals",
+    "tests": "other_tests",
+    "clustered": "clusters",
+    "is_binary": "binary",
+    "is_few": "few",
+}
+"""The names of fields in the output contract, where they are others."""
+
+_OWN: Final = frozenset({"noun", "failed", "error_a", "error_b"})
+"""The fields that the output contract does not have."""
+
+HEAD: Final = (
+    "first_line", "refused", "reference", "settings", "runs", "confounders", "unmatched_results",
+    "drifts_in_all", "differences", "overlaps", "drift_counts", "rankings", "warnings",
+    "failed_on", "exit_code",
+)  # fmt: skip
+"""The fields of a report without its comparisons, drifts and flips, which may be many."""
 
 
 def comparison_dict(one: Comparison) -> dict[str, Any]:
@@ -87,72 +90,24 @@ def comparison_dict(one: Comparison) -> dict[str, Any]:
         "verdict": str(one.verdict),
         "sentence": one.sentence,
         "better": one.better,
-        "alignment": {**alignment._asdict(), "overlap": alignment.overlap},
+        "alignment": {**as_json(alignment), "overlap": alignment.overlap},
         "flips": {
             "right_to_wrong": one.right_to_wrong,
             "wrong_to_right": one.wrong_to_right,
             "left_out_for_errors": one.failed_changes,
         },
-        "estimate": json_of(one.estimate),
+        "estimate": as_json(one.estimate),
     }
 
 
-def json_of(value: Any) -> Any:
-    """Return figures as JSON values: each member under its name, but for those of NAMES."""
-    if isinstance(value, DataClass):
-        members = values_of(value)
-    elif hasattr(value, "_asdict"):
-        members = value._asdict()
-    else:
-        return [json_of(one) for one in value] if isinstance(value, (tuple, list)) else value
-    named = ((NAMES.get(name, name), one) for name, one in members.items())
-    return {name: json_of(one) for name, one in named if name is not None}
-
-
-def matrix_dict(one: Matrix) -> dict[str, Any]:
-    """Return a matrix as the output contract writes it."""
-    return {
-        "title": one.title,
-        "labels": list(one.labels),
-        "cells": [list(row) for row in one.cells],
-    }
+def head_dict(report: ComparisonReport) -> dict[str, Any]:
+    """Return a report without its comparisons, drifts and flips."""
+    return {"schema": SCHEMA, **{name: as_json(getattr(report, name)) for name in HEAD}}
 
 
 def flip_dict(one: Flip) -> dict[str, Any]:
     """Return a flip as the output contract writes it; absent values are left out."""
     return {name: value for name, value in one._asdict().items() if value is not None}
-
-
-def head_dict(report: ComparisonReport) -> dict[str, Any]:
-    """Return a report without its comparisons, drifts and flips, which may be many."""
-    settings = report.settings._asdict()
-    return {
-        "schema": SCHEMA,
-        "first_line": report.first_line,
-        "refused": report.refused,
-        "reference": report.reference,
-        "settings": {
-            **settings,
-            "fail_if": list(report.settings.fail_if),
-            "allow_different": list(report.settings.allow_different),
-        },
-        "runs": [run_dict(run) for run in report.runs],
-        "confounders": [
-            {"name": one.name, "values": dict(one.values)} for one in report.confounders
-        ],
-        "unmatched_results": list(report.unmatched_results),
-        "drifts_in_all": report.drifts_in_all,
-        "differences": [matrix_dict(one) for one in report.differences],
-        "overlaps": [matrix_dict(one) for one in report.overlaps],
-        "drift_counts": [matrix_dict(one) for one in report.drift_counts],
-        "rankings": [
-            {"metric": one.metric, "n": one.n, "ranks": [rank._asdict() for rank in one.ranks]}
-            for one in report.rankings
-        ],
-        "warnings": list(report.warnings),
-        "failed_on": list(report.failed_on),
-        "exit_code": report.exit_code,
-    }
 
 
 def _finite(value: float | None) -> float | None:

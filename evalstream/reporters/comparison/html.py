@@ -28,8 +28,7 @@ from evalstream.reporters.comparison.tables import (
     runs_table,
 )
 from evalstream.reporters.comparison.wording import MOST_DETAILED, figures_of
-from evalstream.reporters.frame import GENERATOR, START, head
-from evalstream.reporters.markup import Child, Markup, cut, tag
+from evalstream.reporters.markup import GENERATOR, START, Child, Markup, cut, head, tag
 from evalstream.reporters.summary import TOOL
 
 FOR_FLIPS: Final = 1_000_000

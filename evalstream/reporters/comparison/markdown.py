@@ -22,9 +22,9 @@ from evalstream.reporters.comparison.wording import (
     cell_text,
     difference_text,
     figures_of,
+    lists_of,
 )
-from evalstream.reporters.describe import cut, visible
-from evalstream.reporters.markdown_text import as_code, escaped
+from evalstream.reporters.describe import as_code, cut, escaped, visible
 
 MOST_BYTES: Final = 65_536
 """GitHub takes no comment that has more characters."""
@@ -81,7 +81,8 @@ class MarkdownComparison:
         self._add(f"{TITLE}{_text(report.first_line, 2_000)}</strong>\n\n")
         self._runs(report)
         self._comparisons(report.comparisons)
-        self._lists(report)
+        for title, texts in lists_of(report):
+            self._list(f"{title[:1].upper()}{title[1:]}", texts)
         self._rankings(report)
         groups = ("Difference (row - column)", report.differences), ("Overlap", report.overlaps)
         for title, matrices in (*groups, ("Number", report.drift_counts)):
@@ -160,22 +161,6 @@ class MarkdownComparison:
                 f"{_text(one.sentence, 1_000)}\n\n<details><summary>Figures: {title}</summary>\n\n"
                 f"| figure | |\n{_rule(2)}{figures}\n</details>\n\n"
             )
-
-    def _lists(self, report: ComparisonReport) -> None:
-        settings = [
-            f"{one.name}: {', '.join(f'{label} {text}' for label, text in one.values.items())}"
-            for one in report.confounders
-        ]
-        self._list("Settings that differ, and may explain a difference", settings)
-        self._list("Results that are not compared", report.unmatched_results)
-        drifts = [
-            f"{one.kind}: sample {dumps(one.sample_id_a).decode()} in line {one.line_a:,} of "
-            f"{one.a}, sample {dumps(one.sample_id_b).decode()} in line {one.line_b:,} of {one.b}"
-            for one in report.drifts
-        ]
-        title = "Samples with another input (drift) or other references (relabelled)"
-        self._list(f"{title}; {report.drifts_in_all:,} in all", drifts)
-        self._list("Warnings", report.warnings)
 
     def _list(self, title: str, texts: Sequence[str]) -> None:
         if not texts or not self._add(f"### {_text(title)}\n\n"):

@@ -15,6 +15,7 @@ from evalstream.reporters.comparison.wording import (
     cell_text,
     difference_text,
     figures_of,
+    lists_of,
     value_text,
 )
 from evalstream.reporters.lines import LineWriter, Span
@@ -73,7 +74,8 @@ class TextComparison:
                 self._detail(comparison)
         else:
             self._table(report.comparisons)
-        self._lists(report)
+        for title, texts in lists_of(report):
+            self._list(title, texts)
         self._of_many(report)
 
     def flip(self, flip: Flip) -> None:
@@ -141,25 +143,6 @@ class TextComparison:
             Span(f"{counted(len(comparisons), 'comparison')}: {', '.join(parts)}; "),
             Span("--metric NAME shows the figures of one, --format json of all"),
         )
-
-    def _lists(self, report: ComparisonReport) -> None:
-        settings = [
-            f"{one.name}: {', '.join(f'{label} {text}' for label, text in one.values.items())}"
-            for one in report.confounders
-        ]
-        self._list("settings that differ, and may explain a difference", settings)
-        self._list("results that are not compared", report.unmatched_results)
-        drifts = [
-            f"{one.kind}: sample {value_text(one.sample_id_a)} in line {one.line_a:,} of {one.a}, "
-            f"sample {value_text(one.sample_id_b)} in line {one.line_b:,} of {one.b}"
-            for one in report.drifts
-        ]
-        title = (
-            "samples with another input (drift) or other references (relabelled); "
-            f"{report.drifts_in_all:,} in all"
-        )
-        self._list(title, drifts)
-        self._list("warnings", report.warnings)
 
     def _list(self, title: str, texts: Sequence[str]) -> None:
         if not texts:

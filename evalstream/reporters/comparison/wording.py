@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from evalstream.model.comparison import Alignment, Comparison, Estimate, Interval, OwnError, PValue
+from evalstream.model.comparison import (
+    Alignment,
+    Comparison,
+    ComparisonReport,
+    Estimate,
+    Interval,
+    OwnError,
+    PValue,
+)
 from evalstream.model.text import counted
 from evalstream.parsing import json
 from evalstream.reporters.comparison.figures import listed, number, p_value, percent
@@ -101,6 +109,24 @@ def _samples(one: Comparison, found: Alignment) -> str:
         (found.repeated_b, f"repeated in {one.b}"),
     )
     return listed([*texts, *(f"{count:,} {text}" for count, text in optional if count)])
+
+
+def lists_of(report: ComparisonReport) -> Iterator[tuple[str, Sequence[str]]]:
+    """Iterate over the lists of a report with their titles: settings, results, drifts, warnings."""
+    settings = [
+        f"{one.name}: {', '.join(f'{label} {text}' for label, text in one.values.items())}"
+        for one in report.confounders
+    ]
+    yield "settings that differ, and may explain a difference", settings
+    yield "results that are not compared", report.unmatched_results
+    drifts = [
+        f"{one.kind}: sample {value_text(one.sample_id_a)} in line {one.line_a:,} of {one.a}, "
+        f"sample {value_text(one.sample_id_b)} in line {one.line_b:,} of {one.b}"
+        for one in report.drifts
+    ]
+    title = "samples with another input (drift) or other references (relabelled)"
+    yield f"{title}; {report.drifts_in_all:,} in all", drifts
+    yield "warnings", report.warnings
 
 
 def difference_text(found: Estimate) -> str:

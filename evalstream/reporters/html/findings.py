@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import groupby
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 from evalstream.model.finding import Excerpt, Finding, Severity
-from evalstream.model.report import Report, RunSummary
+from evalstream.model.report import Report
+from evalstream.model.rule_text import RuleText
 from evalstream.model.text import counted
+from evalstream.reporters.groups import Caps, Entry, Place, PlacedValues, join_findings
 from evalstream.reporters.html.commands import ALL, repeat, shell
-from evalstream.reporters.html.rule_help import prose, rule_help
-from evalstream.reporters.html.wording import name, subject, value
+from evalstream.reporters.html.rules import prose, rule_help
+from evalstream.reporters.html.wording import VALUE, name
 from evalstream.reporters.markup import Child, Markup, cut, tag
-from evalstream.reporters.summary import occurrences
-
-KEPT: Final = 200
-"""How many findings of each rule are kept to be shown."""
+from evalstream.reporters.overview import Overview, relative
+from evalstream.reporters.summary import fix_mark
 
 BYTES: Final = 700_000
 """How many bytes all findings may take; each rule has an equal share."""
 
-LINES: Final = 30
-"""How many lines are named where findings are equal but for their line."""
+OF_ONE: Final = Caps(values=30, ranges=30)
+OF_MANY: Final = Caps(messages=30)
+"""How much of a rule the page of one run shows, and that of several."""
 
 MESSAGE: Final = 400
 POINTER: Final = 200
@@ -31,43 +31,44 @@ EXCERPT: Final = 120
 COMMAND: Final = 1_000
 
 
-class RunIndex:
-    """The runs that findings are about: by the names of their files, and by the codes found."""
+class RuleGroup(NamedTuple):
+    """The findings of a rule: those that came, of which the first and the worst are known."""
 
-    def __init__(self, report: Report, files: set[str], codes: set[str]) -> None:
-        self._of_file: dict[str, RunSummary] = {}
-        self._of_code: dict[str, RunSummary] = {}
-        if not files and not codes:
-            return
-        for run in report.runs:
-            for path in files.intersection(filter(None, (run.file, run.aggregate, run.inputs))):
-                self._of_file.setdefault(path, run)
-                files.discard(path)
-            for code in codes.intersection(run.counts):
-                self._of_code.setdefault(code, run)
-                codes.discard(code)
-            if not files and not codes:
-                return
+    code: str
+    total: int
+    findings: Iterable[Finding]
+    first: Finding | None
+    worst: Severity | None
+    rule: RuleText | None
 
-    def of(self, finding: Finding) -> RunSummary | None:
-        """Return the run of a finding, None for a finding about a name that is not a run."""
-        return self._of_file.get(finding.file)
+    @property
+    def name(self) -> str:
+        """The name of the rule; "" if neither the report nor a finding has it."""
+        return self.rule.name if self.rule else self.first.name if self.first else ""
 
-    def with_code(self, code: str) -> RunSummary | None:
-        """Return the first run with findings of a rule."""
-        return self._of_code.get(code)
+    @property
+    def label(self) -> str:
+        """The highest severity of its findings that came."""
+        return "info" if self.worst is None else self.worst.label
 
 
-def findings_section(report: Report, kept: Mapping[str, list[Finding]]) -> Markup:
-    """Return the section of the findings; `kept` has those to show, by code."""
-    codes = sorted(report.counts, key=lambda code: (-_worst(kept.get(code, [])), code))
-    if not codes:
+def rule_groups(report: Report, kept: Mapping[str, Iterable[Finding]]) -> list[RuleGroup]:
+    """Return the groups of all rules with findings, the most severe first."""
+    groups = []
+    for code, count in report.counts.items():
+        found = kept.get(code, ())
+        worst = max((finding.severity for finding in found), default=None)
+        first = next(iter(found), None)
+        groups.append(RuleGroup(code, count, found, first, worst, report.rules.get(code)))
+    return sorted(groups, key=lambda group: (-(group.worst or 0), group.code))
+
+
+def findings_section(report: Report, overview: Overview, groups: list[RuleGroup]) -> Markup:
+    """Return the section of the findings."""
+    if not groups:
         return tag("section", tag("h2", "Findings"), tag("p", "No findings."), id="findings")
-    files = {finding.file for some in kept.values() for finding in some}
-    index = RunIndex(report, files, {code for code in codes if not kept.get(code)})
-    share = BYTES // len(codes)
-    groups = [_group(report, code, kept.get(code, []), index, share) for code in codes]
-    listed = f"{counted(report.total, 'finding')} of {counted(len(codes), 'rule')}"
+    share = BYTES // len(groups)
+    listed = f"{counted(report.total, 'finding')} of {counted(len(groups), 'rule')}"
     several = (
         "Findings that compare runs appear only if these runs are checked in one call."
         if report.totals.runs > 1
@@ -77,59 +78,57 @@ def findings_section(report: Report, kept: Mapping[str, list[Finding]]) -> Marku
         "section",
         tag("h2", "Findings ", tag("span", listed, class_="note")),
         tag("p", several, class_="note") if several else None,
-        groups,
+        (_group(report, group, overview, share) for group in groups),
         id="findings",
     )
 
 
-def _worst(findings: list[Finding]) -> int:
-    return max((finding.severity for finding in findings), default=Severity.INFO) * bool(findings)
-
-
-def _group(report: Report, code: str, kept: list[Finding], index: RunIndex, share: int) -> Markup:
-    """Return the findings of one rule; they take about `share` bytes."""
-    rule, count = report.rules.get(code), report.counts[code]
-    worst = Severity(_worst(kept)).label if kept else "info"
-    title = rule.name if rule else kept[0].name if kept else ""
+def _group(report: Report, group: RuleGroup, overview: Overview, share: int) -> Markup:
+    """Return the findings of one rule in about `share` bytes, folded if there are several runs."""
+    rule, label, is_folded = group.rule, group.label, report.totals.runs > 1
     help_text = rule_help(rule) if rule else None
-    remedy = (
-        tag("p", tag("b", "Fix: "), prose(rule.fix), class_="fix") if rule and rule.fix else None
-    )
     parts, shown, size = [], 0, len((help_text or "").encode())
-    for part, covered in _items(report, code, kept, index):
+    for part, covered in _entries(report, group, overview):
         parts.append(part)
         shown, size = shown + covered, size + len(part.encode())
         if size > share:
             break
-    words = repeat(_any_run(kept, index, code), kept[0].file if kept else "", code, report.options)
+    run = overview.first_with.get(group.code)
+    words = repeat(run, group.first.file if group.first else "", group.code, report.options)
+    runs = overview.affected[group.code]
+    title = tag(
+        "h3",
+        tag("span", group.code, class_=f"code {label}"),
+        f" {group.name} ",
+        tag("span", counted(group.total, label if group.first else "finding"), class_=label),
+        f" in {counted(runs, 'run')}" if is_folded and runs else None,
+    )
+    remedy = tag("p", tag("b", "Fix: "), prose(rule.fix), class_="fix") if rule else None
     return tag(
-        "section",
-        tag(
-            "h3",
-            tag("span", code, class_=f"code {worst}"),
-            f" {title} ",
-            tag("span", counted(count, worst if kept else "finding"), class_=worst),
-        ),
-        tag("p", prose(rule.summary), class_="summary") if rule else None,
-        remedy,
+        "details" if is_folded else "section",
+        tag("summary", title) if is_folded else title,
+        # A link to what is folded unfolds it.
+        tag("div", tag("p", prose(rule.summary)) if rule else None, class_="summary", id=group.code)
+        if is_folded
+        else tag("p", prose(rule.summary), class_="summary")
+        if rule
+        else None,
+        remedy if rule and rule.fix else None,
+        _command(shown, group.total, words, is_of_one=is_folded),
         parts,
-        _rest(report, shown, count, words) if shown < count else None,
         help_text,
-        class_=f"group edge-{worst}",
-        id=code,
+        class_=f"group edge-{label}",
+        id=None if is_folded else group.code,
     )
 
 
-def _any_run(kept: list[Finding], index: RunIndex, code: str) -> RunSummary | None:
-    return index.of(kept[0]) if kept else index.with_code(code)
-
-
-def _rest(report: Report, shown: int, count: int, words: list[str]) -> Markup:
-    """Say how many findings are listed of how many, and how to list them all."""
-    listed = f"{shown:,} of {count:,} are listed" if shown else f"None of {count:,} is listed"
-    where = " of one run" if report.totals.runs > 1 else ""
-    said = f"{listed} here. To list all{where}: "
-    return tag("p", said, command_line(shell([*words, *ALL])), class_="note")
+def _command(shown: int, count: int, words: list[str], *, is_of_one: bool) -> Markup:
+    """Return the command that repeats the findings, and say how many are not shown."""
+    where = " for one run" if is_of_one else ""
+    if shown >= count:
+        return tag("p", f"Repeat{where}: ", command_line(shell(words)), class_="repeat")
+    text = f"{shown:,} of {count:,} are shown here. To list all{where}: "
+    return tag("p", text, command_line(shell([*words, *ALL])), class_="repeat")
 
 
 def command_line(text: str) -> Markup:
@@ -137,89 +136,70 @@ def command_line(text: str) -> Markup:
     return tag("code", cut(text, COMMAND), class_="command")
 
 
-def _items(
-    report: Report, code: str, kept: list[Finding], index: RunIndex
-) -> Iterator[tuple[Markup, int]]:
-    """Yield pieces of markup and how many occurrences each shows: headings of runs, findings."""
-    several = report.totals.runs > 1
-    for _, some in groupby(kept, key=lambda finding: _run_key(index.of(finding), finding)):
-        findings = list(some)
-        run = index.of(findings[0])
-        if several:
-            heading = subject(run) if run else findings[0].file
-            yield tag("h4", name(heading)), 0
-        words = repeat(run, findings[0].file, code, report.options)
-        yield tag("p", "Repeat: ", command_line(shell(words)), class_="repeat"), 0
-        for equal in _equal(findings):
-            covered = sum(finding.occurrences for finding in equal)
-            yield (
-                _finding(equal, is_named=run is None or not run.file or equal[0].file != run.file),
-                covered,
-            )
+def _entries(report: Report, group: RuleGroup, overview: Overview) -> Iterator[tuple[Markup, int]]:
+    """Yield joined findings as markup, with the number of occurrences in the files shown."""
+    is_one = report.totals.runs == 1
+    run = overview.first_with.get(group.code) if is_one else None
+    own = run.file if run is not None else None
+    folder = "" if is_one else overview.folder
+    for entries, _ in join_findings(group.findings, OF_ONE if is_one else OF_MANY):
+        for entry in entries:
+            yield _entry(entry, own, folder), entry.findings - entry.more_findings
 
 
-def _run_key(run: RunSummary | None, finding: Finding) -> object:
-    return finding.file if run is None else id(run)
-
-
-def _equal(findings: list[Finding]) -> Iterator[list[Finding]]:
-    """Yield findings together that differ only in their line and sample."""
-    groups: dict[object, list[Finding]] = {}
-    for finding in findings:
-        key = (
-            finding.file,
-            finding.severity,
-            finding.pointer,
-            finding.message,
-            finding.line is None,
-        )
-        shown = (_said("", finding.expected), _said("", finding.found), finding.count)
-        groups.setdefault((key, shown), []).append(finding)
-    yield from groups.values()
-
-
-def _finding(equal: list[Finding], *, is_named: bool) -> Markup:
-    """Return what findings say that are equal but for their line."""
-    first = equal[0]
-    label = first.severity.label
-    place: list[Child] = [name(first.file), " "] if is_named else []
-    if first.line is not None:
-        place += [_lines(equal), " "]
-    if first.pointer:
-        place += [tag("code", cut(first.pointer, POINTER), class_="pointer"), " "]
-    if first.sample_id is not None and len(equal) == 1:
-        place.append(tag("span", f"sample {cut(str(first.sample_id), SAMPLE)}", class_="note"))
-    message = [cut(first.message, MESSAGE), occurrences(first)]
+def _entry(entry: Entry, own: str | None, folder: str) -> Markup:
+    """Return what findings say that are equal but for their place; `own` is not named."""
+    label = entry.severity.label
+    pointer = tag("code", cut(entry.pointer, POINTER), class_="pointer") if entry.pointer else None
+    several = f" ({counted(entry.findings, 'finding')} in {counted(entry.files, 'file')})"
+    more = f"and {entry.more:,} more with {counted(entry.more_findings, 'finding')}"
     return tag(
         "div",
         tag("span", label, class_=f"severity {label}"),
-        tag("div", place, class_="place") if place else None,
-        tag("div", message, class_="message"),
-        _values(first),
+        tag(
+            "div",
+            [pointer, " "] if pointer else None,
+            tag("span", cut(entry.message, MESSAGE), class_="message"),
+            tag("b", fix_mark(entry.fix)) if entry.fix else None,
+            tag("span", several, class_="note") if entry.files > 1 else None,
+        ),
+        (_place(place, own, folder) for place in entry.places),
+        tag("div", more, class_="place") if entry.more else None,
         class_="finding",
     )
 
 
-def _lines(equal: list[Finding]) -> str:
-    numbers = [f"{finding.line:,}" for finding in equal[:LINES]]
-    more = len(equal) - LINES
-    listed = ", ".join(numbers) + (f" and {more:,} more" if more > 0 else "")
-    if len(equal) > 1:
-        return f"lines {listed}"
-    column = equal[0].column
-    return f"line {listed}" if column is None else f"line {listed}, column {column:,}"
+def _place(place: Place, own: str | None, folder: str) -> list[Markup]:
+    """Return a file with its lines, and below it the values."""
+    first, parts = place.first, []
+    if place.file != own:
+        parts.append(name(relative(place.file, folder)))
+    if where := place.where():
+        parts.append(tag("span", where))
+    if count := place.count().strip():
+        parts.append(tag("span", count))
+    if place.findings == 1 and first.sample_id is not None:
+        parts.append(tag("span", f"sample {cut(str(first.sample_id), SAMPLE)}", class_="note"))
+    spaced: list[Child] = [[part, " "] for part in parts]
+    several = len(place.values) > 1
+    values = [_values(one, is_labelled=several) for one in place.values]
+    if place.has_more_values:
+        values.append(tag("div", "… and other values", class_="values"))
+    return [*([tag("div", spaced, class_="place")] if spaced else []), *values]
 
 
-def _values(finding: Finding) -> Markup | None:
-    """Return what was expected and what was found."""
-    if isinstance(finding.found, Excerpt):
-        return _excerpt(finding.found)
-    pairs = [_said("expected", finding.expected), _said("found", finding.found)]
-    return tag("div", pairs, class_="values") if any(pairs) else None
-
-
-def _said(label: str, what: object) -> Markup | None:
-    return None if what is None else tag("span", f"{label} ", value(what))
+def _values(one: PlacedValues, *, is_labelled: bool) -> Markup:
+    """Return what was expected and what was found, or the excerpt of a line."""
+    label = f"{cut(one.label, POINTER)}: " if is_labelled and one.label else None
+    if isinstance(one.values, Excerpt):
+        return tag("div", label, _excerpt(one.values), class_="values")
+    pairs = [
+        tag("span", f"{word} ", tag("code", cut(text, VALUE)))
+        for word, text in (("expected", one.values.expected), ("found", one.values.found))
+        if text
+    ]
+    class_ = "values labelled" if label else "values"
+    return tag("div", label, ([one, " "] for one in pairs), class_=class_)
 
 
 def _excerpt(excerpt: Excerpt) -> Markup:
@@ -227,5 +207,4 @@ def _excerpt(excerpt: Excerpt) -> Markup:
     text, caret = excerpt
     start = max(0, min(caret, len(text)) - EXCERPT)
     before, after = text[start:caret], text[caret + 1 : caret + 1 + EXCERPT]
-    mark = tag("mark", text[caret : caret + 1] or "␄")
-    return tag("div", tag("code", before, mark, after), class_="values")
+    return tag("code", before, tag("mark", text[caret : caret + 1] or "␄"), after)

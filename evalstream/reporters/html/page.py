@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
 from evalstream.model.text import counted
-from evalstream.reporters.frame import GENERATOR, START, head
 from evalstream.reporters.html.commands import given
-from evalstream.reporters.html.findings import command_line, findings_section
+from evalstream.reporters.html.findings import command_line, findings_section, rule_groups
 from evalstream.reporters.html.run import run_body, run_names
-from evalstream.reporters.html.runs import runs_sections
-from evalstream.reporters.html.wording import badge, limits_of, severity_counts, size, subject
-from evalstream.reporters.markup import Child, Markup, cut, tag
+from evalstream.reporters.html.runs import rules_section, runs_sections
+from evalstream.reporters.html.wording import badge, limits_of, name, severity_counts, size, subject
+from evalstream.reporters.markup import GENERATOR, START, Child, Markup, cut, head, read_source, tag
+from evalstream.reporters.overview import FirstFindings, Overview
 from evalstream.reporters.summary import (
     NOT_CHECKED,
     TOOL,
     WORST_FIRST,
+    gone_lines,
     overall_verdict,
     unchecked_line,
 )
@@ -29,39 +30,46 @@ TITLE: Final = 120
 VERSION: Final = TOOL["version"]
 
 
-def page(report: Report, kept: Mapping[str, list[Finding]]) -> Iterator[str]:
-    """Yield the page in pieces; `kept` has the findings to show, by code."""
-    verdict = overall_verdict(report)
+def page(
+    report: Report, overview: Overview, firsts: FirstFindings, kept: Mapping[str, Iterable[Finding]]
+) -> Iterator[str]:
+    """Yield the page in pieces; `kept` has the findings that came, by code."""
+    verdict, several = overall_verdict(report), report.totals.runs > 1
+    script = read_source("page.js") if several else ""
+    groups = rule_groups(report, kept)
     yield f'{START}{GENERATOR}{VERSION}">\n'
-    yield from _head(report, verdict)
-    yield "</head>\n<body>\n"
-    yield tag("header", _summary(report, verdict)) + "\n<main>\n"
-    if report.totals.runs == 1:
-        for run in report.runs:
-            yield tag("section", run_body(1, run), id="run-1", class_="alone") + "\n"
-        yield findings_section(report, kept) + "\n"
-    else:
-        table, details = runs_sections(report) if report.totals.runs else ("", "")
-        yield table + findings_section(report, kept) + "\n" + details + "\n"
-    yield "</main>\n" + _about(report) + "\n</body>\n</html>\n"
+    yield from _head(report, verdict, script)
+    yield "</head>\n" + ('<body class="many">\n' if several else "<body>\n")
+    folder = overview.folder if several else ""
+    yield tag("header", _summary(report, verdict, folder)) + "\n<main>\n"
+    details = ""
+    if several:
+        table, details = runs_sections(report, overview, firsts)
+        yield rules_section(groups, overview) + table
+    for run in report.runs if report.totals.runs == 1 else ():
+        yield tag("section", run_body(1, run), id="run-1", class_="alone") + "\n"
+    yield findings_section(report, overview, groups) + "\n" + details
+    yield "</main>\n" + _about(report, script) + "\n"
+    yield f"<script>{script}</script>\n</body>\n</html>\n" if script else "</body>\n</html>\n"
 
 
-def _head(report: Report, verdict: str) -> Iterator[str]:
+def _head(report: Report, verdict: str, script: str) -> Iterator[str]:
     first = next(iter(report.runs), None)
     about = unchecked_line(report.totals) or counted(report.totals.runs, "run")
     if report.totals.runs == 1 and first is not None and not report.totals.unreached:
         about = cut(subject(first), TITLE)
-    yield from head(f"{verdict.capitalize()}: {about} - evalstream")
+    yield from head(f"{verdict.capitalize()}: {about} - evalstream", script=script)
 
 
-def _summary(report: Report, verdict: str) -> Iterator[Child]:
+def _summary(report: Report, verdict: str, folder: str) -> Iterator[Child]:
     """Yield the verdict of all and what it means, in numbers and in a sentence."""
     totals, first = report.totals, next(iter(report.runs), None)
     limits = limits_of(first) if first is not None else ""
     alone = run_names(first) if totals.runs == 1 and first is not None else None
     yield tag("p", "evalstream: report of a check", class_="tool")
     yield tag("h1", badge(verdict, limits))
-    yield tag("p", alone or counted(totals.runs, "run"), class_="subject")
+    runs = counted(totals.runs, "run")
+    yield tag("p", alone or [runs, [" below ", name(folder)] if folder else None], class_="subject")
     found = severity_counts(totals.severities) or [tag("span", "no findings")]
     facts: list[Child] = [
         *(tag("span", f"{totals.verdicts[one]:,} {one}", class_=one) for one in _verdicts(report)),
@@ -70,6 +78,7 @@ def _summary(report: Report, verdict: str) -> Iterator[Child]:
     ]
     yield tag("p", facts, class_="facts")
     yield tag("p", " ".join(_sentences(report, verdict, limits)))
+    yield (tag("p", cut(line, TITLE)) for line in gone_lines(totals))
 
 
 def _verdicts(report: Report) -> list[str]:
@@ -103,9 +112,10 @@ def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
         yield f"{counted(totals.unchanged, 'run')} unchanged since an earlier check."
 
 
-def _about(report: Report) -> Markup:
+def _about(report: Report, script: str) -> Markup:
     """Return how the report was made."""
     options = given(report.options)
+    runs = "runs only the script that sorts and filters the runs" if script else "runs no script"
     said: Child = (
         ["Options that differ from the defaults: ", command_line(options), "."]
         if options
@@ -118,7 +128,7 @@ def _about(report: Report) -> Markup:
         tag(
             "p",
             "The numbers of findings and the verdicts are exact, also where not all are listed. "
-            "The page holds everything it shows: it loads nothing and runs no script.",
+            f"The page holds everything it shows: it loads nothing and {runs}.",
             class_="note",
         ),
         id="about",

@@ -1,72 +1,152 @@
-"""The runs of a batch: a table and folded details, those that failed first."""
+"""The runs of a batch: the rules that found something, a table of runs, and folded details."""
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Final
 
+from evalstream.model.data_class import replace
+from evalstream.model.finding import Severity
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import counted
-from evalstream.reporters.html.run import run_body, run_names
-from evalstream.reporters.html.wording import badge, limits_of, severity_counts
+from evalstream.reporters.html.findings import RuleGroup
+from evalstream.reporters.html.rules import prose
+from evalstream.reporters.html.run import run_body
+from evalstream.reporters.html.wording import NAME, badge, limits_of
 from evalstream.reporters.markup import Markup, cut, tag
-from evalstream.reporters.summary import remarks, sort_runs
+from evalstream.reporters.overview import (
+    FirstFindings,
+    ListedRun,
+    Overview,
+    join_names,
+    paths_of,
+    relative,
+)
+from evalstream.reporters.summary import WORST_FIRST, sort_runs
 
-TABLE: Final = 250_000
+MOST_ROWS: Final = 1_000
+"""How many runs the table may have, if there is room."""
+
+TABLE: Final = 400_000
 """How many bytes the rows of the table may take."""
 
 DETAILS: Final = 200_000
 """How many bytes the details of runs may take."""
 
 REASON: Final = 200
-"""How many characters of the reason of an incomplete check are shown in the table."""
+"""How many characters of the reason of a verdict are shown in the table."""
+
+COUNTED: Final = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
-def runs_sections(report: Report) -> tuple[Markup, Markup]:
+def rules_section(groups: list[RuleGroup], overview: Overview) -> Markup:
+    """Return the table of the rules that found something, with links to their findings."""
+    if not groups:
+        return Markup("")
+    rows = [
+        tag(
+            "tr",
+            tag("th", tag("a", f"{one.code} {one.name}", href=f"#{one.code}"), scope="row"),
+            tag("td", one.label, class_=one.label),
+            tag("td", one.total, class_="number"),
+            tag("td", overview.affected[one.code], class_="number"),
+            tag("td", prose(one.rule.summary) if one.rule else None),
+        )
+        for one in groups
+    ]
+    heads = ("Rule", "Severity", "Findings", "Runs", "What it finds")
+    return tag("section", tag("h2", "Rules"), _scrolled(heads, rows, "rules"), id="rules")
+
+
+def runs_sections(
+    report: Report, overview: Overview, firsts: FirstFindings
+) -> tuple[Markup, Markup]:
     """Return the table of the runs and their details, as many as there is room for."""
-    rows, details, room, space = [], [], TABLE, DETAILS
+    details: dict[int, Markup] = {}
+    space = DETAILS
     for number, run in sort_runs(report):
-        detail = _details(number, run) if space > 0 else None
-        space -= len((detail or "").encode())
-        has_details = detail is not None and space > 0
-        row = _row(number, run, has_details=has_details)
+        detail = _details(number, run, overview.folder)
+        space -= len(detail.encode())
+        if space <= 0:
+            break
+        details[number] = detail
+    # Without their claims and pictures, many runs need little memory.
+    some = [
+        ListedRun(number, replace(run, claims=[], sketch=None, change=None))
+        for number, run in islice(sort_runs(report), MOST_ROWS)
+    ]
+    reasons = firsts.reasons(some, report)
+    rows, room = [], TABLE
+    for one in some:
+        row = _row(one, reasons[one.number], overview.folder, has_details=one.number in details)
         room -= len(row.encode())
         if room <= 0:
             break
         rows.append(row)
-        if detail is not None and has_details:
-            details.append(detail)
-    return _table(report, rows), _all_details(report, details)
+    return _table(report, rows), _all_details(report, list(details.values()))
 
 
 def _table(report: Report, rows: list[Markup]) -> Markup:
-    heads = ("Verdict", "Run", "Rows", "Findings")
-    head = tag("thead", tag("tr", (tag("th", text, scope="col") for text in heads)))
+    heads = ("Verdict", "Run", "Rows", "Errors", "Warnings", "Infos", "Why")
     left = report.totals.runs - len(rows)
     rest = f"{counted(left, 'more run')} not shown; --format jsonl lists all."
+    verdicts = [one for one in WORST_FIRST if report.totals.verdicts.get(one)]
+    options = [tag("option", one.capitalize(), value=one) for one in verdicts]
+    choice = tag("select", tag("option", "every verdict", value=""), options)
+    filters = tag(
+        "form",
+        tag("label", "Verdict ", choice),
+        tag("label", "Contains ", tag("input", type="search")),
+        tag("output"),
+        class_="filter",
+        hidden=True,
+    )
     return tag(
         "section",
         tag("h2", "Runs ", tag("span", "failed runs first", class_="note")),
-        tag("table", head, tag("tbody", rows), class_="runs"),
+        filters,
+        _scrolled(heads, rows, "runs"),
         tag("p", rest, class_="note") if left > 0 else None,
         id="runs",
     )
 
 
-def _row(number: int, run: RunSummary, *, has_details: bool) -> Markup:
-    names = run_names(run)
-    reason = "; ".join(remarks(run))
-    counts = severity_counts(run.severities)
+def _scrolled(heads: tuple[str, ...], rows: list[Markup], class_: str) -> Markup:
+    """Return a table that scrolls within a part of the window."""
+    head = tag("thead", tag("tr", (tag("th", text, scope="col") for text in heads)))
+    table = tag("table", head, tag("tbody", rows), class_=class_)
+    return tag("div", table, class_=f"box {class_}-box", tabindex=0)
+
+
+def _row(one: ListedRun, reason: str, folder: str, *, has_details: bool) -> Markup:
+    number, run = one
+    names = _names(run, folder)
+    counts = [run.severities.get(severity, 0) for severity in COUNTED]
     return tag(
         "tr",
-        tag("td", badge(run.verdict, limits_of(run))),
-        tag(
-            "th",
-            tag("a", names, href=f"#run-{number}") if has_details else names,
-            tag("div", cut(reason, REASON), class_="note") if reason else None,
-            scope="row",
-        ),
+        tag("td", badge(run.verdict, limits_of(run)), data_verdict=run.verdict),
+        tag("th", tag("a", names, href=f"#run-{number}") if has_details else names, scope="row"),
         tag("td", run.rows, class_="number"),
-        tag("td", [[one, " "] for one in counts] or "none"),
+        [
+            tag("td", count, class_=f"number {severity.label}" if count else "number")
+            for severity, count in zip(COUNTED, counts, strict=True)
+        ],
+        tag("td", tag("span", cut(reason, REASON), title=cut(reason, REASON)), class_="why"),
+    )
+
+
+def _names(run: RunSummary, folder: str) -> Markup:
+    """Return the names of a run's files, of which the folders give way where there is no room."""
+    paths = [relative(path, folder) for path in paths_of(run)]
+    whole = join_names(paths) or " with ".join(paths) or "(a run without a file)"
+    shown = cut(whole, NAME)
+    end = shown.rfind("/") + 1
+    return tag(
+        "code",
+        tag("span", shown[:end], class_="folder") if end else None,
+        tag("span", shown[end:], class_="file"),
+        class_="path",
+        title=shown,
     )
 
 
@@ -85,6 +165,7 @@ def _all_details(report: Report, details: list[Markup]) -> Markup:
     )
 
 
-def _details(number: int, run: RunSummary) -> Markup:
-    head = tag("summary", tag("h3", badge(run.verdict, limits_of(run)), " ", run_names(run)))
-    return tag("details", head, run_body(number, run), id=f"run-{number}", class_="run")
+def _details(number: int, run: RunSummary, folder: str) -> Markup:
+    head = tag("summary", tag("h3", badge(run.verdict, limits_of(run)), " ", _names(run, folder)))
+    body = tag("div", run_body(number, run), id=f"run-{number}")
+    return tag("details", head, body, class_="run")

@@ -52,12 +52,18 @@ class Script(NamedTuple):
 
 
 def page_script(code: str, side: str) -> Script:
-    """Return an example of a rule's page; `side` is `bad` or `good`."""
+    """Return an example of a rule's page; `side` is `bad` or `good`.
+
+    Changes that begin with `format NAME` are of a run of that format.
+    """
     heading = BAD if side == "bad" else GOOD
     found = CHANGES.search(read_sections(code)[heading])
     changes = found[1].splitlines() if found else []
-    letters = code.rstrip("0123456789")
-    (name,) = (name for name, one in FORMATS.items() if one.prefix == letters)
+    if changes and changes[0].startswith("format "):
+        name = changes.pop(0).removeprefix("format ")
+    else:
+        letters = code.rstrip("0123456789")
+        (name,) = (name for name, one in FORMATS.items() if one.prefix == letters)
     return Script(name, tuple(changes), tuple(blocks(read_page(code)[heading])))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from paths import EXAMPLES, PAIRS
 
+import evalstream
 from edits.case import Case, change, contains, fit
 from edits.inspect_log import log_of
 from edits.recipes import rehash
@@ -84,6 +85,7 @@ class _Edit:
         self._options: dict[str, Any] = {}
         self._log: dict[str, Any] | None = None
         self._ids: str | None = None
+        self._has_digests = False
 
     def follow(self, directive: str) -> None:
         """Carry out one directive, or keep it until the pair is sealed."""
@@ -121,6 +123,11 @@ class _Edit:
             documents["log"] = log = folder / "log.json"
             log.write_text(json.dumps(self._log, indent=2, ensure_ascii=False) + "\n")
             self._options["source"] = str(log)
+        if self._has_digests:
+            digests = str(folder / "digests")
+            _, sound, its_own = _pair("0.2.0")
+            evalstream.check(sound, aggregate=its_own, sample_digests=digests)
+            self._options["expect_digests"] = digests
         if self._ids is not None:
             (folder / "ids.json").write_text(self._ids, encoding="utf-8")
             self._options["expect_ids"] = str(folder / "ids.json")
@@ -283,6 +290,10 @@ class _Edit:
     def _expect_ids(self, text: str) -> None:
         self._ids = text
 
+    def _expect_digests(self) -> None:
+        """Hold the samples against the digests of the example."""
+        self._has_digests = True
+
     def _seal(self, algorithm: str) -> None:
         self._algorithm = algorithm
 
@@ -337,6 +348,7 @@ class _Edit:
         (r"aggregate (/\S+) removed", _aggregate_removed),
         (r"aggregate alone", _aggregate_alone),
         (r"beside (\S+) = (.+)", _put_beside),
+        (r"expected digests of the example", _expect_digests),
         (r"expected ids (.+)", _expect_ids),
         (r"seal (md5|sha256)", _seal),
         (r"file gzip( cut)?", _file_gzip),

@@ -13,7 +13,14 @@ from typing import Any
 import tiktoken
 from inspect_ai import Epochs, Task, eval  # noqa: A004 - the library's name
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ModelOutput, get_model
+from inspect_ai.model import (
+    ChatMessageSystem,
+    ChatMessageUser,
+    ContentImage,
+    ContentText,
+    ModelOutput,
+    get_model,
+)
 from inspect_ai.scorer import (
     Score,
     accuracy,
@@ -30,7 +37,8 @@ from inspect_ai.scorer import (
     stderr,
     var,
 )
-from inspect_ai.solver import generate, multiple_choice, solver, system_message
+from inspect_ai.solver import generate, multiple_choice, solver, system_message, use_tools
+from inspect_ai.tool import tool
 
 
 class Words:
@@ -87,9 +95,58 @@ def chats() -> MemoryDataset:
     )
 
 
-def answers(texts: Callable[[int], str]) -> Any:
-    """Return a mock model that gives texts in turn, far more than any log needs."""
-    outputs = [ModelOutput.from_content("mockllm/model", texts(n)) for n in range(40 * COUNT)]
+def pictures() -> MemoryDataset:
+    """Return questions about images, one of which is short enough to be no attachment."""
+    return MemoryDataset(
+        [
+            Sample(
+                id=f"picture {n}",
+                input=[
+                    ChatMessageUser(
+                        content=[
+                            ContentText(text=f"What is in picture {n}?"),
+                            ContentImage(image=f"data:image/png;base64,{'A' * (8 if n else 400)}"),
+                        ]
+                    )
+                ],
+                target=str(n),
+            )
+            for n in range(COUNT)
+        ],
+        name="pictures",
+    )
+
+
+@tool
+def add() -> Any:
+    """Add numbers."""
+
+    async def execute(x: int, y: int) -> str:
+        """Add two numbers.
+
+        Args:
+            x: The first number.
+            y: The second number.
+        """
+        return str(x + y)
+
+    return execute
+
+
+def calling(n: int) -> Any:
+    """Call the tool, and answer after it."""
+    if n % 2:
+        return f"It is {n}."
+    return ModelOutput.for_tool_call("mockllm/model", "add", {"x": n, "y": 1})
+
+
+def answers(texts: Callable[[int], Any]) -> Any:
+    """Return a mock model that gives texts or outputs in turn, far more than any log needs."""
+    given = [texts(n) for n in range(40 * COUNT)]
+    outputs = [
+        ModelOutput.from_content("mockllm/model", one) if isinstance(one, str) else one
+        for one in given
+    ]
     return get_model("mockllm/model", custom_outputs=outputs)
 
 
@@ -173,7 +230,7 @@ def grade(n: int) -> str:
     return f"GRADE: {'CI'[n % 2]}"
 
 
-LOGS: dict[str, Callable[[], tuple[Task, Callable[[int], str], dict[str, Any]]]] = {
+LOGS: dict[str, Callable[[], tuple[Task, Callable[[int], Any], dict[str, Any]]]] = {
     "plain": lambda: (Task(dataset=sums(), solver=generate(), scorer=match()), right, {}),
     "slashes": lambda: (
         Task(dataset=sums("set/a "), solver=generate(), scorer=[match(), includes()]),
@@ -184,6 +241,12 @@ LOGS: dict[str, Callable[[], tuple[Task, Callable[[int], str], dict[str, Any]]]]
         Task(dataset=choices(), solver=multiple_choice(), scorer=choice()),
         option,
         {},
+    ),
+    "pictures": lambda: (Task(dataset=pictures(), solver=generate(), scorer=includes()), right, {}),
+    "tools": lambda: (
+        Task(dataset=sums(), solver=[use_tools(add()), generate()], scorer=includes()),
+        calling,
+        {"temperature": 0.25, "max_tokens": 64},
     ),
     "chats": lambda: (Task(dataset=chats(), solver=generate(), scorer=exact()), right, {}),
     "epochs": lambda: (

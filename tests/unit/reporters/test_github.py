@@ -12,6 +12,7 @@ from hostile import names, texts
 from hypothesis import HealthCheck, given, settings
 from report_fixture import (
     ABSENT,
+    CHECKSUM,
     FINDINGS,
     NOTICE,
     SYNTAX,
@@ -265,11 +266,26 @@ def test_a_summary_is_added_to_what_is_there(summary: Path) -> None:
     assert summary.read_text().count("## evalstream") == 2
 
 
-def test_runs_that_did_not_pass_come_first(summary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_summary, "MOST_RUNS", 1)
-    render(GithubReporter, Case([], [sound_run(), failed_run()]))
+def test_runs_that_did_not_pass_come_first(summary: Path) -> None:
+    render(GithubReporter, Case(FINDINGS, [sound_run(), failed_run()]))
     assert cells(summary).rows[1][0].startswith("zwölf/run.jsonl")
-    assert "… and 1 more run\n" in summary.read_text()
+
+
+def test_of_many_runs_those_that_failed_are_listed_with_a_reason(summary: Path) -> None:
+    runs = [sound_run(f"s/data/{n:04}_samples.jsonl", f"s/data/{n:04}.json") for n in range(500)]
+    found = []
+    for number in range(37):
+        one = runs[number * 13]
+        one.verdict, one.failing = "failed", {"ES501": 1}
+        found.append(CHECKSUM._replace(file=one.aggregate, message=f"seal {number}"))
+        one.count("ES501", Severity.ERROR, 1)
+    render(GithubReporter, Case(found, runs))
+    rows = [row for row in cells(summary).rows if "FAILED" in row]
+    assert [row[2] for row in rows] == [f"ES501 seal {number}" for number in range(37)]
+    assert rows[2][0] == "0026{.json,_samples.jsonl}"
+    text = summary.read_text()
+    assert "All paths are below <code>s/data/</code>" in text
+    assert "Not listed&#58; 463 passed" in text or "Not listed: 463 passed" in text
 
 
 def test_a_summary_stays_below_the_limit(summary: Path) -> None:

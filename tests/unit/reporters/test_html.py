@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 import xml.etree.ElementTree as ET
@@ -23,11 +25,10 @@ from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report, RunSummary, Totals, Verified
 from evalstream.model.sketch import Histogram, Sketch, Strip
 from evalstream.reporters.charts import round_logs, round_steps
-from evalstream.reporters.frame import POLICY
 from evalstream.reporters.html import HtmlReporter
 from evalstream.reporters.html.commands import check_of, quoted, repeat, shell
 from evalstream.reporters.html.histogram import histogram
-from evalstream.reporters.markup import Markup, cut, joined, tag, visible
+from evalstream.reporters.markup import POLICY, Markup, cut, joined, tag, visible
 from evalstream.reporters.summary import overall_verdict
 
 ELEMENTS = frozenset(
@@ -56,6 +57,13 @@ ELEMENTS = frozenset(
         "pre",
         "mark",
         "strong",
+        "script",
+        "form",
+        "label",
+        "select",
+        "option",
+        "input",
+        "output",
         "div",
         "dl",
         "dt",
@@ -102,9 +110,15 @@ ATTRIBUTES = frozenset(
         "height",
         "d",
         "fill-opacity",
+        "title",
+        "hidden",
+        "tabindex",
+        "type",
+        "value",
+        "data-verdict",
     ]
 )
-VOID = frozenset({"meta"})
+VOID = frozenset({"meta", "input"})
 SKETCH = Sketch(
     Strip(
         10,
@@ -339,8 +353,8 @@ def test_the_verdict_of_all_is_passed_only_if_everything_passed(
 def test_findings_that_are_not_listed_are_counted() -> None:
     report = outcome(run(counts={"ES401": 12_345, "ES501": 2}))
     text = checked(page_of(report, *(made(line=line) for line in range(1, 301)))).text
-    assert "200 of 12,345 are listed here" in text
-    assert "None of 2 is listed here" in text
+    assert "300 of 12,345 are shown here" in text
+    assert "0 of 2 are shown here" in text
     assert "--select ES501 --max-findings 0 --format jsonl" in text
 
 
@@ -348,6 +362,65 @@ def test_equal_findings_are_joined_with_their_lines() -> None:
     found = [made(line=line, found=1) for line in (2, 5, 9)]
     text = checked(page_of(outcome(run(counts={"ES401": 3})), *found)).text
     assert "lines 2, 5, 9" in text
+
+
+def batch(passed: int = 200, failed: int = 37) -> str:
+    """Return the page of many runs, of which the last fail."""
+    runs, found = [], []
+    for number in range(passed + failed):
+        stem = f"/store/data/task/{number:04}-7b1d"
+        one = run(verdict="passed", counts={"ES404": 1}, severities={Severity.INFO: 1}, claims=[])
+        one.file, one.aggregate = f"{stem}_samples.jsonl", f"{stem}.json"
+        found.append(made("ES404", file=one.file, severity=Severity.INFO, message="note"))
+        if number >= passed:
+            one.verdict, one.failing = "failed", {"ES401": 2}
+            one.count("ES401", Severity.ERROR, 2)
+            found += [made(file=one.file, line=line, message=f"m{number}") for line in (3, 5)]
+        runs.append(one)
+    return page_of(outcome(*runs), *found)
+
+
+def test_the_table_of_runs_has_first_reasons_and_names_pairs_once() -> None:
+    page = batch()
+    text = checked(page).text
+    assert "237 runs below /store/data/task/" in text
+    _, _, table = page.partition('<table class="runs">')
+    rows = re.findall(r"<tr>(.*?)</tr>", table.partition("</table>")[0], re.DOTALL)[1:]
+    assert len(rows) == 237
+    for number, row in enumerate(rows[:37], 200):
+        assert "/store" not in row
+        assert f"{number:04}-7b1d{{.json,_samples.jsonl}}" in Parsed(row).text
+        assert f"ES401 line 3: m{number}" in Parsed(row).text
+        assert "Failed" in row
+    assert not any("ES4" in row for row in rows[37:])
+
+
+def test_rules_come_first_and_their_findings_are_folded() -> None:
+    page = batch()
+    order = [page.index(text) for text in ('id="rules"', 'id="runs"', 'id="findings"')]
+    assert order == sorted(order)
+    assert '<a href="#ES401">ES401 sample-hash-mismatch</a>' in page
+    folded = re.findall(r'<details class="group edge-(?:error|info)"><summary><h3>.*?</h3>', page)
+    assert len(folded) == 2
+    assert '<div class="summary" id="ES401">' in page
+    text = checked(page).text
+    assert "ES401 sample-hash-mismatch 74 errors in 37 runs" in text
+    assert "(237 findings in 237 files)" in text
+    assert "and 227 more with 227 findings" in text
+    assert '<section class="group' in page_of(outcome(run()), made())
+
+
+def test_only_the_page_of_several_runs_has_a_script() -> None:
+    page = batch(2, 1)
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert ("content", f"{POLICY}; script-src 'sha256-{digest}'") in Parsed(page).attributes
+    assert not re.search(r"fetch|import|XMLHttp|innerHTML|eval|http", script)
+    assert '<form class="filter" hidden>' in page
+    assert "runs only the script that sorts and filters" in page
+    alone = page_of(outcome(run()), made())
+    assert "<script" not in alone
+    assert ("content", POLICY) in Parsed(alone).attributes
 
 
 def test_failed_runs_come_first() -> None:

@@ -1,21 +1,31 @@
 """What every registered reporter must do, on the same small reports."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from comparison_fixture import flip, report, written
 from paths import EXAMPLES
 
 import evalstream
+from evalstream.cli.command import flags_of
+from evalstream.cli.program import declared
 from evalstream.io.output import Output
-from evalstream.reporters import REPORTERS, reporter_type
+from evalstream.reporters import (
+    COMPARISON_REPORTERS,
+    REPORTERS,
+    comparison_type,
+    is_comparison,
+    is_report,
+    reporter_type,
+)
 
 every_reporter = pytest.mark.parametrize("name", REPORTERS)
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Callable[[str, Path], bytes]:
+def checked(tmp_path: Path) -> Callable[[str, Path], bytes]:
     """Check an input and return the bytes of the report."""
 
     def write(name: str, path: Path) -> bytes:
@@ -40,18 +50,18 @@ def inputs(tmp_path: Path) -> dict[str, Path]:
 @every_reporter
 @pytest.mark.parametrize("which", ["valid", "zwölf", "empty", "missing"])
 def test_a_report_is_text_that_its_reporter_recognises(
-    name: str, which: str, written: Callable[[str, Path], bytes], inputs: dict[str, Path]
+    name: str, which: str, checked: Callable[[str, Path], bytes], inputs: dict[str, Path]
 ) -> None:
-    report = written(name, inputs[which])
+    report = checked(name, inputs[which])
     assert report.decode().endswith("\n")
     assert reporter_type(name).wrote(report)
 
 
 @every_reporter
 def test_a_finding_is_shown_with_its_code_and_file(
-    name: str, written: Callable[[str, Path], bytes], inputs: dict[str, Path]
+    name: str, checked: Callable[[str, Path], bytes], inputs: dict[str, Path]
 ) -> None:
-    report = written(name, inputs["zwölf"]).decode()
+    report = checked(name, inputs["zwölf"]).decode()
     assert "ES103" in report
     assert "zwölf.jsonl" in report or json.dumps("zwölf.jsonl")[1:-1] in report
 
@@ -61,3 +71,22 @@ def test_a_reporter_refuses_files_of_others(name: str) -> None:
     wrote = reporter_type(name).wrote
     for path in ("run.jsonl", "aggregate.json"):
         assert not wrote((EXAMPLES / path).read_bytes())
+
+
+@pytest.mark.parametrize("name", COMPARISON_REPORTERS)
+def test_formats_of_comparisons_recognise_their_reports(name: str) -> None:
+    shown = written(name, report(), [flip()]).encode()
+    assert comparison_type(name).wrote(shown)
+    assert is_comparison(shown)
+    for path in ("run.jsonl", "aggregate.json"):
+        other = (EXAMPLES / path).read_bytes()
+        assert not comparison_type(name).wrote(other)
+        assert not is_report(other)
+
+
+@pytest.mark.parametrize(
+    ("command", "names"), [("check", REPORTERS), ("compare", COMPARISON_REPORTERS)]
+)
+def test_every_registered_format_can_be_chosen(command: str, names: Mapping[str, str]) -> None:
+    (option,) = [one for one in declared(command).options if "--format" in flags_of(one)]
+    assert option.text.choices == tuple(names)

@@ -31,6 +31,7 @@ from evalstream.model.report import RunSummary
 from evalstream.reporters.base import PLAIN, Style
 from evalstream.reporters.claims import LINES_SHOWN
 from evalstream.reporters.lines import Span, columns
+from evalstream.reporters.overview import join_names
 from evalstream.reporters.text import LiveTextReporter, TextReporter
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -115,18 +116,18 @@ def test_severities_are_told_apart_within_a_rule() -> None:
     assert seen.startswith("ES202 wrong-type: 1 error, 1 warning\n")
     assert "line 3: error: /evaluation/score: " in seen
     assert "line 9: warning: /evaluation/score: " in seen
-    assert seen.endswith("\n1 info not listed (-v lists it)\n")
+    assert "\n1 info not listed (-v lists it)\n" in seen
 
 
 def test_infos_are_counted_and_not_listed() -> None:
     case = Case(FINDINGS, [failed_run()])
     assert "md5 finds accidents" not in render(TextReporter, case)
-    assert render(TextReporter, case).endswith("\n1 info not listed (-v lists it)\n")
+    assert "\n1 info not listed (-v lists it)\n" in render(TextReporter, case)
     listed = render(TextReporter, case, EVERYTHING)
     assert "md5 finds accidents" in listed
     assert "not listed (-v" not in listed
     errors = render(TextReporter, case, Style(min_severity=Severity.ERROR))
-    assert errors.endswith("\n1,234 warnings and 1 info not listed (-v lists them)\n")
+    assert "\n1,234 warnings and 1 info not listed (-v lists them)\n" in errors
 
 
 def test_capped_infos_name_both_options() -> None:
@@ -134,7 +135,7 @@ def test_capped_infos_name_both_options() -> None:
     run.count("ES301", Severity.INFO, 500)
     info = finding("ES301", "not-one-terminal-answer", Severity.INFO, "two answers")
     seen = render(TextReporter, Case([info], [run]))
-    assert seen.endswith("\n500 infos not listed (-v --max-findings 0 lists them)\n")
+    assert seen.startswith("500 infos not listed (-v --max-findings 0 lists them)\n")
 
 
 def test_many_equal_findings_are_one_entry() -> None:
@@ -162,7 +163,7 @@ def test_a_file_that_comes_twice_counts_its_lines_twice() -> None:
 
 def test_many_places_are_joined_piece_by_piece() -> None:
     found = [TYPE._replace(file=f"{number}.jsonl") for number in range(2_500)]
-    seen = render(TextReporter, Case(found, []))
+    seen = render(TextReporter, Case(found, []), EVERYTHING)
     assert seen.count("ES202 wrong-type") == 1
     assert [int(n.replace(",", "")) for n in re.findall(r"\(([\d,]+) findings in", seen)] == [
         1000,
@@ -172,12 +173,20 @@ def test_many_places_are_joined_piece_by_piece() -> None:
     assert all(f"{number}.jsonl:3" in seen for number in range(2_500))
 
 
-def test_a_terminal_lists_some_files_unless_asked_for_all() -> None:
-    found = [TYPE._replace(file=f"{number}.jsonl") for number in range(25)]
-    seen = render(TextReporter, Case(found, []), Style(width=80))
-    assert "… and 15 more files with 15 findings (-v lists them)" in seen
-    for style in (PLAIN, Style(width=80, min_severity=Severity.INFO)):
-        assert "24.jsonl:3" in render(TextReporter, Case(found, []), style)
+@pytest.mark.parametrize("style", [PLAIN, Style(width=120)])
+def test_a_message_names_some_files_unless_asked_for_all(style: Style) -> None:
+    found = [TYPE._replace(file=f"{n}.jsonl", line=m) for n in range(3_000) for m in (1, 2)]
+    seen = render(TextReporter, Case(found, []), style)
+    assert "(6,000 findings in 3,000 files)" in seen
+    assert "… and 2,990 more with 5,980 findings (-v lists them)" in seen
+    assert "    9.jsonl: lines 1-2" in seen
+    assert "10.jsonl" not in seen
+    listed = render(TextReporter, Case(found, []), replace(style, min_severity=Severity.INFO))
+    assert all(f"    {number}.jsonl:" in listed for number in range(3_000))
+    assert "more with" not in listed
+    few = render(TextReporter, Case(found[:20], []), style)
+    assert "    9.jsonl: lines 1-2" in few
+    assert "more with" not in few
 
 
 def test_paths_are_shortened_on_a_terminal_alone() -> None:
@@ -224,7 +233,7 @@ def test_a_refuted_claim_has_as_many_digits_as_show_a_difference() -> None:
 
 def test_many_runs_show_their_refuted_claims_alone() -> None:
     runs = [*every_verdict(), *(sound_run(f"{n}.jsonl", f"{n}.json") for n in range(30))]
-    seen = render(TextReporter, Case([], runs))
+    seen = render(TextReporter, Case([], runs), EVERYTHING)
     assert "  accuracy: claims 0.05, recomputed 0.75 from 8 rows: refuted\n" in seen
     assert ": confirmed\n" not in seen
     assert "\n35 runs: 2 FAILED (1 with refuted claims), 1 incomplete, 1 unconfirmed, " in seen
@@ -233,24 +242,120 @@ def test_many_runs_show_their_refuted_claims_alone() -> None:
 def test_sums_name_claims_where_no_run_has_a_place_for_a_seal() -> None:
     runs = [RunSummary(name, None, "lm_eval", rows=1, verdict="passed") for name in "ab"]
     runs[0].claims = [claim("acc", 0.5, 0.5)]
-    assert render(TextReporter, Case([], runs)).endswith("\n  claims: 1 confirmed\n")
+    assert "\n\nclaims: 1 confirmed\n2 runs: " in render(TextReporter, Case([], runs))
 
 
+@pytest.mark.parametrize("style", [PLAIN, Style(width=300)])
 @pytest.mark.parametrize("runs", [20, 21, 5_000])
-def test_many_passed_runs_are_one_line_on_a_terminal(runs: int) -> None:
+def test_many_passed_runs_are_counted(runs: int, style: Style) -> None:
     case = Case([], [sound_run(f"{n}.jsonl", f"{n}.json") for n in range(runs)])
-    whole = render(TextReporter, case)
+    whole = render(TextReporter, case, replace(style, min_severity=Severity.INFO))
     assert whole.count("\npassed: ") + whole.startswith("passed: ") == runs
-    seen = render(TextReporter, case, Style(width=300))
+    seen = render(TextReporter, case, style)
     if runs == 20:
         assert seen == whole
-    else:
-        assert len(seen.splitlines()) < 6
-        assert f"passed: {runs:,} runs (-v lists them): {8 * runs:,} rows, no findings\n" in seen
-        assert f"checksum ok in {runs:,} of {runs:,} runs" in seen
-        assert f"sample_hash ok in {8 * runs:,} of {8 * runs:,} rows" in seen
-    listed = render(TextReporter, case, Style(width=300, min_severity=Severity.INFO))
-    assert listed == whole
+        return
+    *_, sums, verdict = seen.splitlines()
+    assert seen.startswith(f"passed: {runs:,} runs (-v lists them)\n\nchecksum ok in {runs:,} of ")
+    assert sums.startswith(f"checksum ok in {runs:,} of {runs:,} runs")
+    assert f"sample_hash ok in {8 * runs:,} of {8 * runs:,} rows" in sums
+    assert verdict == f"{runs:,} runs: {runs:,} passed, {8 * runs:,} rows, no findings"
+
+
+def pair(number: int) -> tuple[str, str]:
+    """Return the names of rows and their aggregate, in a folder of their own."""
+    stem = f"/store/data/task_{number % 7}/{number:08x}-7b1d-4e62-9a4f-2c6d8e1b3a57"
+    return f"{stem}_samples.jsonl", f"{stem}.json"
+
+
+def large_batch(failed: int, passed: int) -> Case:
+    """Return a batch in which some runs fail, each by its own findings, among many that pass."""
+    runs = [sound_run(*pair(number)) for number in range(failed + passed)]
+    found = []
+    for number in range(3, (failed + passed), (failed + passed) // failed)[:failed]:
+        rows, aggregate = pair(number)
+        runs[number] = RunSummary(rows, aggregate, "eee", rows=8, verdict="failed")
+        notice = finding("ES404", "x", Severity.INFO, "not it", file=rows, line=1)
+        wrong = finding("ES401", "x", Severity.ERROR, f"hash {number}", file=rows, line=2)
+        seal = finding("ES501", "checksum-mismatch", Severity.ERROR, "seal", file=aggregate)
+        for one in (notice, seal, wrong):
+            found.append(one)
+            runs[number].count(one.code, one.severity, 1)
+        runs[number].failing = {"ES401": 1, "ES501": 1}
+    return Case(found, runs)
+
+
+@pytest.mark.parametrize("width", [100, 200])
+@pytest.mark.parametrize("quiet", [False, True])
+def test_the_failed_runs_of_a_large_batch_fit_a_screen(width: int, quiet: bool) -> None:
+    case = large_batch(37, 1_963)
+    seen = render(TextReporter, case, Style(width=width, quiet=quiet))
+    screen = seen.splitlines()[-45:]
+    listed = [line for line in screen if line.startswith("FAILED: ")]
+    assert len(listed) == 37
+    for line, run in zip(listed, [run for run in case.runs if run.failing], strict=True):
+        number = int((run.file or "").split("/")[-1][:8], 16)
+        assert f"{number:08x}" in line
+        assert "2 errors; ES401 line 2:" in line
+        assert width == 100 or f"/{number:08x}-7b1d-4e62-9a4f-2c6d8e1b3a57{{.json,_sa" in line
+        assert len(line) <= width
+    assert "passed: 1,963 runs (-v lists them)" in screen
+    assert screen[-1].startswith("2,000 runs: 37 FAILED, 1,963 passed, ")
+    assert len(seen.splitlines()) < (45 if quiet else 90)
+    assert seen.startswith("all paths are below /store/data/\n")
+
+
+def test_failed_runs_beyond_a_screen_are_counted() -> None:
+    seen = render(TextReporter, large_batch(300, 100))
+    assert seen.count("\nFAILED: task_") == 40
+    assert "\nFAILED: … and 260 more (-v lists them)\n" in seen
+    assert seen.count("\n  hash ") == 10
+    assert "  … and 290 more findings (-v lists them)\n" in seen
+
+
+def test_a_run_that_is_a_folder_fails_by_a_file_below_it() -> None:
+    runs = [RunSummary(f"store/{n}", None, "evalguard", verdict="passed") for n in range(30)]
+    runs[7].verdict, runs[7].failing = "failed", {"EG201": 1}
+    wrong = finding("EG201", "x", Severity.ERROR, "no score", file="store/7/reports/a.yaml")
+    other = finding("EG201", "x", Severity.ERROR, "not it", file="store/70")
+    seen = render(TextReporter, Case([other, wrong], runs))
+    assert "\nFAILED: 7: no findings; EG201 no score\n" in seen
+
+
+def test_a_failed_run_without_a_listed_finding_names_its_rule() -> None:
+    runs = [sound_run(*pair(number)) for number in range(30)]
+    runs[7].verdict, runs[7].failing = "failed", {"ES202": 3}
+    seen = render(TextReporter, Case([], runs))
+    assert "{.json,_samples.jsonl}: no findings; ES202 wrong-type\n" in seen
+
+
+def test_a_common_folder_is_named_once_for_many_runs_alone() -> None:
+    runs = [sound_run(f"a/b/{n}.jsonl", f"a/c/{n}.json") for n in range(21)]
+    runs[0] = RunSummary("a", None, "eee", incomplete_reason="2 names were not checked")
+    seen = render(TextReporter, Case([], runs), Style(width=120))
+    assert seen.startswith("all paths are below a/\n")
+    assert "\nincomplete: .: no findings; 2 names were not checked\n" in seen
+    assert "a/b/" in render(TextReporter, Case([], runs[1:]))
+    runs.append(RunSummary("b/x", None, "eee", verdict="unconfirmed"))
+    assert "below" not in render(TextReporter, Case([], runs))
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        (["a/x_samples.jsonl", "a/x.json"], "a/x{.json,_samples.jsonl}"),
+        (["a/run1.jsonl", "a/run2.json"], "a/{run1.jsonl,run2.json}"),
+        (["run.jsonl", "aggregate.json"], None),
+        (["rows/x.jsonl", "aggregates/x.json"], None),
+        (["a/x,1.jsonl", "a/x,1.json"], None),
+        (["a/x", "a/x.json"], None),
+        (["a/x.jsonl"], None),
+    ],
+)
+def test_a_pair_is_named_once_where_a_shell_reads_both(
+    paths: list[str], expected: str | None
+) -> None:
+    assert join_names(paths) == expected
 
 
 def test_failed_runs_come_last() -> None:
@@ -362,7 +467,7 @@ def test_every_finding_is_listed_or_counted_once(
         for line in re.findall(r"^ES\d+ wrong-type: (.*)$", seen, re.MULTILINE)
         for number in re.findall(r"([\d,]+) (?:errors?|warnings?|infos?|findings?)", line)
     )
-    note = re.search(r"\n\n([^\n]*) not listed \(-v.*\)\n\Z", seen)
+    note = re.search(r"^([^\n…]*) not listed \(-v[^\n]*\)\n\n", seen, re.MULTILINE)
     hidden = (
         sum(int(number.replace(",", "")) for number in re.findall(r"[\d,]+", note[1]))
         if note

@@ -1,4 +1,4 @@
-"""ES903 to ES906 and ES908: rules about relations between the runs of one call."""
+"""ES903 to ES908: rules about relations between the runs of one call."""
 
 from __future__ import annotations
 
@@ -49,6 +49,11 @@ def unlinked_rows(groups: int) -> Violation:
     return ES904.violation(message, severity=Severity.INFO)
 
 
+def repeated_answers(earlier: str) -> Violation:
+    """Return the violation for a log with the answers of an earlier one of another model."""
+    return ES907.violation(f"all answers are those of {earlier}, which names another model")
+
+
 def drifted_sample(
     number: int, *, is_array: bool, earlier: str, earlier_number: int, was_array: bool
 ) -> Violation:
@@ -96,6 +101,13 @@ ES906: Final = Rule(
     about_aggregate=True,
 )
 
+ES907: Final = Rule(
+    "ES907",
+    "repeated-answers",
+    Severity.WARNING,
+    "the answers of a harness log are those of a log of another model",
+)
+
 ES908: Final = Rule(
     "ES908",
     "case-collision",
@@ -103,7 +115,7 @@ ES908: Final = Rule(
     "two paths that differ only in upper and lower case",
 )
 
-RULES: Final = (ES903, ES904, ES905, ES906, ES908)
+RULES: Final = (ES903, ES904, ES905, ES906, ES907, ES908)
 
 
 def codes() -> Mapping[str, str]:
@@ -114,4 +126,5 @@ def codes() -> Mapping[str, str]:
         "samples": ES905.code,
         "uuids": ES906.code,
         "paths": ES908.code,
+        "answers": ES907.code,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, tasks_in_name
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, object_in, tasks_in_name
 from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, one_of
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -128,8 +128,22 @@ def _repeated_result(aggregate: Aggregate) -> Iterator[Violation]:
         earlier = first.setdefault(identity, place)
         if earlier != place:
             message = f"the same evaluation_result_id as result {earlier}; rows join neither"
+            if _is_of_reducers(aggregate, identity):
+                message = f"{message}: {REDUCERS}"
             pointer = f"{RESULTS}/{place}/evaluation_result_id"
             yield ES606.violation(message, pointer=pointer, found=identity)
+
+
+REDUCERS: Final = (
+    "the converter of Inspect logs (every-eval-ever 0.3.0) writes one for each reducer of the epochs; "
+    "convert a log with one reducer, or leave one result and its rows"
+)
+
+
+def _is_of_reducers(aggregate: Aggregate, identity: str) -> bool:
+    """Tell whether an id is that of a scorer and its metric, as converted from Inspect."""
+    source = object_in(aggregate.document, "source_metadata").get("source_name")
+    return source == "inspect_ai" and ":" in identity
 
 
 def _check_member(

@@ -125,6 +125,8 @@ def _score_out_of_bounds(context: RowContext) -> RowCheck | None:
         if broken is None:
             return ()
         message, expected = broken
+        if result is not None and result.metric == _PERPLEXITY and score <= 0:
+            message = f"{message}: {LIKELIHOOD_FOR_PERPLEXITY}"
         severity = (
             Severity.WARNING if row.get("evaluation_result_id").__class__ is not str else None
         )
@@ -132,6 +134,13 @@ def _score_out_of_bounds(context: RowContext) -> RowCheck | None:
         return (ES308.violation(message, expected=expected, severity=severity, **place),)
 
     return check
+
+
+_PERPLEXITY: Final = "perplexity"
+LIKELIHOOD_FOR_PERPLEXITY: Final = (
+    "the converter of lm-eval logs (every-eval-ever 0.3.0) writes the log-likelihood of the sample, "
+    "of which the perplexity is exp(-score)"
+)
 
 
 def common_bounds(context: RowContext) -> tuple[float, float]:

@@ -88,9 +88,27 @@ ES659: Final = Rule(
     "ES659",
     "source-setting-differs",
     Severity.ERROR,
-    "data set, task, metric, direction or a setting of a result is not that of the log",
+    "data set, task, time, metric, direction or a setting is not that of the log",
     about_aggregate=True,
     needs="source",
 )
 
-RULES: Final = (ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658, ES659)
+NOT_STATED: Final = "cannot be compared: the log does not state it in a known form"
+
+ES660: Final = Rule(
+    "ES660",
+    "source-member-uncompared",
+    Severity.WARNING,
+    "a member cannot be compared with the log",
+    needs="source",
+)
+
+ES661: Final = Rule(
+    "ES661",
+    "source-row-differs",
+    Severity.ERROR,
+    "tokens, times, error or metadata of a row are not those of the log",
+    needs="source",
+)
+
+RULES: Final = (ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658, ES659, ES660, ES661)

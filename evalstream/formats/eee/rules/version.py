@@ -111,5 +111,11 @@ ES216: Final = Rule(
 
 RULES: Final = (ES215, ES216)
 
+KNOWN_NULLS: Final = {
+    "/evaluation_result_id": "every-eval-ever 0.3.0 writes it of a sample without a number as score: "
+    "errored, of several parts, rolling, or --predict_only"
+}
+"""Members in which a current converter writes null, and when."""
+
 MISSING: Final = {"schema_version": ES215}
 """The rules that report a missing member of a document."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from json import dumps, loads
 from typing import Any, Final
 
 from evalstream.formats.lm_eval.aggregations import (
@@ -15,7 +16,7 @@ from evalstream.formats.lm_eval.aggregations import (
     MEANS,
     REGISTERED,
 )
-from evalstream.formats.lm_eval.row import prompt_of
+from evalstream.formats.lm_eval.row import prompt_of, text_hash
 from evalstream.formats.lm_eval.row_scores import (
     CHOICE,
     LIKELIHOOD,
@@ -26,6 +27,7 @@ from evalstream.formats.lm_eval.row_scores import (
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import ListedMetric, Results, number_of
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import counted
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, text_or_none
 from evalstream.rules.base import Rule
@@ -35,8 +37,11 @@ _SEPARATOR: Final = "__"
 _FORBIDDEN: Final = re.compile(r"[\"<>:/|\\?*\[\]]+")
 """What names of models lose in names of folders (`sanitize_model_name` in utils.py of lm_eval)."""
 
-_LIKELIHOODS: Final = frozenset({CHOICE, LIKELIHOOD, ROLLING})
+LIKELIHOODS: Final = frozenset({CHOICE, LIKELIHOOD, ROLLING})
 """Kinds of tasks that have no other metrics than those that they list."""
+
+_CUSTOM: Final = "CUSTOM"
+"""The source of a model that a call from Python gave as an object."""
 
 _SIMPLE_NAME: Final = re.compile(r"[\w.@+\-]+")
 
@@ -46,10 +51,16 @@ def find_contradictions(
 ) -> Iterator[Violation]:
     """Yield what the results contradict of the model and of a task, by default of all tasks."""
     yield from _names(results, path)
+    yield from _digests(results)
     for name in results.tasks if task is None else [task]:
         yield from _metrics(results, name)
         yield from _shots(results, name)
+        yield from _version(results, name)
+        yield from _picked(results, name)
         yield from _bound_figures(results, name)
+    if task is None:
+        for name, members in results.groups:
+            yield from _group(results, name, members)
 
 
 def _names(results: Results, path: str) -> Iterator[Violation]:
@@ -69,12 +80,92 @@ def _names(results: Results, path: str) -> Iterator[Violation]:
     if _SEPARATOR in expected and _SEPARATOR in folder and expected not in folder:
         message = f"the results are in the folder of another model, {folder!r}"
         yield _contradiction(message, ("model_name",), None, name)
-    arguments = results.setting("model_args")
-    pretrained = json.member(arguments, "pretrained")
-    has_others = isinstance(arguments, dict) and not arguments.keys().isdisjoint({"peft", "delta"})
-    if isinstance(pretrained, str) and not has_others and pretrained != name:
+    named = results.named_model
+    if named is not None and named != name:
         message = "model_name is not the model of model_args"
-        yield _contradiction(message, ("model_name",), pretrained, name)
+        yield _contradiction(message, ("model_name",), named, name)
+    source, model = results.document.get("model_source"), results.setting("model")
+    if isinstance(source, str) and source not in (model, _CUSTOM) and isinstance(model, str):
+        message = "model_source is not the model of config"
+        yield _contradiction(message, ("model_source",), model, source)
+
+
+def _digests(results: Results) -> Iterator[Violation]:
+    """Report digests of texts that are in the results, too (`log_experiment_args`)."""
+    for name in ("chat_template", "system_instruction"):
+        text, key = results.document.get(name), f"{name}_sha"
+        declared = results.document.get(key)
+        expected = text_hash(text) if isinstance(text, str) and text else None
+        is_text = text is None or isinstance(text, str)
+        if key in results.document and is_text and declared != expected:
+            yield _contradiction(f"{key} is not that of {name}", (key,), expected, declared)
+
+
+def _version(results: Results, task: str) -> Iterator[Violation]:
+    declared = json.member(results.config(task).get("metadata"), "version")
+    found = json.member(results.document.get("versions"), task)
+    if None not in (declared, found) and str(declared) != str(found):
+        message = f"versions has another version of {task} than its configuration"
+        yield _contradiction(message, ("versions", task), declared, found)
+
+
+def _picked(results: Results, task: str) -> Iterator[Violation]:
+    """Report more samples than the limit picks."""
+    effective, wanted = results.samples(task).get("effective"), results.limit_of(task)
+    if effective.__class__ is int and wanted is not None and effective > wanted:
+        message = f"effective is more than the limit picks for {task}"
+        path = ("n-samples", task, "effective")
+        yield _contradiction(message, path, {"maximum": wanted}, effective)
+
+
+def _group(results: Results, group: str, members: Sequence[str]) -> Iterator[Violation]:
+    """Report what a group has otherwise than its members, or in one of its two places."""
+    again = json.member(results.document.get("groups"), group)
+    for key, value in results.entry(group).items():
+        if isinstance(again, dict) and key in again and repr(again[key]) != repr(value):
+            message = f"groups has another {key} of {group} than results"
+            yield _contradiction(message, ("groups", group, key), value, again[key])
+    table = results.document.get("n-shot")
+    shots, found = _common(table, members, int), json.member(table, group)
+    if shots is not None and found.__class__ is int and found != shots:
+        message = f"n-shot of the group {group} is not that of its tasks"
+        yield _contradiction(message, ("n-shot", group), shots, found)
+    directions = results.document.get("higher_is_better")
+    own = json.member(directions, group)
+    for metric, better in own.items() if isinstance(own, dict) else ():
+        of_tasks = {one: json.member(json.member(directions, one), metric) for one in members}
+        known = _common(of_tasks, members, bool)
+        if known is not None and isinstance(better, bool) and better != known:
+            message = f"higher_is_better of {metric} of the group {group} is not that of its tasks"
+            yield _contradiction(message, ("higher_is_better", group, metric), known, better)
+    yield from _sizes(results, group)
+
+
+def _common(table: Any, names: Sequence[str], kind: type) -> Any:
+    """Return the value of a type that all names have which have any, else None."""
+    found = [one for one in (json.member(table, name) for name in names) if one is not None]
+    is_same = all(one.__class__ is kind and one == found[0] for one in found)
+    return found[0] if found and is_same else None
+
+
+def _sizes(results: Results, group: str) -> Iterator[Violation]:
+    """Report numbers of samples of a group that are not the sums over its tasks."""
+    entry, tasks = results.entry(group), results.leaves(group)
+    lengths = {task: results.entry(task).get("sample_len") for task in tasks}
+    sizes = {task: size for task, size in lengths.items() if isinstance(size, int)}
+    if not sizes or len(sizes) < len(lengths):
+        return
+    length, counts = entry.get("sample_len"), entry.get("sample_count")
+    if length.__class__ is int and length != sum(sizes.values()):
+        message = f"sample_len of the group {group} is not the sum of its tasks"
+        path = ("results", group, "sample_len")
+        yield _contradiction(message, path, sum(sizes.values()), length)
+    for key, count in counts.items() if isinstance(counts, dict) else ():
+        expected = sum(size for task, size in sizes.items() if key in results.entry(task))
+        if count != expected:
+            message = f"sample_count of {key} of the group {group} is not the sum of its tasks"
+            place = ("results", group, "sample_count", key)
+            yield _contradiction(message, place, expected, count)
 
 
 def _metrics(results: Results, task: str) -> Iterator[Violation]:
@@ -184,7 +275,7 @@ def find_row_contradictions(facts: TaskFacts) -> Iterator[Violation]:
         return
     task, results = facts.known
     listed = results.metric_list(task)
-    is_generated = text_or_none(results.config(task).get("output_type")) not in _LIKELIHOODS
+    is_generated = text_or_none(results.config(task).get("output_type")) not in LIKELIHOODS
     is_closed = not is_generated or all(one.name in REGISTERED for one in listed or ())
     if listed is not None and is_closed and not results.has_own_results(task):
         names = {one.name for one in listed}
@@ -203,34 +294,69 @@ def _limit(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]
 
     Source: `get_sample_size` in evaluator_utils.py of lm_eval.
     """
-    totals, limit = facts.totals, results.setting("limit")
-    original = results.samples(task).get("original")
-    is_number = limit.__class__ in (int, float) and limit > 0 and math.isfinite(limit)
-    if not is_number or original.__class__ is not int or original < 1:
+    totals, expected = facts.totals, results.limit_of(task)
+    if expected is None or totals.repeats or totals.unkeyed or totals.is_scattered:
         return
-    if totals.repeats or totals.unkeyed or totals.is_scattered:
-        return
-    wanted = math.ceil(original * limit) if limit < 1 else int(limit)
-    expected = min(wanted, original)
     highest = max((one.ids.highest for one in totals.filters.values()), default=-1)
     if totals.samples != expected or highest != expected - 1:
         message = f"rows are not those of the first {expected:,} documents, which the limit picks"
-        yield _contradiction(f"{message} for {task}", ("config", "limit"), None, limit)
+        found = results.setting("limit")
+        yield _contradiction(f"{message} for {task}", ("config", "limit"), None, found)
 
 
-def find_examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
-    """Report a prompt that begins with more than its question, where the task has no examples."""
+def find_call_contradictions(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
+    """Report a row that was asked for otherwise than the configuration of its task says.
+
+    All rows of a task are asked for alike, so that one tells.
+    """
+    yield from _examples(row, plan)
+    shown = json.resolve(row, ("arguments", "gen_args_0", "arg_1"))
+    is_known = isinstance(shown, dict) and plan.generation is not None
+    if is_known and dumps(shown, sort_keys=True) != plan.generation:
+        yield LME306.violation(
+            "the row was generated with other arguments than generation_kwargs",
+            pointer="/arguments/gen_args_0/arg_1",
+            expected=loads(plan.generation or ""),
+            found=shown,
+        )
+    answers = row.get("resps")
+    listed = answers if isinstance(answers, list) else []
+    given = {len(one) for one in listed if isinstance(one, list)}
+    if plan.repeats is not None and given and given != {plan.repeats}:
+        yield LME306.violation(
+            "the row has another number of answers than the repeats of its task",
+            pointer="/resps",
+            expected=plan.repeats,
+            found=max(given),
+        )
+
+
+def _examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
+    """Report a prompt with more or fewer examples before its question than the task has."""
     if plan.question is None:
         return
     prompt, question = prompt_of(row), render_question(plan.question, row.get("doc"))
-    if prompt is None or not question or prompt == question or not prompt.endswith(question):
+    if prompt is None or not question or not prompt.endswith(question):
         return
-    yield LME306.violation(
-        "the prompt has examples before its question, and num_fewshot is 0",
-        pointer="/arguments/gen_args_0/arg_0",
-        expected=question,
-        found=prompt,
-    )
+    before, number = prompt[: -len(question)], None
+    if plan.shots == 0:
+        number = 1 if before else None
+    elif not plan.separator:
+        return
+    elif before.count(plan.separator) < plan.shots:
+        number = before.count(plan.separator)
+    elif len(begins := plan.question.partition("{{")[0].strip()) > 1 and "{{" in plan.question:
+        found = before.startswith(begins) + before.count(f"{plan.separator}{begins}")
+        number = found if found > plan.shots else None
+    if number is not None:
+        number_of_examples = "examples" if plan.shots == 0 else counted(number, "example")
+        yield LME306.violation(
+            f"the prompt has {number_of_examples} before its question, "
+            f"and num_fewshot is {plan.shots:,}",
+            pointer="/arguments/gen_args_0/arg_0",
+            expected=question if plan.shots == 0 else plan.shots,
+            found=prompt,
+        )
 
 
 def _contradiction(

@@ -41,6 +41,7 @@ from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
+from evalstream.reporters import reporter_type
 
 NOBODY = 65534
 LINKS = [{"evaluation": "trivia", "samples": ["s1", "s2"]}, {"evaluation": "sums"}]
@@ -1133,3 +1134,43 @@ def test_runs_of_every_format_are_known_in_a_batch(path: str, tmp_path: Path) ->
     }
     assert [run.unchanged is not None for run in first.runs] == [False] * len(first.runs)
     assert [run.format for run in second.runs if run.unchanged is None] == []
+
+
+def test_runs_whose_files_are_gone_are_named(tmp_path: Path, path: str) -> None:
+    store = tmp_path / "store"
+    for number in range(30):
+        (store / str(number)).mkdir(parents=True)
+        shutil.copy(EXAMPLES / "run.jsonl", store / str(number) / "run.jsonl")
+    first = evalstream.check(store, ledger=path)
+    assert first.totals.gone.runs == 0
+    assert "gone" not in first.totals.as_dict()
+    for number in range(25):
+        shutil.rmtree(store / str(number))
+    report = evalstream.check(store, ledger=path)
+    assert report.totals.runs == 5
+    assert report.totals.gone.runs == 25
+    assert (
+        report.totals.gone.names == tuple(sorted(f"{store}/{n}/run.jsonl" for n in range(25)))[:20]
+    )
+    assert report.totals.as_dict()["gone"]["runs"] == 25
+    # Runs outside of the folder that the runs of a call have in common are no matter of it.
+    assert evalstream.check(store / "25", ledger=path).totals.gone.runs == 0
+
+
+def test_gone_runs_stay_in_a_report_that_is_read_back(tmp_path: Path, path: str) -> None:
+    store = tmp_path / "store"
+    for name in "abc":
+        (store / name).mkdir(parents=True)
+        shutil.copy(EXAMPLES / "run.jsonl", store / name / "run.jsonl")
+    evalstream.check(store, ledger=path)
+    shutil.rmtree(store / "b")
+    stored = tmp_path / "report.jsonl"
+    with Output(str(stored)) as output:
+        evalstream.check(store, ledger=path, reporter=evalstream.JsonLinesReporter(output))
+    assert evalstream.read_report(stored).totals.gone == (1, (f"{store}/b/run.jsonl",))
+    for form in ("text", "concise", "github", "html"):
+        place = tmp_path / "shown"
+        with Output(str(place)) as output:
+            evalstream.read_report(stored, reporter=reporter_type(form)(output))
+        assert "1 run that the ledger remembers is gone" in place.read_text()
+        assert "b/run.jsonl" in place.read_text()

@@ -348,6 +348,48 @@ def unbind_bits(log: Log) -> None:
     log.figure("rolling", "bits_per_byte,none", 0.1)
 
 
+def name_other_source(log: Log) -> None:
+    log.document["model_source"] = "hf"
+
+
+def name_other_model_as_text(log: Log) -> None:
+    name_other_model(log)
+    log.document["config"]["model_args"] = "pretrained=acme/acorn-1b,dtype=float16"
+    log.document["model_name_sanitized"] = "acme__acorn-9b"
+
+
+def replace_template(log: Log) -> None:
+    log.document["chat_template"] = "{{ messages }}"
+
+
+def replace_instruction(log: Log) -> None:
+    log.document |= {"system_instruction": "Be right.", "system_instruction_sha": digest("Be.")}
+
+
+def hide_version(log: Log) -> None:
+    log.document["versions"]["pairs"] = 7
+
+
+def count_more_than_picked(log: Log) -> None:
+    log.document["config"]["limit"] = 2
+
+
+def claim_more_examples(log: Log) -> None:
+    log.document["n-shot"]["shots"] = log.config("shots")["num_fewshot"] = 25
+
+
+def claim_fewer_examples(log: Log) -> None:
+    log.document["n-shot"]["shots"] = log.config("shots")["num_fewshot"] = 1
+
+
+def cool_down(log: Log) -> None:
+    log.config("options")["generation_kwargs"]["temperature"] = 0.125
+
+
+def repeat_more(log: Log) -> None:
+    log.config("voted")["repeats"] = 64
+
+
 CONTRADICTIONS: dict[str, tuple[str, Callable[[Log], None], str]] = {
     "median": ("pairs", use_median, "LME301"),
     "median that fits": ("cloze", use_median_that_fits, "LME306"),
@@ -364,6 +406,16 @@ CONTRADICTIONS: dict[str, tuple[str, Callable[[Log], None], str]] = {
     "limit": ("pairs", raise_limit, "LME306"),
     "documents": ("pairs", pick_documents, "LME306"),
     "bits per byte": ("rolling", unbind_bits, "LME306"),
+    "source of the model": ("pairs", name_other_source, "LME306"),
+    "model of the arguments as text": ("pairs", name_other_model_as_text, "LME306"),
+    "chat template": ("pairs", replace_template, "LME306"),
+    "system instruction": ("pairs", replace_instruction, "LME306"),
+    "version": ("pairs", hide_version, "LME306"),
+    "more than the limit": ("pairs", count_more_than_picked, "LME306"),
+    "more examples": ("shots", claim_more_examples, "LME306"),
+    "fewer examples": ("shots", claim_fewer_examples, "LME306"),
+    "temperature": ("options", cool_down, "LME306"),
+    "repeats": ("voted", repeat_more, "LME306"),
 }
 """Logs that contradict themselves, and the code of the error."""
 
@@ -391,6 +443,41 @@ def test_a_forged_figure_of_a_group_is_refuted(key: str, value: Any, log: Log) -
     refuted = errors(report) == {"LME304"}
     is_open = value == "N/A" and "stderr" not in key and "LME303" in report.counts
     assert refuted or is_open
+
+
+def turn_group(log: Log) -> None:
+    log.document["higher_is_better"]["sized"]["acc"] = False
+
+
+def lengthen_group(log: Log) -> None:
+    log.document["results"]["sized"]["sample_len"] += 1
+
+
+def count_in_group(log: Log) -> None:
+    log.document["results"]["sized"]["sample_count"]["acc,none"] += 1
+
+
+def part_group(log: Log) -> None:
+    log.document["groups"]["sized"]["acc,none"] += 0.25
+
+
+def give_group_examples(log: Log) -> None:
+    log.document["n-shot"]["sized"] = 5
+
+
+@pytest.mark.parametrize(
+    "forge", [turn_group, lengthen_group, count_in_group, part_group, give_group_examples]
+)
+def test_a_contradiction_of_a_group_is_an_error(forge: Callable[[Log], None], log: Log) -> None:
+    assert not errors(log.check())
+    forge(log)
+    assert "LME306" in errors(log.check())
+
+
+def test_a_chat_template_with_its_digest_is_fine(log: Log) -> None:
+    template = "{{ messages }}"
+    log.document |= {"chat_template": template, "chat_template_sha": digest(template)}
+    assert log.check("pairs", fail_on=Severity.WARNING).exit_code == 0
 
 
 def test_results_alone_are_unconfirmed(log: Log) -> None:

@@ -1,4 +1,4 @@
-"""Join the findings of one rule that say the same, and name each file once."""
+"""Findings of one rule joined by their message, with the files that have it and their values."""
 
 from __future__ import annotations
 
@@ -7,17 +7,30 @@ from typing import Final, NamedTuple
 
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.text import counted
+from evalstream.parsing.json import dumps
 from evalstream.reporters.summary import occurrences
-from evalstream.reporters.text.values import Values, values_of
 
 MOST: Final = 1_000
 """How many places are joined at a time; beyond it the same message may appear again."""
 
-RANGES: Final = 5
-"""How many ranges of lines are named."""
 
-VALUES: Final = 3
-"""How many different values of joined findings are shown."""
+class Caps(NamedTuple):
+    """How much of the findings of a rule is shown, None for all; what is beyond is counted.
+
+    `ranges` limits the ranges of lines that are named of a file, `values` its different values.
+    """
+
+    messages: int | None = None
+    files: int | None = 10
+    values: int = 3
+    ranges: int = 5
+
+
+class Values(NamedTuple):
+    """What a finding expects and what it found, as text; "" where it does not say it."""
+
+    expected: str
+    found: str
 
 
 class PlacedValues(NamedTuple):
@@ -36,13 +49,14 @@ class PlacedValues(NamedTuple):
 class Place:
     """One file of an entry: its lines, the number of findings, and their values."""
 
-    def __init__(self, finding: Finding) -> None:
+    def __init__(self, finding: Finding, caps: Caps = Caps()) -> None:  # noqa: B008 - constant
         self.file, self.first = finding.file, finding
         self.findings = self.occurrences = self.lines = 0
         self.ranges: list[list[int]] = []
         self.values: list[PlacedValues] = []
         self.has_more_values = False
         self.last: int | None = None
+        self._caps = caps
         self.add(finding)
 
     def add(self, finding: Finding) -> None:
@@ -94,14 +108,14 @@ class Place:
             and line == self.last + 1 == self.ranges[-1][1] + 1
         ):
             self.ranges[-1][1] = line
-        elif len(self.ranges) < RANGES:
+        elif len(self.ranges) < self._caps.ranges:
             self.ranges.append([line, line])
         self.last = line
 
     def _add_values(self, finding: Finding, values: Values | Excerpt | None) -> None:
         if values is None or any(values == known.values for known in self.values):
             return
-        if len(self.values) < VALUES:
+        if len(self.values) < self._caps.values:
             line = finding.line if finding.column is None else None
             self.values.append(PlacedValues(line, finding.pointer or "", values))
         else:
@@ -109,15 +123,31 @@ class Place:
 
 
 class Entry:
-    """Findings of one rule with the same message, severity, repair and shape of the pointer."""
+    """Findings of one rule with the same message, severity, repair and shape of the pointer.
 
-    def __init__(self, finding: Finding) -> None:
+    `places` are the files that are shown; `more` places with `more_findings` are only counted.
+    """
+
+    def __init__(self, finding: Finding, caps: Caps) -> None:
         self.message: str = finding.message
         self.severity: Severity = finding.severity
         self.fix = finding.fix
         self.pointer = finding.pointer or ""
         self.places: list[Place] = []
+        self.more = self.more_findings = 0
+        self._caps = caps
         self._latest: dict[str, Place] = {}
+        self._latest_more: str | None = None
+
+    @property
+    def findings(self) -> int:
+        """How many findings say this."""
+        return self.more_findings + sum(place.occurrences for place in self.places)
+
+    @property
+    def files(self) -> int:
+        """How many places the findings are in."""
+        return self.more + len(self.places)
 
     def add(self, finding: Finding) -> bool:
         """Add a finding, and tell whether it made a new place."""
@@ -127,29 +157,81 @@ class Entry:
         if place is not None and place.follows(finding.line):
             place.add(finding)
             return False
-        place = self._latest[finding.file] = Place(finding)
+        if self._caps.files is not None and len(self.places) >= self._caps.files:
+            self.more += finding.file != self._latest_more
+            self.more_findings += finding.occurrences
+            self._latest_more = finding.file
+            return False
+        place = self._latest[finding.file] = Place(finding, self._caps)
         self.places.append(place)
         return True
 
 
-def joined(findings: Iterable[Finding], most: int = MOST) -> Iterator[list[Entry]]:
-    """Iterate over lists of entries with at most so many places, in the order of the findings."""
+class Joined(NamedTuple):
+    """Entries in the order of their first findings, and how many findings have other messages."""
+
+    entries: list[Entry]
+    beyond: int
+
+
+def join_findings(findings: Iterable[Finding], caps: Caps, most: int = MOST) -> Iterator[Joined]:
+    """Iterate over joined findings of one rule with at most so many places at a time."""
     entries: dict[tuple[str, str, int, str | None], Entry] = {}
-    places = 0
+    places = beyond = 0
     for finding in findings:
         shape = shape_of(finding.pointer or "")
         key = finding.message, shape, int(finding.severity), finding.fix
         entry = entries.get(key)
         if entry is None:
-            entry = entries[key] = Entry(finding)
+            if caps.messages is not None and len(entries) >= caps.messages:
+                beyond += finding.occurrences
+                continue
+            entry = entries[key] = Entry(finding, caps)
         places += entry.add(finding)
         if places >= most:
-            yield list(entries.values())
-            entries, places = {}, 0
+            yield Joined(list(entries.values()), beyond)
+            entries, places, beyond = {}, 0, 0
     if entries:
-        yield list(entries.values())
+        yield Joined(list(entries.values()), beyond)
 
 
 def shape_of(pointer: str) -> str:
     """Return a JSON Pointer with `*` for each index of an array."""
     return "/".join("*" if part.isdecimal() else part for part in pointer.split("/"))
+
+
+def values_of(finding: Finding) -> Values | Excerpt | None:
+    """Return the values of a finding, or the excerpt around a syntax violation."""
+    if isinstance(finding.found, Excerpt):
+        return finding.found
+    if finding.expected is None and finding.found is None:
+        return None
+    return Values(
+        "" if finding.expected is None else _describe_expected(finding.expected),
+        "" if finding.found is None else _encode(finding.found),
+    )
+
+
+def _encode(value: object) -> str:
+    return dumps(value).decode()
+
+
+def _describe_expected(expected: object) -> str:
+    """Write what is expected, a small JSON Schema in words."""
+    if not isinstance(expected, dict) or len(expected) != 1:
+        return _encode(expected)
+    ((keyword, value),) = expected.items()
+    if keyword == "enum" and isinstance(value, list):
+        return f"one of {', '.join(map(_encode, value))}"
+    if keyword == "type":
+        return " or ".join(value) if isinstance(value, list) else str(value)
+    words = _LIMITS.get(keyword)
+    return _encode(expected) if words is None else f"{words} {_encode(value)}"
+
+
+_LIMITS: Final = {
+    "minimum": "at least",
+    "maximum": "at most",
+    "exclusiveMinimum": "more than",
+    "exclusiveMaximum": "less than",
+}

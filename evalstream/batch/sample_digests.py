@@ -1,0 +1,148 @@
+"""Digests of the samples of a run: to write down, and to hold another copy of the run against."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from evalstream.formats.registry import FORMATS
+from evalstream.io.names import printable
+from evalstream.io.output import Output
+from evalstream.io.overwriting import OutputKind
+from evalstream.io.spill_table import SpillTable
+from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.finding import Violation
+from evalstream.model.options import Options
+from evalstream.model.run import Run
+from evalstream.model.text import counted
+from evalstream.parsing import json
+from evalstream.rules.inputs import ES012
+from evalstream.stats.row_places import RowPlaces
+from evalstream.stats.run_samples import RunSamples
+
+DIGEST_BYTES: Final = 16
+_LINE: Final = re.compile(rb"([0-9a-f]{32}) ([0-9a-f]{32})\r?\n?")
+
+DIGESTS: Final = OutputKind(
+    "a file of sample digests", lambda begin: _LINE.match(begin) is not None
+)
+
+_EXPECTED: Final = """
+    CREATE TABLE expected (identity BLOB PRIMARY KEY, answer BLOB) WITHOUT ROWID;
+"""
+
+
+class SampleDigest(NamedTuple):
+    """The digests of a sample: of its id and its repeat, and of its answer and its scores."""
+
+    line: int
+    identity: bytes
+    answer: bytes
+
+
+def find_changed_samples(
+    samples: RunSamples | None, rows: int, run: Run, options: Options
+) -> Iterator[Violation]:
+    """Write the digests of a run's samples, and report which differ from those of a file.
+
+    `rows` is the number of its rows, each of which should have a digest.
+
+    Raises UsageError for a file that holds no digests, OSError, and CannotCheck where an answer
+    cannot be read again.
+    """
+    places = None if samples is None else samples.places
+    if places is None:
+        yield ES012.violation("the run holds no scores of single samples")
+        return
+    found: list[Violation] = []
+    number = 0
+    if options.sample_digests is not None:
+        with Output(options.sample_digests, kind=DIGESTS) as output:
+            for one in digest_samples(places, run, options):
+                output.write(f"{one.identity.hex()} {one.answer.hex()}\n")
+                number += 1
+    if options.expect_digests is not None:
+        digests = _Counted(digest_samples(places, run, options))
+        found += _differences(options.expect_digests, digests)
+        number = digests.count
+    if (lacking := rows - number) > 0:
+        it, have = ("it", "has") if lacking == 1 else ("they", "have")
+        message = f"{counted(lacking, 'row')} {have} no digest: {it} cannot be read, or {have} no"
+        yield ES012.violation(f"{message} sample id", count=lacking)
+    yield from found
+
+
+def digest_samples(places: RowPlaces, run: Run, options: Options) -> Iterator[SampleDigest]:
+    """Iterate over the digests of a run's samples, in the order of the input."""
+    wanted = ((record.line, record.offset) for record in places.records())
+    answers = FORMATS[run.format].answers(run, options, wanted)
+    for record, answered in zip(places.records(), answers, strict=True):
+        if answered is None:
+            raise CannotCheck(f"the answer on line {record.line:,} cannot be read again")
+        scores = [score.hex() for score in places.scores(record)]
+        identity = record.sample + record.time.to_bytes(8, "big")
+        answer = json.canonical([answered.answer, scores])
+        yield SampleDigest(record.line, _digest(identity), _digest(answer))
+
+
+class _Counted:
+    """Counts what is iterated over."""
+
+    def __init__(self, digests: Iterator[SampleDigest]) -> None:
+        self._digests, self.count = digests, 0
+
+    def __iter__(self) -> Iterator[SampleDigest]:
+        for one in self._digests:
+            self.count += 1
+            yield one
+
+
+def read_digests(path: str) -> Iterator[tuple[bytes, bytes]]:
+    """Iterate over the digests in a file. Raises UsageError for a file without any."""
+    name = f"--expect-digests {printable(path)}"
+    number = 0
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                found = _LINE.fullmatch(line)
+                if found is None:
+                    raise UsageError(f"{name}: line {number:,} holds no digests")
+                yield bytes.fromhex(found[1].decode()), bytes.fromhex(found[2].decode())
+    except OSError as error:
+        raise UsageError(f"{name}: {error.strerror or error}") from error
+    if not number:
+        raise UsageError(f"{name}: the file holds no digests")
+
+
+def _differences(path: str, digests: Iterable[SampleDigest]) -> Iterator[Violation]:
+    """Report samples that another copy of the run has with another answer, or does not have."""
+    changed: list[int] = []
+    new: list[int] = []
+    times = [0, 0]
+    with closing(SpillTable(_EXPECTED)) as table:
+        table.change("INSERT OR REPLACE INTO expected VALUES (?, ?)", read_digests(path))
+        for one in digests:
+            known = table.rows("SELECT answer FROM expected WHERE identity = ?", one.identity)
+            table.change("DELETE FROM expected WHERE identity = ?", [(one.identity,)])
+            if known == [(one.answer,)]:
+                continue
+            times[bool(known)] += 1
+            lines = changed if known else new
+            lines += [one.line] if not lines else []
+        ((missing,),) = table.rows("SELECT COUNT(*) FROM expected")
+    if changed:
+        message = f"{counted(times[1], 'sample')} with another answer or score than expected"
+        yield ES012.violation(f"{message} (the first on line {changed[0]:,})", count=times[1])
+    if missing:
+        message = f"{counted(missing, 'expected sample')} missing"
+        yield ES012.violation(message, count=missing)
+    if new:
+        message = f"{counted(times[0], 'sample')} not among the expected ones"
+        yield ES012.violation(f"{message} (the first on line {new[0]:,})", count=times[0])
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=DIGEST_BYTES).digest()

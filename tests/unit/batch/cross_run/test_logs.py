@@ -1,0 +1,117 @@
+"""Logs of harnesses in one folder: copies, and the answers of one model under two names."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_archive import sound_log
+from lm_eval_logs import RESULTS, TASK, TIME, results, rows, text
+
+import evalstream
+
+SAMPLES = f"samples_{TASK}_{TIME}.jsonl"
+Edit = Callable[[list[dict[str, Any]], dict[str, Any]], object]
+
+
+def nothing(_samples: list[dict[str, Any]], _document: dict[str, Any]) -> None:
+    """Change nothing."""
+
+
+def write_lm_eval(folder: Path, model: str, edit: Edit = nothing, count: int = 12) -> None:
+    samples = rows([float(at % 3 == 0) for at in range(count)])
+    document = {**results(samples), "model_name": f"acme/{model}", "date": 1795645802.375}
+    document["configs"][TASK]["process_results"] = "own"
+    edit(samples, document)
+    place = folder / f"acme__{model}"
+    place.mkdir(parents=True)
+    (place / SAMPLES).write_bytes(text(samples))
+    (place / RESULTS).write_text(json.dumps(document))
+
+
+def crossing(folder: Path, **options: Any) -> dict[str, list[str]]:
+    """Return the findings between runs: their messages by code."""
+    found: dict[str, list[str]] = {}
+    for one in evalstream.check(folder, max_findings=0, **options):
+        if one.code.startswith("ES90"):
+            found.setdefault(one.code, []).append(one.message)
+    return found
+
+
+def another_call(_samples: list[dict[str, Any]], document: dict[str, Any]) -> None:
+    document["date"] += 3600
+
+
+def another_answer(samples: list[dict[str, Any]], document: dict[str, Any]) -> None:
+    another_call(samples, document)
+    samples[3]["resps"], samples[3]["filtered_resps"] = [["8"]], ["8"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_answers_under_the_name_of_another_model_are_found(jobs: int, tmp_path: Path) -> None:
+    write_lm_eval(tmp_path, "acorn")
+    write_lm_eval(tmp_path, "birch", another_call)
+    found = crossing(tmp_path, jobs=jobs)
+    assert found.keys() == {"ES907"}
+    (message,) = found["ES907"]
+    assert "acme__acorn" in message
+
+
+def test_a_copy_of_a_run_is_found_whatever_its_model(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path / "one", "acorn")
+    write_lm_eval(tmp_path / "two", "acorn")
+    found = crossing(tmp_path)
+    assert found.keys() == {"ES904"}
+    assert found["ES904"][0].startswith("12 samples of the same evaluation are already in ")
+    write_lm_eval(tmp_path, "birch")
+    assert crossing(tmp_path).keys() == {"ES904", "ES907"}
+
+
+@pytest.mark.parametrize("edit", [another_answer, another_call])
+def test_a_second_run_is_fine(edit: Edit, tmp_path: Path) -> None:
+    """Of the same model with the same answers, and of another model with another one."""
+    write_lm_eval(tmp_path / "one", "acorn")
+    model = "birch" if edit is another_answer else "acorn"
+    write_lm_eval(tmp_path / "two", model, edit)
+    assert crossing(tmp_path) == {}
+
+
+def test_few_texts_may_be_those_of_another_model(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path, "acorn", count=9)
+    write_lm_eval(tmp_path, "birch", another_call, count=9)
+    assert crossing(tmp_path) == {}
+
+
+def test_few_likelihoods_may_not(tmp_path: Path) -> None:
+    def choose(_samples: list[dict[str, Any]], document: dict[str, Any]) -> None:
+        document["date"] += len(document["model_name"])
+        document["configs"][TASK]["output_type"] = "multiple_choice"
+
+    write_lm_eval(tmp_path, "acorn", choose, count=2)
+    write_lm_eval(tmp_path, "birch-2", choose, count=2)
+    assert crossing(tmp_path).keys() == {"ES907"}
+
+
+def write_inspect(path: Path, model: str, *, run: str, slower: float = 0.0) -> None:
+    log = sound_log()
+    log["eval"] |= {"model": model, "run_id": run, "eval_id": run}
+    for at, sample in enumerate(log["samples"]):
+        sample |= {"total_time": 1.25 + at / 8 + slower, "working_time": 1.125}
+    path.write_text(json.dumps(log))
+
+
+def test_logs_of_inspect_are_linked_by_run_and_by_answers(tmp_path: Path) -> None:
+    write_inspect(tmp_path / "a.json", "acme/acorn", run="r1")
+    write_inspect(tmp_path / "b.json", "acme/birch", run="r2", slower=0.5)
+    assert crossing(tmp_path) == {}
+    write_inspect(tmp_path / "b.json", "acme/birch", run="r2")
+    assert crossing(tmp_path).keys() == {"ES907"}
+    write_inspect(tmp_path / "b.json", "acme/acorn", run="r1")
+    assert crossing(tmp_path).keys() == {"ES904"}
+
+
+def test_findings_between_logs_can_be_ignored(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path, "acorn")
+    write_lm_eval(tmp_path, "birch", another_call)
+    assert crossing(tmp_path, ignore=("ES907",)) == {}

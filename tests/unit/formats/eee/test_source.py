@@ -1,0 +1,331 @@
+"""Each change of a pair is found by its log, and what the log does not state is named."""
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from edits.inspect_log import log_of
+from paths import EXAMPLES, PAIRS
+
+import evalstream
+from evalstream.model.finding import Severity
+
+TUTORIAL = EXAMPLES / "tutorial"
+(LM_EVAL_ROWS,) = (TUTORIAL / "data").rglob("*.jsonl")
+(LM_EVAL_LOG,) = (TUTORIAL / "log").glob("*/samples_*")
+(INSPECT_ROWS,) = (PAIRS / "0.3.0").rglob("*.jsonl")
+
+
+class Pair:
+    """A pair and its log, to change in memory and to compare."""
+
+    def __init__(self, rows: Path) -> None:
+        self.rows = [json.loads(line) for line in rows.read_text().splitlines()]
+        beside = rows.with_name(rows.name.replace("_samples.jsonl", ".json"))
+        self.aggregate: dict[str, Any] = json.loads(beside.read_text())
+        self.log: dict[str, Any] | None = None
+
+    @property
+    def result(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.aggregate["evaluation_results"][0]
+        return found
+
+    def check(self, folder: Path) -> evalstream.Report:
+        rows, aggregate, log = (folder / name for name in ("run.jsonl", "run.json", "log.json"))
+        rows.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
+        aggregate.write_text(json.dumps(self.aggregate))
+        if self.log is not None:
+            log.write_text(json.dumps(self.log))
+        source = LM_EVAL_LOG if self.log is None else log
+        return evalstream.check(rows, aggregate=aggregate, source=str(source), max_findings=0)
+
+
+@pytest.fixture
+def lm_eval() -> Pair:
+    return Pair(LM_EVAL_ROWS)
+
+
+@pytest.fixture
+def inspect() -> Pair:
+    """A pair in which all is as the converters of Inspect write it."""
+    pair = Pair(INSPECT_ROWS)
+    for one in (*pair.rows, pair.result):
+        one["evaluation_result_id"] = "match:accuracy"
+    for row in pair.rows:
+        row["input"]["formatted"], row["answer_attribution"] = None, []
+    pair.rows[1]["error"] = "timed out"
+    pair.log = copy.deepcopy(log_of(pair.rows, pair.aggregate))
+    pair.log["samples"][3]["output"]["choices"][0]["message"]["content"] = [
+        {"type": "reasoning", "reasoning": "two and two"},
+        {"type": "text", "text": pair.rows[3]["output"]["raw"][0]},
+    ]
+    pair.rows[3]["output"]["reasoning_trace"] = ["two and two"]
+    return pair
+
+
+def about_source(report: evalstream.Report) -> set[str]:
+    return {one.code for one in report if one.code[:4] in {"ES65", "ES66"}}
+
+
+def put(*path: Any, value: Any) -> Callable[[Pair], None]:
+    """Return the change that sets a member of the rows or the aggregate."""
+
+    def change(pair: Pair) -> None:
+        place: Any = pair.rows if isinstance(path[0], int) else pair.aggregate
+        for name in path[:-1]:
+            place = place[name]
+        place[path[-1]] = value
+
+    return change
+
+
+RESULT = ("evaluation_results", 0)
+ARGUMENTS = (*RESULT, "generation_config", "generation_args")
+INSPECT: dict[str, tuple[str, Callable[[Pair], None]]] = {
+    "input": ("ES652", put(0, "input", "raw", value="Another?")),
+    "reference": ("ES652", put(0, "input", "reference", value=["6"])),
+    "no reference": ("ES652", put(0, "input", "reference", value=None)),
+    "choices": ("ES652", put(0, "input", "choices", value=["6", "5"])),
+    "no choices": ("ES652", put(0, "input", "choices", value=None)),
+    "output": ("ES653", put(0, "output", "raw", value=["The answer is 6."])),
+    "no output": ("ES653", put(0, "output", value=None)),
+    "reasoning": ("ES653", put(3, "output", "reasoning_trace", value=["three and one"])),
+    "reasoning of none": ("ES653", put(0, "output", "reasoning_trace", value=["so"])),
+    "score": ("ES654", put(0, "evaluation", "score", value=0.5)),
+    "error removed": ("ES661", put(1, "error", value=None)),
+    "error changed": ("ES661", put(1, "error", value="refused")),
+    "error added": ("ES661", put(0, "error", value="timed out")),
+    "tokens": ("ES661", put(0, "token_usage", "output_tokens", value=1)),
+    "latency": ("ES661", put(0, "performance", "latency_ms", value=1.0)),
+    "time of generation": ("ES661", put(0, "performance", "generation_time_ms", value=1.0)),
+    "epoch as a number": ("", put(0, "metadata", "epoch", value=1)),
+    "metadata": ("ES661", put(0, "metadata", "subject", value="physics")),
+    "temperature": ("ES659", put(*ARGUMENTS, "temperature", value=0.7)),
+    "most tokens": ("ES659", put(*ARGUMENTS, "max_tokens", value=1)),
+    "time of the run": ("ES659", put("evaluation_timestamp", value="1759990000")),
+    "time of a result": ("ES659", put(*RESULT, "evaluation_timestamp", value="1759990000")),
+    "version of the harness": ("ES659", put("eval_library", "version", value="9.9")),
+    "task": ("ES659", put(*RESULT, "evaluation_name", value="hard-arithmetic")),
+    "dataset": ("ES659", put(*RESULT, "source_data", "dataset_name", value="hard")),
+    "figure": ("ES656", put(*RESULT, "score_details", "score", value=0.875)),
+    "model": ("ES658", put("model_info", "id", value="acme/acorn-9b")),
+    "formatted input": ("ES660", put(0, "input", "formatted", value="<user>Another?")),
+    "setting that the log lacks": ("ES660", put(*ARGUMENTS, "top_p", value=0.5)),
+    "metadata that the log lacks": ("ES660", put(0, "metadata", "topic", value="sums")),
+    "first token": ("ES660", put(0, "performance", "time_to_first_token_ms", value=3)),
+}
+"""Changes of a pair from Inspect, with the code that must be reported, or none."""
+
+LM_EVAL: dict[str, tuple[str, Callable[[Pair], None]]] = {
+    "input": ("ES652", put(0, "input", "raw", value="Another?")),
+    "formatted input": ("ES652", put(0, "input", "formatted", value="<user>Another?")),
+    "reference": ("ES652", put(0, "input", "reference", value=["6"])),
+    "output": ("ES653", put(0, "output", "raw", value=["x"])),
+    "extracted value": ("ES653", put(0, "answer_attribution", 0, "extracted_value", value="x")),
+    "extraction": ("ES653", put(0, "answer_attribution", 0, "extraction_method", value="x")),
+    "score": ("ES654", put(0, "evaluation", "score", value=0.5)),
+    "digest of the doc": ("ES661", put(0, "metadata", "doc_hash", value="0" * 64)),
+    "metrics": ("ES661", put(0, "metadata", "lm_eval_metrics", value='{"exact_match": 0.5}')),
+    "time of the run": ("ES659", put("evaluation_timestamp", value="1")),
+    "time of a result": ("ES659", put(*RESULT, "evaluation_timestamp", value="1")),
+    "version of the harness": ("ES659", put("eval_library", "version", value="0.0.1")),
+    "direction": ("ES659", put(*RESULT, "metric_config", "lower_is_better", value=True)),
+    "task": ("ES659", put(*RESULT, "evaluation_name", value="word_sums_hard")),
+    "metric": ("ES659", put(*RESULT, "metric_config", "metric_name", value="f1")),
+    "dataset": ("ES659", put(*RESULT, "source_data", "dataset_name", value="hard")),
+    "figure": ("ES656", put(*RESULT, "score_details", "score", value=0.5)),
+    "usage": ("ES660", put(0, "token_usage", value={"input_tokens": 3})),
+    "error": ("ES660", put(0, "error", value="timed out")),
+    "other metadata": ("ES660", put(0, "metadata", "topic", value="sums")),
+}
+"""Changes of a pair from lm-eval, with the code that must be reported."""
+
+
+@pytest.mark.parametrize("name", INSPECT)
+def test_a_change_of_a_pair_from_inspect_is_found(name: str, inspect: Pair, tmp_path: Path) -> None:
+    code, change = INSPECT[name]
+    change(inspect)
+    assert about_source(inspect.check(tmp_path)) == ({code} if code else set())
+
+
+@pytest.mark.parametrize("name", LM_EVAL)
+def test_a_change_of_a_pair_from_lm_eval_is_found(name: str, lm_eval: Pair, tmp_path: Path) -> None:
+    code, change = LM_EVAL[name]
+    change(lm_eval)
+    assert about_source(lm_eval.check(tmp_path)) == {code}
+
+
+def said(report: evalstream.Report) -> str:
+    (run,) = report.runs
+    return run.checked[0].text
+
+
+def test_the_verdict_names_what_was_compared(inspect: Pair, lm_eval: Pair, tmp_path: Path) -> None:
+    report = inspect.check(tmp_path)
+    assert said(report).startswith(
+        "inputs, outputs, scores, usage, times, errors and metadata of 8 samples and figures, "
+        "dataset, task, time, generation settings, model and library version of 1 result agree"
+    )
+    assert said(lm_eval.check(tmp_path)).startswith(
+        "inputs, outputs, scores and metadata of 4 samples and figures, dataset, task, time, "
+        "metric, direction, generation settings, model and library version of 1 result agree"
+    )
+
+
+def test_a_member_that_is_not_compared_is_a_warning_with_a_count(
+    inspect: Pair, tmp_path: Path
+) -> None:
+    for row in inspect.rows[:3]:
+        row["metadata"]["topic"] = "sums"
+    report = inspect.check(tmp_path)
+    (found,) = [one for one in report if one.code == "ES660"]
+    assert (found.severity, found.count) == (Severity.WARNING, 3)
+    assert "metadata/topic of 3 rows" in found.message
+    assert report.runs[0].checked[0].is_ok
+
+
+def test_rows_that_cannot_be_read_are_not_compared(lm_eval: Pair, tmp_path: Path) -> None:
+    report = lm_eval.check(tmp_path)
+    rows = tmp_path / "run.jsonl"
+    lines = rows.read_bytes().splitlines(keepends=True)
+    rows.write_bytes(b"".join(lines[:3]) + lines[3][:40] + b"\n")
+    report = evalstream.check(rows, aggregate=tmp_path / "run.json", source=str(LM_EVAL_LOG))
+    (run,) = report.runs
+    assert run.incomplete_reason == "1 row not compared with the source: they cannot be read"
+    assert not run.checked[0].is_ok
+
+
+def reduced(inspect: Pair, values: list[Any]) -> dict[str, Any]:
+    assert inspect.log is not None
+    samples = [
+        {"sample_id": row["sample_id"], "value": value}
+        for row, value in zip(inspect.rows, values, strict=True)
+    ]
+    inspect.log["reductions"] = [{"scorer": "match", "samples": samples}]
+    return inspect.log
+
+
+def test_reduced_scores_are_those_of_their_sample(inspect: Pair, tmp_path: Path) -> None:
+    """A reduced score of 0 counts, and one that is no number does not."""
+    scores = [row["evaluation"]["score"] for row in inspect.rows]
+    reduced(inspect, scores)
+    assert about_source(inspect.check(tmp_path)) == set()
+    reduced(inspect, ["none", *scores[1:]])
+    assert about_source(inspect.check(tmp_path)) == set()
+    reduced(inspect, [0.25, *scores[1:]])
+    inspect.rows[0]["evaluation"]["score"] = 0.25
+    assert about_source(inspect.check(tmp_path)) == set()
+    inspect.rows[0]["evaluation"]["score"] = 0.5
+    assert about_source(inspect.check(tmp_path)) == {"ES654"}
+    for row, score in zip(inspect.rows, scores, strict=True):
+        row["evaluation"]["score"] = 0.25 if score else 0.0
+    reduced(inspect, [0.25 if score else 0.0 for score in scores])
+    assert about_source(inspect.check(tmp_path)) == set()
+
+
+def test_a_row_without_a_result_has_the_first_score_that_is_a_number(
+    inspect: Pair, tmp_path: Path
+) -> None:
+    assert inspect.log is not None
+    for row, sample in zip(inspect.rows, inspect.log["samples"], strict=True):
+        del row["evaluation_result_id"]
+        sample["scores"] = {"words": {"value": "so so"}, **sample["scores"]}
+    assert about_source(inspect.check(tmp_path)) == set()
+    inspect.rows[0]["evaluation"]["score"] = 0.5
+    assert about_source(inspect.check(tmp_path)) == {"ES654"}
+
+
+def parts(image: str) -> list[dict[str, Any]]:
+    return [
+        {"role": "system", "content": "Be short."},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "What is this?"},
+                {"type": "image", "image": image},
+            ],
+        },
+    ]
+
+
+SHOWN = "What is this? {}type='image' image='attachment://ab' detail='auto'"
+
+
+@pytest.mark.parametrize("begins", ["", "internal=None "])
+def test_the_input_with_an_image_is_compared(begins: str, inspect: Pair, tmp_path: Path) -> None:
+    assert inspect.log is not None
+    inspect.log["samples"][0]["input"] = parts("attachment://ab")
+    inspect.rows[0]["input"]["raw"] = SHOWN.format(begins)
+    assert about_source(inspect.check(tmp_path)) == set()
+    assert said(inspect.check(tmp_path)).startswith("inputs, outputs")
+    inspect.rows[0]["input"]["raw"] = SHOWN.format(begins).replace("ab", "cd")
+    assert about_source(inspect.check(tmp_path)) == {"ES652"}
+
+
+def test_an_input_in_another_form_is_named_as_not_compared(inspect: Pair, tmp_path: Path) -> None:
+    assert inspect.log is not None
+    content = [{"type": "document", "document": "data:x"}]
+    inspect.log["samples"][0]["input"] = [{"role": "user", "content": content}]
+    report = inspect.check(tmp_path)
+    assert about_source(report) == {"ES660"}
+    assert said(report).startswith("some inputs, outputs")
+    reason = "the input of 1 sample cannot be compared with the source"
+    assert report.runs[0].incomplete_reason == reason
+
+
+def calls(pair: Pair) -> Iterator[dict[str, Any]]:
+    """Make the first row a conversation with a tool, and yield the call in it."""
+    row = pair.rows[0]
+    assert pair.log is not None
+    call = {"id": "c1", "function": "add", "arguments": {"numbers": [2, 3]}}
+    conversation: list[dict[str, Any]] = [
+        {"role": "user", "content": row["input"]["raw"]},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "content": "5", "tool_call_id": "c1"},
+        {"role": "assistant", "content": row["output"]["raw"][0]},
+    ]
+    pair.log["samples"][0]["messages"] = conversation
+    shown = {"id": "c1", "name": "add", "arguments": {"numbers": "[2, 3]"}}
+    row["messages"] = [
+        {"turn_idx": at, "role": one["role"], "content": one["content"]}
+        for at, one in enumerate(conversation)
+    ]
+    row["messages"][1]["tool_calls"] = [shown]
+    row["messages"][2]["tool_call_id"] = ["c1"]
+    row["interaction_type"], row["output"] = "agentic", None
+    yield shown
+
+
+def test_tool_calls_are_compared(inspect: Pair, tmp_path: Path) -> None:
+    (call,) = calls(inspect)
+    assert about_source(inspect.check(tmp_path)) == set()
+    call["arguments"]["numbers"] = "[2, 4]"
+    assert about_source(inspect.check(tmp_path)) == {"ES653"}
+    inspect.rows[0]["messages"][1]["tool_calls"] = None
+    assert about_source(inspect.check(tmp_path)) == {"ES653"}
+
+
+@pytest.mark.parametrize("odd", [[["x"]], {"a": None}, "x", 1e308, float("nan"), None, -1])
+def test_odd_values_of_a_log_end_in_a_verdict(odd: Any, inspect: Pair, tmp_path: Path) -> None:
+    assert inspect.log is not None
+    sample = inspect.log["samples"][0]
+    for name in ("input", "target", "choices", "messages", "metadata", "error", "total_time"):
+        inspect.log["samples"][0] = {**sample, name: odd, "working_time": odd, "model_usage": odd}
+        assert "ES010" not in inspect.check(tmp_path).counts
+    for name in ("dataset", "packages", "model_generate_config", "task_args", "created"):
+        inspect.log["samples"][0] = sample
+        inspect.log["eval"] = {**inspect.log["eval"], name: odd}
+        assert "ES010" not in inspect.check(tmp_path).counts
+
+
+def test_a_deep_member_is_left_open(inspect: Pair, tmp_path: Path) -> None:
+    deep: Any = "x"
+    for _ in range(190):
+        deep = {"a": [deep]}
+    inspect.rows[0]["metadata"]["subject"] = deep
+    report = inspect.check(tmp_path)
+    assert "ES010" not in report.counts
+    assert report.runs[0].verdict != "passed"
