@@ -10,15 +10,17 @@ if sys.platform == "win32":
 from evalstream._version import __version__
 
 if TYPE_CHECKING:
-    from evalstream.api import check, merge, read_report, seal
-    from evalstream.api_changes import ChangedRuns, fix, migrate
-    from evalstream.api_compare import compare
-    from evalstream.api_thresholds import thresholds
+    from evalstream.api.changes import ChangedRuns, fix, migrate
+    from evalstream.api.check import check, merge, read_report, seal
+    from evalstream.api.compare import compare
+    from evalstream.api.comparison_report import ComparisonReport
+    from evalstream.api.reports import Report
+    from evalstream.api.rows import Checker, check_rows
+    from evalstream.api.thresholds import thresholds
     from evalstream.batch.parts import PartReporter
     from evalstream.batch.rewriting.outcome import Outcome
     from evalstream.engine.salvage import Salvage, salvage
     from evalstream.formats.registry import CATALOGUE
-    from evalstream.model.comparison import ComparisonReport
     from evalstream.model.errors import (
         BrokenCompression,
         CannotCheck,
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     )
     from evalstream.model.finding import Finding, Severity
     from evalstream.model.options import Options, RowRouting
-    from evalstream.model.report import Report, RunSummary
+    from evalstream.model.report import RunSummary
     from evalstream.model.rule_text import RuleText, Status
     from evalstream.reporters.base import Reporter
     from evalstream.reporters.eee import EeeReporter
@@ -53,6 +55,7 @@ __all__ = [
     "CannotCheck",
     "CannotWrite",
     "ChangedRuns",
+    "Checker",
     "ComparisonReport",
     "EeeReporter",
     "EvalstreamError",
@@ -82,6 +85,7 @@ __all__ = [
     "WorkerLost",
     "__version__",
     "check",
+    "check_rows",
     "compare",
     "fix",
     "load_settings",
@@ -97,8 +101,9 @@ _IMPORTED_WHEN_USED: Final = {
     "BrokenCompression": "evalstream.model.errors",
     "CannotCheck": "evalstream.model.errors",
     "CannotWrite": "evalstream.model.errors",
-    "ChangedRuns": "evalstream.api_changes",
-    "ComparisonReport": "evalstream.model.comparison",
+    "ChangedRuns": "evalstream.api.changes",
+    "Checker": "evalstream.api.rows",
+    "ComparisonReport": "evalstream.api.comparison_report",
     "EeeReporter": "evalstream.reporters.eee",
     "EvalstreamError": "evalstream.model.errors",
     "ExecutorLost": "evalstream.model.errors",
@@ -112,7 +117,7 @@ _IMPORTED_WHEN_USED: Final = {
     "Options": "evalstream.model.options",
     "Outcome": "evalstream.batch.rewriting.outcome",
     "PartReporter": "evalstream.batch.parts",
-    "Report": "evalstream.model.report",
+    "Report": "evalstream.api.reports",
     "Reporter": "evalstream.reporters.base",
     "RowRouting": "evalstream.model.options",
     "Rule": "evalstream.rules.base",
@@ -125,16 +130,17 @@ _IMPORTED_WHEN_USED: Final = {
     "TextReporter": "evalstream.reporters.text",
     "UsageError": "evalstream.model.errors",
     "WorkerLost": "evalstream.model.errors",
-    "check": "evalstream.api",
-    "compare": "evalstream.api_compare",
-    "fix": "evalstream.api_changes",
+    "check": "evalstream.api.check",
+    "check_rows": "evalstream.api.rows",
+    "compare": "evalstream.api.compare",
+    "fix": "evalstream.api.changes",
     "load_settings": "evalstream.settings.load",
-    "merge": "evalstream.api",
-    "migrate": "evalstream.api_changes",
-    "read_report": "evalstream.api",
+    "merge": "evalstream.api.check",
+    "migrate": "evalstream.api.changes",
+    "read_report": "evalstream.api.check",
     "salvage": "evalstream.engine.salvage",
-    "seal": "evalstream.api",
-    "thresholds": "evalstream.api_thresholds",
+    "seal": "evalstream.api.check",
+    "thresholds": "evalstream.api.thresholds",
 }
 """Public names by the modules that have them. None is imported before it is used: the command line
 answers signals before anything else is imported."""

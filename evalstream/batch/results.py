@@ -157,6 +157,9 @@ class Runs(Sequence[RunSummary]):
         self._base = base
         weakref.finalize(self, base.close)
 
+    def __deepcopy__(self, _: object) -> list[RunSummary]:
+        return list(self)
+
     def __len__(self) -> int:
         """Return the number of runs."""
         (count,) = self._base.execute("SELECT count(*) FROM runs WHERE NOT note").fetchone()

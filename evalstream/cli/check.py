@@ -8,8 +8,8 @@ from functools import partial
 from itertools import chain
 from typing import Annotated, Final
 
-from evalstream.api import check as run_check
-from evalstream.api_options import schema_text_of
+from evalstream.api.check import check as run_check
+from evalstream.api.reports import Report
 from evalstream.cli.command import command
 from evalstream.cli.options import FilesFrom, ForceReport, Inputs, ShowProgress
 from evalstream.cli.output import Target, report_of, with_former_force
@@ -19,12 +19,12 @@ from evalstream.io.overwriting import is_same_file
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Group, Options, OptionText, RowRouting
-from evalstream.model.report import Report
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.reporters.base import Reporter
 from evalstream.reporters.options import ReportOptions
 from evalstream.settings.declared import LEDGER
+from evalstream.settings.options import schema_text_of
 
 STREAMING: Final = ("concise", "jsonl", "github")
 """The report formats that write each finding as it comes."""

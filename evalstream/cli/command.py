@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.api_options import CHOICES, options_from
 from evalstream.cli.settings import SETTINGS_OPTIONS, resolved_values
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
@@ -15,6 +14,7 @@ from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, Option, OptionText
 from evalstream.reporters.options import REPORT_OPTIONS, ReportOptions
 from evalstream.settings.declared import is_setting
+from evalstream.settings.options import CHOICES, options_from
 
 FORMER: Final = "former_"
 """The prefix of the parameter for an option's former names."""

@@ -169,7 +169,7 @@ def compare(
     Exit codes: 0 compared, 1 a condition of --fail-if holds, 2 wrong usage, 3 not comparable,
     which comes before 1: a run does not pass its check, or too few samples match.
     """
-    from evalstream.api_compare import compare as run_comparison
+    from evalstream.api.compare import compare as run_comparison
 
     announce_terminal("rows", *inputs)
     written = [STDOUT if output is None else output]

@@ -79,7 +79,7 @@ def fix(
     salvage. Exit codes: 0 nothing to repair, or repaired, and all runs pass; 1 something would be
     repaired, or fails for another reason; 2 wrong usage; 3 something could not be read.
     """
-    from evalstream.api_changes import fix as run_fix
+    from evalstream.api.changes import fix as run_fix
     from evalstream.batch.rewriting.change_report import FIXED, ChangeReport
     from evalstream.cli.change_output import ChangeOutput
 

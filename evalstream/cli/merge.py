@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from evalstream.api import merge as merge_parts
+from evalstream.api.check import merge as merge_parts
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import ForceReport
 from evalstream.cli.output import Target, report_of

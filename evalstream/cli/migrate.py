@@ -132,7 +132,7 @@ def migrate(
     was written or was there and does not fail, 1 some were refused, 2 wrong usage, 3 some could not
     be read.
     """
-    from evalstream.api_changes import migrate as run_migration
+    from evalstream.api.changes import migrate as run_migration
     from evalstream.batch.rewriting.change_report import MIGRATED, ChangeReport
     from evalstream.cli.change_output import ChangeOutput
 

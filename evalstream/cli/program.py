@@ -78,7 +78,7 @@ def main() -> NoReturn:
         is_usage = end.code == ExitCode.USAGE
         sys.exit(error_exit_code(ExitCode.USAGE, scheme) if is_usage else end.code)
     except UsageError as error:
-        stop(str(error), error_exit_code(ExitCode.USAGE, scheme))
+        stop(error.on_command_line, error_exit_code(ExitCode.USAGE, scheme))
     except (CannotCheck, CannotWrite) as error:
         stop(str(error), unchecked)
     except Stopped as stopped:

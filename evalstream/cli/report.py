@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from evalstream.api import read_report
+from evalstream.api.check import read_report
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import ForceReport
 from evalstream.cli.output import Target, report_of

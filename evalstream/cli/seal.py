@@ -4,8 +4,8 @@ import sys
 from functools import partial
 from typing import Annotated
 
-from evalstream.api import check as run_check
-from evalstream.api import pair_to_seal, sealing
+from evalstream.api.check import check as run_check
+from evalstream.api.check import pair_to_seal, sealing
 from evalstream.cli.command import command
 from evalstream.cli.options import ForceReport, Rows, ShowProgress
 from evalstream.cli.output import Target, report_of, with_former_force

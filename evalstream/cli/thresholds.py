@@ -65,8 +65,8 @@ def thresholds(
     answered, 2 wrong usage, such as a task that the folder does not have, 3 the folder does not
     pass its check.
     """
-    from evalstream.api_thresholds import documents_in
-    from evalstream.api_thresholds import thresholds as asked
+    from evalstream.api.thresholds import documents_in
+    from evalstream.api.thresholds import thresholds as asked
 
     refuse_overwriting([STDOUT if output is None else output], documents_in(inputs))
     kind = None if force else UNMARKED

@@ -9,11 +9,13 @@ from typing import Final
 
 from evalstream.discovery import checked_inputs, find_runs, is_many
 from evalstream.discovery.unused_options import refuse_idle
+from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, NAMES, kind_of
 from evalstream.io.remote import is_remote
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
-from evalstream.model.run import STDIN, FaultyInput, NoInput, Run
+from evalstream.model.run import STDIN, FaultyInput, HeldInput, NoInput, Run
+from evalstream.parsing.peek import PEEK_BYTES
 
 AUTO: Final = "auto"
 
@@ -46,7 +48,7 @@ def _found(
     """Find the runs among the inputs."""
     if aggregate is not None or more is not None:
         # With documents named beside it, the input is one file, even if its name has wildcards.
-        yield from _joined(str(next(given)), aggregate, more, options)
+        yield from _joined(next(given), aggregate, more, options)
         return
     formats = NAMES if options.input_format == AUTO else (options.input_format,)
     # A user's own schema checks rows of any kind.
@@ -70,9 +72,10 @@ def _without_idle(runs: Iterable[Run | NoInput], options: Options) -> Iterator[R
 
 
 def _joined(
-    path: str, aggregate: str | None, more: str | None, options: Options
+    given: str | NoInput, aggregate: str | None, more: str | None, options: Options
 ) -> Iterator[Run | NoInput]:
     """Return the one run of a file and the documents that are named with it."""
+    path = given if isinstance(given, str) else str(given)
     name = options.input_format
     if name == AUTO:
         name = format_shown_by(path, aggregate, more)
@@ -85,17 +88,28 @@ def _joined(
 
 def format_shown_by(*paths: str | None) -> str:
     """Return the first format that one of some files shows, else the main format."""
-    from evalstream.io.beginning import beginning_of
-
     for path in paths:
-        if path is None or path == STDIN or is_remote(path):
+        if path is None or is_remote(path) or (path == STDIN and not isinstance(path, HeldInput)):
             continue
-        kind = kind_of(beginning_of(path)) if not os.path.isdir(path) else None
+        kind = _kind_at(path) if not os.path.isdir(path) else None
         if kind is not None and kind.format in FORMATS:
             return kind.format
         if kind is None and os.path.isdir(path):
             return _shown_in(path)
     return MAIN
+
+
+def _kind_at(path: str) -> Kind | None:
+    from evalstream.io.beginning import Beginning, beginning_of
+
+    if not isinstance(path, HeldInput):
+        return kind_of(beginning_of(path))
+    try:
+        path.stream.peek()
+    except (OSError, CannotCheck):
+        return None  # its check reports why it cannot be read
+    seen = path.stream.seen
+    return kind_of(Beginning("", seen[:PEEK_BYTES], lambda: seen))
 
 
 def _shown_in(folder: str) -> str:

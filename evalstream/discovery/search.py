@@ -140,7 +140,7 @@ class Search:
 
     def _found(self, path: str) -> Iterator[FoundRuns]:
         if path == STDIN:
-            yield FoundRuns(Run(STDIN, None, format=self._stream_format()))
+            yield FoundRuns(Run(path, None, format=self._stream_format()))
         elif not _is_name(path):
             yield FoundRuns(NoInput(path, "a file cannot have this name", readable=False))
         elif is_remote(path) and self._is_free():

@@ -8,9 +8,10 @@ from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, kind_of, main_format
 from evalstream.io.beginning import Beginning
 from evalstream.io.compression import compression_of
-from evalstream.io.standard_input import STANDARD_INPUT
+from evalstream.io.standard_input import StandardInput, stream_at
+from evalstream.model.data_class import replace
 from evalstream.model.options import Options
-from evalstream.model.run import STDIN, Run
+from evalstream.model.run import STDIN, HeldInput, Run
 from evalstream.parsing.peek import ARRAY, NOTHING, OBJECT, PEEK_BYTES, peek
 
 LULL_SECONDS: Final = 0.005
@@ -22,20 +23,22 @@ def run_on_stdin(run: Run, options: Options) -> Run | None:
 
     None for a document of an unknown format. Raises Stopped.
     """
-    is_hurried = options.routing.is_interactive
+    stream, is_held = stream_at(run.rows or STDIN), isinstance(run.rows, HeldInput)
+    # What a program holds are rows by its word, and it may wait for the findings of each.
+    is_hurried = is_held or options.routing.is_interactive
     if is_hurried:
         main_format().prepare(options)
     try:
-        kind = _kind(is_hurried=is_hurried)
+        kind = _kind(stream, is_hurried=is_hurried)
     except OSError:
         return run  # its check reports why it cannot be read
-    if kind is None and not is_hurried and _is_other_document():
+    if kind is None and not is_hurried and _is_other_document(stream):
         return None
-    return run if kind is None or kind.format not in FORMATS else _run_of(kind)
-
-
-def _run_of(kind: Kind) -> Run:
+    if kind is None or kind.format not in FORMATS:
+        return run
     place = FORMATS[kind.format].places[kind.document]
+    if is_held:
+        return replace(run, format=kind.format) if place == "rows" else run
     return Run(
         rows=STDIN if place == "rows" else None,
         aggregate=STDIN if place == "aggregate" else None,
@@ -44,13 +47,13 @@ def _run_of(kind: Kind) -> Run:
     )
 
 
-def _kind(*, is_hurried: bool) -> Kind | None:
-    """Return the kind of standard input as soon as the bytes received suffice."""
+def _kind(stream: StandardInput, *, is_hurried: bool) -> Kind | None:
+    """Return the kind of a stream as soon as the bytes received suffice."""
     seen = b""
-    while (more := STANDARD_INPUT.peek()) is not None:
+    while (more := stream.peek()) is not None:
         seen = more
         kind = _kind_of(seen)
-        if kind is not None or _is_settled(seen) or (is_hurried and _pauses(seen)):
+        if kind is not None or _is_settled(seen) or (is_hurried and _pauses(stream, seen)):
             return kind
     return _kind_of(seen)
 
@@ -59,19 +62,19 @@ def _kind_of(seen: bytes) -> Kind | None:
     return kind_of(Beginning("", seen[:PEEK_BYTES], lambda: seen))
 
 
-def _pauses(seen: bytes) -> bool:
+def _pauses(stream: StandardInput, seen: bytes) -> bool:
     """Tell whether a line is complete and no more input arrives for a while."""
-    return b"\n" in seen and not STANDARD_INPUT.wait(LULL_SECONDS)
+    return b"\n" in seen and not stream.wait(LULL_SECONDS)
 
 
-def _is_other_document() -> bool:
+def _is_other_document(stream: StandardInput) -> bool:
     """Tell whether standard input is one JSON object over several lines, unlike rows.
 
     If it seems so, it is read to its end, as another object may follow.
     """
-    while _looks_like_document(STANDARD_INPUT.seen):
-        if STANDARD_INPUT.peek() is None:
-            return Beginning("", b"", lambda: STANDARD_INPUT.seen).document is not None
+    while _looks_like_document(stream.seen):
+        if stream.peek() is None:
+            return Beginning("", b"", lambda: stream.seen).document is not None
     return False
 
 

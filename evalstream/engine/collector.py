@@ -49,8 +49,9 @@ class Collector(Generic[C]):
     disk, repeats are found late, and the findings of other rules wait for them. `counts` has the
     exact number of findings by code and severity, and `marked` by code that of findings that a
     limited repair mends; `unmended` has the codes of findings that were shown without a repair.
-    `unshown` has the codes and severities of which no further finding in the
-    rows is shown. With `can_fix` findings say which repair they have, but for those in arrays.
+    `unshown` has the codes and severities of which no further finding in the rows is shown.
+    `latest` has the findings about rows of the last block, shown or not. With `can_fix` findings
+    say which repair they have, but for those in arrays.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Collector(Generic[C]):
         self._shown: dict[tuple[str, str], int] = {}
         self._severities: set[tuple[str, str, Severity]] = set()
         self.unshown: set[CountKey] = set()
+        self.latest: list[Finding] = []
         self._waiting: FindingList | None = None
         self._whole = 0
         self._places: LineIndex | None = None
@@ -107,7 +109,8 @@ class Collector(Generic[C]):
             self._waiting = FindingList()
         rows = [self._finding(located, shift, result) for located in result.violations]
         self._whole += len(result.row_records)
-        for finding in heapq.merge(rows, self._duplicates(notices), key=self._order):
+        self.latest = list(heapq.merge(rows, self._duplicates(notices), key=self._order))
+        for finding in self.latest:
             self._pass_on(finding)
         return rows
 

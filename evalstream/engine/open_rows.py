@@ -29,11 +29,12 @@ from evalstream.model.block import Block, ByteStream
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
-from evalstream.model.run import STDIN
+from evalstream.model.run import STDIN, HeldInput
 from evalstream.model.signals import STOPPING, Stopped
 
 if TYPE_CHECKING:
     from evalstream.engine.array_rows import ArrayRemainder
+    from evalstream.io.held_rows import RowLines
     from evalstream.io.stream import StreamSource
     from evalstream.parsing.array_splitter import ArrayError, Element
 
@@ -86,9 +87,25 @@ class OpenRows(DataClass):
     def digests(self) -> dict[str, dict[str, str]]:
         """Return the digests of all bytes read, by what they cover and by algorithm."""
         read = self.source.checksums()
-        if self.stored is None:
-            return {"stored": read}
-        return {"stored": self.stored.result(), "unpacked": read}
+        if self.stored is not None:
+            return {"stored": self.stored.result(), "unpacked": read}
+        if self.has_mappings:
+            return {}
+        digests = {"stored": read}
+        if not isinstance(self.source, FileSource) and self.held and self.held.ends_unknown:
+            digests["unended"] = self.source.checksums(without_newline=True)
+        return digests
+
+    @property
+    def held(self) -> RowLines | None:
+        """What is known of rows that the calling program holds; None for others."""
+        lines: RowLines | None = getattr(self.origin, "lines", None)
+        return lines
+
+    @property
+    def has_mappings(self) -> bool:
+        """Whether rows came as mappings, whose bytes nobody knows."""
+        return self.held is not None and self.held.has_mappings
 
     def rest(self, offset: int) -> IO[bytes] | None:
         """Return the bytes cut off the line at an offset, or None."""
@@ -166,7 +183,8 @@ def open_rows(
     keep_rests = streamed or options.routing.rejected is not None or options.skip_noise
     reader = _reader(path, options)
     try:
-        return _streamed(reader, name, options, algorithms, taps, keep_rests, layout_of)
+        origin = path.origin if isinstance(path, HeldInput) else reader
+        return _streamed(reader, origin, name, options, algorithms, taps, keep_rests, layout_of)
     except BaseException:
         reader.close()
         raise
@@ -207,9 +225,9 @@ def _reader(path: str, options: Options) -> ByteStream:
     from evalstream.io.follow import FollowedFile
 
     if path == STDIN:
-        from evalstream.io.standard_input import STANDARD_INPUT
+        from evalstream.io.standard_input import stream_at
 
-        return STANDARD_INPUT.reader()
+        return stream_at(path).reader()
     if is_remote(path):
         from evalstream.io.remote import RemoteReader
 
@@ -225,6 +243,7 @@ def _reader(path: str, options: Options) -> ByteStream:
 
 def _streamed(
     reader: ByteStream,
+    origin: ByteStream,
     name: str,
     options: Options,
     algorithms: Sequence[str],
@@ -234,11 +253,11 @@ def _streamed(
 ) -> OpenRows:
     from evalstream.io.stream import StreamSource
 
-    origin = reader
     reader = StoppableReader(reader)
     for tap in taps:
         reader = TappedReader(reader, tap)
-    start = _start(reader)
+    # Who feeds rows waits for the findings of each, and cannot wait for more bytes.
+    start = b"" if hasattr(origin, "answer") else _start(reader)
     packed, stored = compression_of(start), None
     reader = PrefixedReader(start, reader)
     if packed is not None:

@@ -20,7 +20,6 @@ from evalstream.model.block import MEBIBYTE, Block, Bytes
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding
-from evalstream.model.notices import notify
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN
 from evalstream.model.signals import Stopped
@@ -233,6 +232,8 @@ class RowRouter:
         except BrokenPipeError:
             if self._routing.end_with_reader or not self._files:
                 raise
+            from evalstream.model.notices import notify
+
             self._has_reader = False
             names = ", ".join(on_one_line(printable(path)) for path, _ in self._files)
             notify(f"the reader of the rows is gone; they still go to {names}")

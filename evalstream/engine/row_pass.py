@@ -143,10 +143,14 @@ class RowPass(DataClass):
                 is_ordered=context.is_ordered,
                 is_native=checker.is_native(self._sample),
             )
-            check = partial(check_block, context, unshown=collector.unshown)
+            answer = getattr(opened.origin, "answer", None)
+            unshown = collector.unshown if answer is None else frozenset()
+            check = partial(check_block, context, unshown=unshown)
             for result in run_blocks(plan, check):
                 block = plan.under_way.popleft()
                 findings = collector.add(result, block.places)
+                if answer is not None:
+                    answer(collector.latest)
                 if not isinstance(opened.source, FileSource):
                     self.outlets.take(block, result, findings, opened.rest(block.offset))
                 self.size += block.length

@@ -42,9 +42,14 @@ EXCERPT_BYTES: Final = MEBIBYTE
 class Salvage(DataClass):
     """The outcome of a salvage.
 
-    `rows` counts the whole rows, `lost` the parts between them and `lost_bytes` their bytes;
-    `first` describes the first of these parts. `incomplete_reason` says why the file was not read
-    to its end, None if it was.
+    Attributes:
+        file: The file that was read.
+        rows: The number of whole rows.
+        lost: The number of parts between them.
+        lost_bytes: The size of these parts, in bytes.
+        first: A description of the first of these parts, None without one.
+        incomplete_reason: Why the file was not read to its end, None if it was.
+
     """
 
     file: str

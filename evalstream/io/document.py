@@ -25,9 +25,9 @@ def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JS
 
         return read_whole(path, most)
     if path == STDIN:
-        from evalstream.io.standard_input import STANDARD_INPUT
+        from evalstream.io.standard_input import stream_at
 
-        return read_bounded(STANDARD_INPUT.reader(), most)
+        return read_bounded(stream_at(path).reader(), most)
     # Opening a named pipe blocks until a writer opens it.
     with nullcontext() if os.path.isfile(path) else STOPPING.interruptible():
         descriptor = os.open(path, os.O_RDONLY)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 
 from evalstream.io.remote import is_remote, shown
+from evalstream.model.run import HeldInput
 
 
 def printable(path: str) -> str:
     """Return a path or URL as valid UTF-8, without the credentials of a URL."""
     if is_remote(path):
         return shown(path)
+    if isinstance(path, HeldInput):
+        return path.label
     try:
         return os.fsencode(path).decode(errors="replace")
     except UnicodeEncodeError:

@@ -13,7 +13,7 @@ from evalstream.io.remote import is_remote
 from evalstream.io.temporary import temporary_names
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
-from evalstream.model.run import STDIN
+from evalstream.model.run import STDIN, HeldInput
 
 STDOUT: Final = "/dev/stdout"
 STDERR: Final = "/dev/stderr"
@@ -134,7 +134,7 @@ def is_device(path: str) -> bool:
 
 def _identity(path: str) -> object:
     """Return the identity of a file, or None if it is not a file on a local disk."""
-    if is_remote(path):
+    if is_remote(path) or isinstance(path, HeldInput):
         return None
     try:
         status = os.stat(path) if path != STDIN else os.fstat(sys.stdin.fileno())

@@ -1,4 +1,4 @@
-"""Progress bar over bytes, runs, rows and errors, on stderr."""
+"""Progress bar over bytes, runs, rows and errors, on stderr or in a notebook."""
 
 from __future__ import annotations
 
@@ -26,13 +26,20 @@ class Progress:
         """Start a bar for one run of `size` bytes (0 where the size is not known)."""
         if not self._shown:
             return
-        from tqdm import tqdm
+        in_notebook = "ipykernel" in sys.modules
+        if in_notebook:
+            # It loads asyncio as well.
+            from tqdm.auto import tqdm
+        else:
+            from tqdm import tqdm
 
         class Bar(tqdm):  # type: ignore[misc]  # tqdm ships no types
             monitor_interval = 0  # no second thread: workers may be forked after this
 
         how = {"unit": "B", "unit_scale": True, "file": sys.stderr}
-        if sys.stderr.isatty():
+        if in_notebook:
+            how["mininterval"] = TERMINAL_SECONDS
+        elif sys.stderr.isatty():
             # The report follows on the same terminal: nothing of the bar stays.
             how |= {"mininterval": TERMINAL_SECONDS, "delay": DELAY_SECONDS, "leave": False}
         else:

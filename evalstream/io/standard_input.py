@@ -1,18 +1,24 @@
-"""Standard input, whose first bytes can be peeked at before it is read."""
+"""Standard input, or what stands in its place, whose first bytes can be peeked at."""
 
 from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
 
 from evalstream.io.readers import READ_BYTES, DescriptorReader, PrefixedReader
 from evalstream.model.block import ByteStream
+from evalstream.model.run import HeldInput
 
 
 class StandardInput:
-    """The standard input of the process; its reader also gets the peeked bytes."""
+    """The standard input of the process; its reader also gets the peeked bytes.
 
-    def __init__(self) -> None:
+    With `opened` it is another stream that is read once.
+    """
+
+    def __init__(self, opened: Callable[[], ByteStream] | None = None) -> None:
+        self._open = opened or _open_standard_input
         self._seen = bytearray()
         self._reader: ByteStream | None = None
 
@@ -42,14 +48,18 @@ class StandardInput:
         return PrefixedReader(seen, reader) if seen else reader
 
     def _opened(self) -> ByteStream:
-        if sys.stdin is None:
-            raise OSError("standard input is closed")
         if self._reader is None:
-            try:
-                self._reader = DescriptorReader(sys.stdin.fileno())
-            except io.UnsupportedOperation:
-                self._reader = _Buffered()
+            self._reader = self._open()
         return self._reader
+
+
+def _open_standard_input() -> ByteStream:
+    if sys.stdin is None:
+        raise OSError("standard input is closed")
+    try:
+        return DescriptorReader(sys.stdin.fileno())
+    except io.UnsupportedOperation:
+        return _Buffered()
 
 
 class _Buffered(ByteStream):
@@ -67,3 +77,9 @@ class _Buffered(ByteStream):
 
 STANDARD_INPUT = StandardInput()
 """The one instance of this process."""
+
+
+def stream_at(path: str) -> StandardInput:
+    """Return what the path of standard input stands for: it, or what the calling program holds."""
+    stream: StandardInput = path.stream if isinstance(path, HeldInput) else STANDARD_INPUT
+    return stream

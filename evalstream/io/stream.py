@@ -133,9 +133,16 @@ class StreamSource:
         """Begin digests of all bytes that `pieces` or `blocks` yields."""
         self._digest = BackgroundDigest(RunningDigest(algorithms))
 
-    def checksums(self) -> dict[str, str]:
-        """Return the digests of all bytes, once they were yielded, by algorithm."""
-        return self._digest.result() if self._digest is not None else {}
+    def checksums(self, *, without_newline: bool = False) -> dict[str, str]:
+        """Return the digests of all bytes, once they were yielded, by algorithm.
+
+        `without_newline` leaves the last byte out, if it is a newline.
+        """
+        if self._digest is None:
+            return {}
+        return (
+            self._digest.finished().without_newline() if without_newline else self._digest.result()
+        )
 
     def diagnose(self, algorithm: str, declared: str, *, grew: bool) -> str | None:
         """Explain a checksum mismatch; None if there is no explanation.

@@ -55,10 +55,17 @@ class Reason(str, Enum):
 class JudgedClaim(NamedTuple):
     """A claim, and what was found about it.
 
-    `pointer` is its JSON Pointer in the document that makes it, `label` says for people what it is
-    about, and `kind` is the name of its formula. `claimed` and `recomputed` are JSON values.
-    `reason` says why it is open, or that it was confirmed by trial. `rows` counts the rows that it
-    was compared with. `is_score` is true for scores, and false for counts and uncertainties.
+    Attributes:
+        pointer: The JSON Pointer of the claim in its document.
+        label: The name of the result that it is about.
+        kind: The name of its formula.
+        claimed: The figure that the document states, a JSON value.
+        recomputed: The figure that the rows give, a JSON value.
+        state: Whether it is confirmed, rounded, refuted or open.
+        reason: Why it is open, or that it was confirmed by trial.
+        rows: The number of rows that it was compared with.
+        is_score: Whether it is a score, and not a count or an uncertainty.
+
     """
 
     pointer: str

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from evalstream.model.data_class import DataClass, field
-from evalstream.model.report import NOUN
+from evalstream.model.data_class import DataClass, NamedTuple, field
+from evalstream.model.report import NOUN, Verdict
 
 
 class CompareVerdict(StrEnum):
@@ -77,11 +77,24 @@ class RunDescription(NamedTuple):
 class ComparedRun(DataClass):
     """One run of a comparison.
 
-    `label` is A, B, C, …; `verdict` is that of its check. `reasons` are its findings that fail the
-    run, as texts such as `ES501 checksum-mismatch (1)`. `rows` counts rows, or what the format has
-    instead, whose name is the `noun`. `samples` counts distinct identities with their sample ids,
-    `without_identity` the rows that cannot be paired. `settings` hold what may explain a difference
-    besides the model: harness, generation arguments, version of the format.
+    Attributes:
+        label: The label of the run: A, B, C, …
+        file: The rows file as reports name it.
+        aggregate: The aggregate as reports name it.
+        format: The name of the format.
+        version: The version of the format.
+        model: The id of the model.
+        evaluation: The name of the evaluation.
+        verdict: The verdict of its check.
+        reasons: The findings that fail the run, as texts such as `ES501 checksum-mismatch (1)`.
+        rows: The number of rows, or of what the format has instead.
+        noun: What the format counts as `rows`, in singular.
+        samples: The number of distinct identities with their sample ids.
+        without_identity: The number of rows that cannot be paired.
+        checksum: The checksum of the rows, in hex digits.
+        settings: What may explain a difference besides the model: harness, generation arguments,
+            version of the format.
+
     """
 
     label: str
@@ -91,7 +104,7 @@ class ComparedRun(DataClass):
     version: str | None = None
     model: str | None = None
     evaluation: str | None = None
-    verdict: str = "incomplete"
+    verdict: Verdict = "incomplete"
     reasons: Sequence[str] = ()
     rows: int = 0
     noun: str = NOUN
@@ -208,12 +221,22 @@ class Estimate(DataClass, frozen=True):
 
 
 class Comparison(DataClass):
-    """Two runs under one result and metric; `a` and `b` are labels, `a` is the reference.
+    """Two runs under one result and metric.
 
-    `estimate` is None where no matched sample has scores on both sides. `sentence` says the
-    verdict in words. `better` is the label of the better run where the verdict is significant.
-    `right_to_wrong` counts samples that the reference has right and the other run wrong: by their
-    scores where both are 0 or 1, else by is_correct.
+    Attributes:
+        a: The label of the reference.
+        b: The label of the other run.
+        metric: The result and the metric.
+        alignment: How the samples of the runs meet.
+        estimate: The statistics, None where no matched sample has scores on both sides.
+        verdict: The verdict.
+        sentence: The verdict in words.
+        better: The label of the better run where the verdict is significant.
+        right_to_wrong: The number of samples that the reference has right and the other run wrong:
+            by their scores where both are 0 or 1, else by is_correct.
+        wrong_to_right: The number of samples that the reference has wrong and the other run right.
+        failed_changes: The number of samples with an error in the rows of one run alone.
+
     """
 
     a: str
@@ -244,9 +267,19 @@ class Answered(NamedTuple):
 class Flip(NamedTuple):
     """A sample that the two runs judge differently.
 
-    `direction` is `right to wrong` or `wrong to right`, from the reference to the other run. Lines
-    count from 1. `answer_a` and `answer_b` are what the models answered, None if values are hidden
-    or there is no answer.
+    Attributes:
+        a: The label of the reference.
+        b: The label of the other run.
+        metric: The name of the result and the metric.
+        direction: `right to wrong` or `wrong to right`, from the reference to the other run.
+        sample_id: The id of the sample.
+        line_a: The line of the row in the reference, from 1.
+        line_b: The line of the row in the other run, from 1.
+        score_a: The score in the reference, in the unit of the metric.
+        score_b: The score in the other run, in the unit of the metric.
+        answer_a: The answer in the reference, None if values are hidden or there is no answer.
+        answer_b: The answer in the other run, None as above.
+
     """
 
     a: str
@@ -335,15 +368,7 @@ class CompareSettings(NamedTuple):
 
 
 class ComparisonReport(DataClass):
-    """All that a comparison says; `flips` are empty where a reporter takes them one by one.
-
-    `first_line` says what was compared and whether all runs passed their check. `refused` says why
-    nothing is compared, None if it is. `drifts` are the first ones of `drifts_in_all`;
-    `unmatched_results` are results that only some runs have, as texts. `failed_on` are the
-    conditions of --fail-if that hold. `allowed` are the settings of scoring that differ, and that
-    --allow-different names. `drift_counts` count drifted and relabelled samples of each
-    two of many runs.
-    """
+    """The data of a comparison; `evalstream.ComparisonReport` says what its fields are."""
 
     runs: Sequence[ComparedRun]
     reference: str

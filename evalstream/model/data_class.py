@@ -2,7 +2,8 @@
 
 For each class the standard library compiles the text of new methods, and it loads `inspect` to do
 so. With the classes of a check this takes as long as all else that a small run needs. The classes
-here share their methods. The named tuples here differ from those of `typing` in that the text of
+here share their methods. What `dataclasses` and `inspect` ask of a class is made when they ask it
+(`model/introspection.py`). The named tuples here differ from those of `typing` in that the text of
 their constructor is compiled when the first tuple is made.
 """
 
@@ -11,6 +12,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, dataclass_transform
+
+
+class _OnDemand:
+    """An attribute of classes that a function of `model/introspection.py` makes when it is read."""
+
+    def __init__(self, maker: str) -> None:
+        self._maker = maker
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is not None and self._maker == "signature_of":
+            raise AttributeError(self._maker)
+        from evalstream.model import introspection
+
+        return getattr(introspection, self._maker)(owner)
+
 
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple  # noqa: PLC0414 - mypy asks for the export
@@ -30,6 +46,9 @@ else:
 
     class NamedTuple(tuple, metaclass=_Slotless):
         """The base of named tuples; the methods and their names are those of `typing`."""
+
+        __dataclass_fields__ = _OnDemand("fields_of")
+        __signature__ = _OnDemand("signature_of")
 
         def __init_subclass__(cls) -> None:
             if hasattr(cls, "_fields"):
@@ -65,6 +84,8 @@ else:
             if changes:
                 raise ValueError(f"{self.__class__.__name__}: unknown {', '.join(changes)}")
             return made
+
+        __replace__ = _replace
 
         def _asdict(self) -> dict[str, Any]:
             """Return the values by name."""
@@ -116,12 +137,18 @@ class DataClass:
     hashable, and its fields cannot be assigned to; with `kw_only=True` values are given by name.
     """
 
-    __data_fields__: ClassVar[Mapping[str, Field]] = {}
-    _by_position: ClassVar[tuple[str, ...]] = ()
-    _required: ClassVar[frozenset[str]] = frozenset()
-    _defaults: ClassVar[Mapping[str, Any]] = {}
-    _factories: ClassVar[tuple[tuple[str, Callable[[], Any]], ...]] = ()
-    _compared: ClassVar[Any]
+    if TYPE_CHECKING:
+        __data_fields__: ClassVar[Mapping[str, Field]]
+        _by_position: ClassVar[tuple[str, ...]]
+        _required: ClassVar[frozenset[str]]
+        _defaults: ClassVar[Mapping[str, Any]]
+        _factories: ClassVar[tuple[tuple[str, Callable[[], Any]], ...]]
+        _compared: ClassVar[Any]
+    else:
+        # Without annotations, as `typing.get_type_hints` is for the fields.
+        __dataclass_fields__ = _OnDemand("fields_of")
+        __signature__ = _OnDemand("signature_of")
+        __data_fields__ = {}
 
     def __init_subclass__(cls, *, frozen: bool = False, kw_only: bool = False) -> None:
         """Read the fields of a new class, after those of its base."""

@@ -13,13 +13,51 @@ EvalstreamError
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from re import Match
+
 
 class EvalstreamError(Exception):
     """Base of every exception that evalstream raises on purpose."""
 
 
 class UsageError(EvalstreamError):
-    """The options or arguments contradict each other or name something unknown."""
+    """The options or arguments contradict each other or name something unknown.
+
+    The message names options as keywords of Python; `on_command_line` has its flags.
+    """
+
+    @property
+    def on_command_line(self) -> str:
+        """The message with the flags of the command line."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        import re
+
+        # What follows these words is something to type.
+        said, words, command = re.split(_TO_TYPE, self.on_command_line, maxsplit=1)
+        return re.sub(_FLAG, _keyword, said) + words + command
+
+
+_TO_TYPE: Final = r"(evalstream |only the command line |; give |$)"
+_FLAG: Final = r"(?<![\w-])--(?!config\b)([a-z][a-z-]+)"
+"""A flag that has a keyword; settings files are a matter of the command line alone."""
+
+_KEYWORDS: Final = {
+    "pass": "passing",
+    "no-values": "show_values=False",
+    "no-verify": "verify=False",
+    "map": "tables",
+    "force": "overwrite",
+}
+"""Keywords that are not the flag with underscores."""
+
+
+def _keyword(flag: Match[str]) -> str:
+    return _KEYWORDS.get(flag[1], flag[1].replace("-", "_"))
 
 
 class CannotWrite(EvalstreamError):

@@ -36,6 +36,11 @@ def install_command(extra: str) -> str:
     return f"{_pip()} install {shlex.join(wanted)}"
 
 
+def install_library(name: str) -> str:
+    """Return the shell command that installs a library into the Python that runs."""
+    return f"{_pip()} install {name}"
+
+
 def _names_us(project: str) -> bool:
     """Tell whether a `pyproject.toml` is the one of this package."""
     try:

@@ -89,13 +89,24 @@ def at_most(limit: Any) -> dict[str, Any]:
 class Finding(NamedTuple):
     """One violation with code, severity, file and line, in the order of the output contract.
 
-    `found` is the value at the pointer. `expected` is the correct value, or a small JSON Schema
-    where several values are correct.
+    Attributes:
+        code: The code of the rule, such as ES401.
+        name: The name of the rule, such as sample-hash-mismatch.
+        severity: How grave it is.
+        file: The file as reports name it.
+        line: The number of the line, from 1, blank lines counted; None if it is about the whole
+            file.
+        column: The number of the character in the line, from 1, of a value in a document.
+        offset: Where the line begins, in bytes of the unpacked file from 0.
+        pointer: A JSON Pointer (RFC 6901) into the row or the aggregate.
+        keyword: The keyword of the JSON Schema that is violated.
+        message: What is wrong, for people.
+        expected: The correct value, or a small JSON Schema where several values are correct.
+        found: The value at the pointer.
+        sample_id: The id of the sample that the row is about.
+        count: The number of rows, or findings, that it stands for; None for one.
+        fix: SAFE if `evalstream fix` mends it, UNSAFE if only `fix --unsafe` does, None if neither.
 
-    `line` counts from 1 over all lines; `column`, of a value in a document, counts characters from
-    1; `offset` is the byte offset of the line in the unpacked bytes; `pointer` is a JSON Pointer
-    (RFC 6901) into the row or the document. `fix` says whether `evalstream fix` mends it, SAFE, or
-    only with `--unsafe`, UNSAFE.
     """
 
     code: str
@@ -181,10 +192,16 @@ class PlacedViolation(NamedTuple):
 
 
 class KnownFinding(NamedTuple):
-    """What a baseline knows of a finding, and how many occurrences.
+    """What a baseline knows of a finding.
 
-    `file` is as the baseline has it: below its folder relative to that. `values` is the digest of
-    the values found and expected, None for a finding without any.
+    Attributes:
+        code: The code of the rule.
+        file: The file as the baseline has it: below its folder relative to that.
+        pointer: A JSON Pointer into the row or the aggregate.
+        sample_id: The id of the sample that the row is about.
+        count: The number of occurrences.
+        values: The digest of the values found and expected, None for a finding without any.
+
     """
 
     code: str
@@ -226,6 +243,9 @@ class SpilledList(Generic[Item]):
             self._file.seek(0, 2)
             pickle.dump([tuple(item) for item in self._recent], self._file)
             self._recent.clear()
+
+    def __deepcopy__(self, _: object) -> list[Item]:
+        return list(self)
 
     def __iter__(self) -> Iterator[Item]:
         """Iterate over the items in the order in which they were appended."""

@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.finding import Severity
-
-if TYPE_CHECKING:
-    from evalstream.model.sample_record import SampleRequest
+from evalstream.model.sample_record import SampleRequest
 
 Value = TypeVar("Value")
 
@@ -90,7 +88,9 @@ def option(
 class RowRouting(DataClass, frozen=True):
     """Where the rows of one input go while they are checked, and how the input is read.
 
-    With `overwrite`, which is set by the call, they may replace any other file.
+    Attributes:
+        overwrite: Whether outputs of rows may replace any other file; the call sets it.
+
     """
 
     tee: str | None = option(
@@ -186,9 +186,14 @@ class Sealing(NamedTuple):
 class Options(DataClass, frozen=True):
     """Everything that steers a check, in one frozen object that is handed down whole.
 
-    Sizes are in bytes. `links` is set by a batch: a run then collects what relates it to others.
-    `samples` is set by a comparison: a run then collects its samples. `sealing` is set where a
-    run's own document is to be sealed.
+    Sizes are in bytes.
+
+    Attributes:
+        links: Whether a run collects what relates it to other runs; a batch sets it.
+        samples: What a run collects of its samples; a comparison sets it.
+        sealing: The request to seal a run's own document; `seal` sets it.
+        routing: Where the rows go while they are checked.
+
     """
 
     select: tuple[str, ...] = option(
@@ -375,7 +380,7 @@ class Options(DataClass, frozen=True):
         named_only=True,
     )
     links: bool = False
-    samples: "SampleRequest | None" = None
+    samples: SampleRequest | None = None
     sealing: Sealing | None = None
     skip_noise: bool = option(
         False, "Skip lines that hold no row, and count them.", Group.INPUT, named_only=True

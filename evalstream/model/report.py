@@ -1,7 +1,7 @@
 """Reports of a check: run summaries, what was verified, and totals."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from evalstream.model.claim import STATES, JudgedClaim, State, confirms_score, count_states
 from evalstream.model.data_class import DataClass, NamedTuple, field
@@ -13,9 +13,13 @@ from evalstream.model.sketch import Sketch
 class Verified(NamedTuple):
     """What was verified of a run, and how much of it.
 
-    `checksum` and `row_count` tell whether the declared one matches the rows; None where none is
-    declared, or where the rows were not read to their end. `hashes` counts the rows, of `rows` in
-    all, whose sample_hash matches their input.
+    Attributes:
+        checksum: Whether the declared checksum is that of the rows; None if none is declared, or
+            the rows were not read to their end.
+        row_count: Whether the declared number of rows is right; None as above.
+        hashes: The number of rows whose sample_hash matches their input.
+        rows: The number of rows.
+
     """
 
     checksum: bool | None = None
@@ -33,7 +37,13 @@ class Verified(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A part of what was verified: `is_ok` is False where it contradicts, None where it is open."""
+    """A part of what was verified, in the words of a format.
+
+    Attributes:
+        text: What was verified, or was not.
+        is_ok: False where it contradicts, None where it is open.
+
+    """
 
     text: str
     is_ok: bool | None
@@ -46,7 +56,9 @@ class Checked(NamedTuple):
 NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008", "ES010"})
 """Codes that mean that something could not be checked; they do not fail a run."""
 
-VERDICTS: Final = ("passed", "unconfirmed", "failed", "incomplete")
+Verdict = Literal["passed", "unconfirmed", "failed", "incomplete"]
+
+VERDICTS: Final[tuple[Verdict, ...]] = ("passed", "unconfirmed", "failed", "incomplete")
 """The possible verdicts of a run."""
 
 
@@ -61,31 +73,56 @@ NOUN: Final = "row"
 class RunSummary(DataClass):
     """The outcome of one run: a rows file with its aggregate, if it has one.
 
-    `verdict` is `failed` if a finding fails the run, `incomplete` if something could not be
-    checked, `unconfirmed` if the rows confirm no score, and `passed` otherwise. `counts` holds
-    occurrences by code, `severities` by severity; `incomplete_reason` says why the rows were not
-    checked in full. `claims` are those of its documents, each with its state. `covers` names the
-    bytes of the checksum where there is a choice: `stored` or `unpacked` bytes, or `rows` without
-    the noise between them. `inputs` is a third document, where the format has one. `sealed` is the
-    aggregate that was sealed; `change` is the diff that sealing would make. `samples` are those of
-    the run for a comparison, if they were asked for. `links` are the digests that link the run to
-    other runs of the call.
+    Attributes:
+        file: The rows file or stream as reports name it, None without one.
+        aggregate: The aggregate as reports name it, None without one.
+        format: The name of the format.
+        inputs: A third document, where the format has one.
+        version: The version of most rows, else that of the aggregate.
+        rows: The number of rows, blank lines not counted.
+        verdict: `failed` if a finding fails the run, `incomplete` if something could not be
+            checked, `unconfirmed` if the rows confirm no score, else `passed`.
+        algorithm: The algorithm of the checksum, None if there is none to compare with.
+        declared: The checksum that the aggregate declares.
+        actual: The checksum of the rows, in hex digits.
+        recipe: The name of the recipe that the sample hashes follow.
+        counts: Exact number of occurrences by code.
+        seconds: Duration of the check, in seconds.
+        bytes: Size of the rows that were checked, unpacked, in bytes.
+        severities: Exact number of occurrences by severity.
+        incomplete_reason: Why the run was not checked in full, None if it was.
+        claims: The claims of its documents, each with its state.
+        covers: Which bytes the checksum covers where there is a choice: `stored` or `unpacked`
+            ones, `rows` without the noise between them, or rows `unended`, without their last line
+            end.
+        sealed: The aggregate that was sealed, None if none was.
+        change: The diff that sealing would make, in a dry run.
+        links: The digests that link the run to other runs of the call.
+        samples: The samples of the run for a comparison, if they were asked for.
+        unchanged: The time of the earlier check, for a run that a ledger answered.
+        verified: What was verified, None without rows.
+        selected: The codes or prefixes to which `select` limits the rules.
+        ignored: The codes or prefixes of rules that `ignore` left out.
+        is_note: Whether this is no run, but describes names that a search did not check.
+        excluded: The number of names that a search excluded.
+        missing: The number of names of a list that are gone.
+        other_files: The number of files of a list that are not evaluation files.
+        noun: What the format counts as `rows`, in singular.
+        remark: Why no score was confirmed.
+        sketch: A sketch of the rows, if it was asked for.
+        failing: The number of occurrences that fail the run, by code.
+        otherwise: The verdict without the failing occurrences.
+        otherwise_reason: What was not checked in that case.
+        known: The number of occurrences that a baseline knows, by code; the other counts are
+            without it.
+        known_severities: The number of occurrences that a baseline knows, by severity.
+        fixable: The number of occurrences that `evalstream fix` mends, by code.
+        checked: What was verified in the words of a format that has no sample_hash and no seal.
 
-    `unchanged` is the time of the earlier check, for a run that a ledger answered. `verified` says
-    how much was verified; `selected` and `ignored` are the codes or prefixes that limit the rules.
-    A summary with `is_note` is not a run: it describes names that a search did not check, and
-    `excluded` counts the names that it excluded, `missing` the names of a list that are gone, and
-    `other_files` the files of a list that are not evaluation files.
-    `noun` is the plural of what its format counts. `remark` says why no score was confirmed.
-    `sketch` is there if it was asked for.
+        fixable_unsafely: The number of those that it mends with `--unsafe` alone, by code.
+        unfixable: The number of occurrences with a repair that it refuses to make, because the rows
+            are damaged or the seal is wrong, by code.
 
-    `failing` holds the occurrences that fail the run, by code; without them the verdict is
-    `otherwise`, and `otherwise_reason` says what was not checked then. `checked` says what was
-    verified in the words of a format that has no sample_hash and no seal. `known` and
-    `known_severities` count what a baseline knows; `counts`, `severities` and `failing` are
-    without it. `fixable` counts by code the occurrences that `evalstream fix` mends,
-    `fixable_unsafely` those that it mends with `--unsafe` alone, and `unfixable` those with a
-    repair that it refuses to make, because the rows are damaged or the seal is wrong.
     """
 
     file: str | None
@@ -94,7 +131,7 @@ class RunSummary(DataClass):
     inputs: str | None = None
     version: str | None = None
     rows: int = 0
-    verdict: str = "incomplete"
+    verdict: Verdict = "incomplete"
     algorithm: str | None = None
     declared: str | None = None
     actual: str | None = None
@@ -122,7 +159,7 @@ class RunSummary(DataClass):
     remark: str | None = None
     sketch: Sketch | None = None
     failing: dict[str, int] = field(default_factory=dict)
-    otherwise: str = "incomplete"
+    otherwise: Verdict = "incomplete"
     otherwise_reason: str | None = None
     known: dict[str, int] = field(default_factory=dict)
     known_severities: dict[Severity, int] = field(default_factory=dict)
@@ -331,16 +368,33 @@ class GoneRuns(NamedTuple):
 class Totals(DataClass):
     """The totals of a check over all runs.
 
-    `verdicts` counts runs by verdict, `counts` occurrences by code and `severities` by severity;
-    `unchanged` counts runs that a ledger answered, `unreached` those that the check did not reach
-    before it was stopped or its executor was `lost`, for a reason, and `unchecked` those that were
-    not checked in full, `damaged` those that fail by data that cannot be read in full. `excluded`
-    counts the names that searches left out, `missing` the names of lists that are gone, and
-    `other_files` the files of lists that are not evaluation files. `known` and `known_severities`
-    count what a baseline knows, without which the other counts are, and `vanished` what only the
-    baseline has. `fixable`, `fixable_unsafely` and `unfixable` count occurrences as those of runs
-    do. `claims` counts claims by state, and `refuted_runs` the failed runs with a refuted one.
-    `gone` are the runs of the ledger that are gone.
+    Attributes:
+        runs: The number of runs.
+        rows: The number of rows.
+        bytes: Size of the rows that were checked, unpacked, in bytes.
+        unchanged: The number of runs that a ledger answered.
+        unreached: The number of runs that the check did not reach before it was stopped or its
+            executor was lost.
+        lost: Why the executor was lost, None if it was not.
+        unchecked: The number of runs that were not checked in full.
+        damaged: The number of runs that fail by data that cannot be read in full.
+        excluded: The number of names that searches left out.
+        missing: The number of names of lists that are gone.
+        other_files: The number of files of lists that are not evaluation files.
+        verdicts: The number of runs by verdict.
+        counts: Exact number of occurrences by code.
+        severities: Exact number of occurrences by severity.
+        known: The number of occurrences that a baseline knows, by code; the other counts are
+            without it.
+        known_severities: The number of occurrences that a baseline knows, by severity.
+        vanished: The number of occurrences that only the baseline has.
+        fixable: The number of occurrences that `evalstream fix` mends.
+        fixable_unsafely: The number of those that it mends with `--unsafe` alone.
+        unfixable: The number of occurrences with a repair that it refuses to make.
+        claims: The number of claims by state.
+        refuted_runs: The number of failed runs with a refuted claim.
+        gone: The runs of the ledger that are gone.
+
     """
 
     runs: int = 0
@@ -419,14 +473,7 @@ class Totals(DataClass):
 
 
 class Report(DataClass):
-    """The outcome of a check: iterate over its findings, read its totals.
-
-    The findings are those shown (at most `max_findings` per code and file of a run); `counts`,
-    `total` and `totals` are always exact. `runs` are in the order of the inputs. `rules` has the
-    texts of the rules that were found, by code. `vanished` are findings that a baseline knows and
-    that the check looked for and did not find. `options` has those options, as JSON values by
-    name, that affect what is found and differ from their default.
-    """
+    """The data of a check; `evalstream.Report` says what its fields are."""
 
     runs: Sequence[RunSummary]
     findings: Iterable[Finding]

@@ -34,11 +34,17 @@ class Section(NamedTuple):
 class RuleText(NamedTuple):
     """The texts of one rule, and its status.
 
-    `summary` is a phrase that says what the rule finds, `fix` a sentence that says how to fix it,
-    empty where it is not known. `help` is the whole page, and
-    `sections` are its parts. `severity` is the label of the rule's own severity; a finding can have
-    another one. `page` is the path of the page in the repository. Both are empty where they are not
-    known.
+    Attributes:
+        name: The name of the rule.
+        summary: A phrase that says what the rule finds.
+        fix: A sentence that says how to fix it; empty where it is not known.
+        help: The whole page.
+        severity: The label of the rule's own severity, which a finding may differ from; empty if
+            unknown.
+        sections: The parts of the page.
+        status: Whether the rule is stable, in preview or retired.
+        page: The path of its page in the repository; empty if unknown.
+
     """
 
     name: str

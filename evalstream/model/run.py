@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from evalstream.model.block import ByteStream
 from evalstream.model.data_class import DataClass
 
 STDIN: Final = "-"
 
 MAIN_FORMAT: Final = "eee"
 """The format of rows that do not indicate another one."""
+
+
+HELD_ROWS: Final = "<rows>"
+HELD_AGGREGATE: Final = "<aggregate>"
+"""How reports call rows and an aggregate that the calling program holds."""
+
+
+class HeldInput(str):
+    """What the calling program holds in place of a file: like standard input, it is read once.
+
+    `label` is its name in reports, `stream` the StandardInput to read it from, and `origin` the
+    reader of that.
+    """
+
+    __slots__ = ("label", "origin", "stream")
+
+    label: str
+    stream: Any
+    origin: ByteStream
+
+    def __new__(cls, label: str, stream: Any, origin: ByteStream) -> HeldInput:
+        """Return the path of standard input, with another stream and name."""
+        held = super().__new__(cls, STDIN)
+        held.label, held.stream, held.origin = label, stream, origin
+        return held
 
 
 class Run(DataClass, frozen=True):

@@ -7,7 +7,7 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from evalstream.model.run import STDIN
+from evalstream.model.run import HELD_AGGREGATE, HELD_ROWS, STDIN
 from evalstream.reporters.describe import STDIN_NAME
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -16,6 +16,8 @@ _STRAY_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 _URL_CHARACTERS: Final = "/:?@!$&'()*+,;=~%"
 """What a URL may hold as it is."""
+
+_NO_FILES: Final = (STDIN, HELD_ROWS, HELD_AGGREGATE)
 
 
 class Uri(NamedTuple):
@@ -41,7 +43,7 @@ class Places:
 
     def relative(self, name: str) -> str | None:
         """Return the path of a file from the root; None where it is not below the root."""
-        if name == STDIN or _URL.match(name):
+        if name in _NO_FILES or _URL.match(name):
             return None
         path = os.path.normpath(os.path.join(self._here, name))
         found = (_below(path, root) for root in self._roots)
@@ -54,8 +56,8 @@ class Places:
         an absolute URI, and code scanning rejects a whole report with a URI of another scheme than
         the checkout has. So in a workflow URLs become relative references, too.
         """
-        if name == STDIN:
-            return Uri(_quoted(STDIN_NAME), is_below_root=False)
+        if name in _NO_FILES:
+            return Uri(_quoted(STDIN_NAME if name == STDIN else name), is_below_root=False)
         if _URL.match(name):
             if self.is_workflow:
                 return Uri(_quoted(name), is_below_root=False)

@@ -173,6 +173,7 @@ COVERED: Final[Mapping[str | None, str]] = {
     "stored": " of the stored bytes",
     "unpacked": " of the unpacked bytes",
     "rows": " of the rows without the noise",
+    "unended": " of the rows without the last line end",
     "benchmark": " of the benchmark",
 }
 

@@ -105,28 +105,42 @@ class Rule(NamedTuple):
     All else that users read about it is on its page, a Markdown file with its code's name
     (`rules/pages.py`), which is read when its texts are asked for.
 
-    At most one of `row`, `run`, `aggregate` and `record` is given, but a rule about rows may
-    have `run` or `aggregate` as well. `row` binds a context and
-    returns a stateless check of one row, or None if there is nothing to check. `run` checks the
-    merged facts once per run. `aggregate` checks the aggregate alone. `record` checks what a format
-    without rows passes to its rules, at most once per document or record. The parser, the schema or
-    the driver report the rules that have none of them.
+    At most one of `row`, `run`, `aggregate` and `record` is given, but a rule about rows may have
+    `run` or `aggregate` as well. The parser, the schema or the driver report the rules that have
+    none of them.
 
-    An `optional` rule holds only if it is selected or a profile adds it. A rule whose `status` is
-    preview holds only with `--preview` or if it is selected by its code or name; it reports infos,
-    and never fails a run. A retired rule still has its code and never holds. A `run` rule with
-    `about_paths` also checks runs whose rows could not be read, or that have no rows.
-    A `row` rule with `by_ids` reads only the ids that rows share: it runs once for all rows that
-    have the same ids.
+    Attributes:
+        code: The code, such as ES401.
+        name: The name, such as sample-hash-mismatch.
+        severity: The severity of its findings, unless a profile or the finding has another.
+        summary: A phrase that says what it finds.
+        row: Binds a context and returns a stateless check of one row, or None if there is nothing
+            to check.
+        run: Checks the merged facts, once per run.
+        aggregate: Checks the aggregate alone.
+        record: Checks what a format without rows passes to its rules, at most once per document or
+            record.
+        repair: The repair of what it finds, None without one.
+        optional: Whether it holds only if it is selected or a profile adds it.
+        about_aggregate: Whether its findings are about the aggregate, and not about the rows.
+        about_paths: Whether a `run` rule also checks runs whose rows could not be read, or that
+            have none.
+        by_ids: Whether a `row` rule reads only the ids that rows share: it runs once for all rows
+            that have the same ids.
+        reads: The members of a row that a `row` rule reads, as JSON Pointers, with `*` for each
+            element of an array: in a row without any of them the rule finds nothing. If it is
+            empty, the rule may find something in every row.
+        in_scanner: Whether the scanner knows the rule: it runs only over rows about which the
+            scanner has a doubt. Otherwise it runs over the rows that have a member of `reads`.
+        since: The version of evalstream that had it first.
+        former_names: Names that it had before, which still work.
+        needs: The option without which it finds nothing, empty if there is none.
+        expects_data: Whether its findings expect values of the data, which are hidden with those
+            found.
+        status: Whether it is stable, in preview or retired. A rule in preview holds only with
+            `preview` or if it is selected by its code or name, reports infos, and never fails a
+            run. A retired rule still has its code and never holds.
 
-    A rule that `needs` an option, by its name, finds nothing without it.
-    With `expects_data` its findings expect values of the data, which are hidden with those found.
-
-    `reads` names the members of a row that a `row` rule reads, as JSON Pointers, with `*` for each
-    element of an array: in a row without any of them the rule finds nothing. If it is empty, the
-    rule may find something in every row. `in_scanner` says that the scanner knows the
-    rule: the rule runs only over rows about which the scanner has a doubt. Otherwise it runs over
-    the rows that have a member of `reads`.
     """
 
     code: str

@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from evalstream.api_options import options_from, schema_text_of
 from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Option, Options
 from evalstream.settings.declared import SETTINGS, key_of
 from evalstream.settings.find import find_table, table_of
+from evalstream.settings.options import options_from, schema_text_of
 
 
 class Settings(NamedTuple):

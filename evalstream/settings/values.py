@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from glob import escape
 from typing import Any, Final
 
-from evalstream.api_options import AT_LEAST_ONE, CHOICES, NOT_NEGATIVE
 from evalstream.batch.per_file_ignores import STDIN_NAMES
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
@@ -19,6 +18,7 @@ from evalstream.model.options import Option
 from evalstream.model.suggestions import unknown
 from evalstream.settings.declared import CODES, KEYS_OF_ONE_CALL, PATHS, PER_FILE, SETTINGS
 from evalstream.settings.find import Table
+from evalstream.settings.options import AT_LEAST_ONE, CHOICES, NOT_NEGATIVE
 
 NAMES_OF_TYPES: Final = {
     bool: "a boolean",
@@ -56,7 +56,7 @@ def values_in(table: Table) -> dict[str, Any]:
         for pattern, codes in values.get(PER_FILE, {}).items():
             _check_codes(f"per-file-ignores.{pattern!r}", codes)
     except UsageError as error:
-        raise UsageError(f"{printable(table.file)}: {error}") from error
+        raise UsageError(f"{printable(table.file)}: {error.on_command_line}") from error
     folder = os.path.dirname(table.file)
     for name in PATHS & values.keys():
         values[name] = _below(folder, values[name])

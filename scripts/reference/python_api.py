@@ -1,6 +1,7 @@
 """The page about the Python API: every public name with its signature and documentation."""
 
 import ast
+import dataclasses
 import inspect
 import re
 from collections.abc import Collection, Iterator
@@ -75,10 +76,12 @@ def _class(value: type[Any]) -> Iterator[str]:
         yield table(["member", "value"], ((code(one.name), code(repr(one.value))) for one in value))
     elif not fields:
         yield fence(signature(value.__name__, value), "python")
-    yield f"{paragraphs(value.__doc__ or '')}\n"
+    prose, _, _ = cleandoc(value.__doc__ or "").partition("\n\nAttributes:\n")
+    yield f"{paragraphs(prose)}\n"
     if fields:
+        meanings = {one.name: one.metadata["doc"] for one in dataclasses.fields(value)}
         helps = _helps("check") if _is_options(value) else {}
-        yield _table_of_fields(fields, helps | _sentences(value.__doc__ or "", fields))
+        yield _table_of_fields(fields, meanings | helps)
     yield from _members(value, fields)
 
 
@@ -148,7 +151,7 @@ def _meanings(name: str, text: str, known: Collection[str]) -> dict[str, str]:
     said = _sentences(text, known)
     about = {one: part for one, part in said.items() if part.startswith(f"`{one}`")}
     general = _sentences(evalstream.check.__doc__ or "", known)
-    return general | _helps("seal") | said | _helps(name) | about
+    return general | _helps("check") | _helps("seal") | said | _helps(name) | about
 
 
 def _sentences(text: str, names: Collection[str]) -> dict[str, str]:
@@ -183,8 +186,9 @@ def _helps(name: str) -> dict[str, str]:
 
 
 def _members(value: type[Any], fields: dict[str, Any]) -> Iterator[str]:
-    """Yield the public methods and properties that a class defines itself."""
-    for name, member in vars(value).items():
+    """Yield the public methods and properties that a class defines, or its bases of ours."""
+    ours = [one for one in reversed(value.__mro__) if one.__module__.startswith("evalstream.")]
+    for name, member in {name: one for base in ours for name, one in vars(base).items()}.items():
         if name.startswith("_") or name in fields:
             continue
         plain = member.__func__ if isinstance(member, (staticmethod, classmethod)) else member

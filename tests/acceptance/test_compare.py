@@ -247,7 +247,7 @@ def test_no_verdict_rests_on_samples_that_are_missing(tmp_path: Path, *, fails: 
 
 
 def test_a_cluster_that_no_row_names_is_wrong_usage() -> None:
-    with pytest.raises(evalstream.UsageError, match=r"--cluster /nothing: no sample that both"):
+    with pytest.raises(evalstream.UsageError, match=r"cluster /nothing: no sample that both"):
         evalstream.compare([A, B], metric="exact", cluster="/nothing")
     assert compare(A, B, "--cluster", "/nothing").code == 2
 

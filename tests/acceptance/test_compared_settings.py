@@ -135,7 +135,7 @@ def test_all_pairs_are_compared_and_corrected_together() -> None:
     assert first.adjusted_p == pytest.approx(3 * first.test.p)
     with pytest.raises(evalstream.UsageError, match="choice of pairs"):
         evalstream.compare(runs, pairs="some")
-    with pytest.raises(evalstream.UsageError, match="--pairs"):
+    with pytest.raises(evalstream.UsageError, match="pairs"):
         evalstream.compare(EXAMPLE, pairs="all", matrix=True)
 
 

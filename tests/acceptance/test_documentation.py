@@ -144,11 +144,15 @@ def test_the_first_pages_show_real_output(page: str) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=NAMES.get)
-def test_python_examples_run(path: Path, environment: dict[str, str]) -> None:
+def test_python_examples_run(path: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    program = tmp_path / "test_example.py"
     for code in re.findall(r"```python\n(.*?)```", TEXTS[path], re.DOTALL):
         if "import evalstream" in code and "dask_jobqueue" not in code:
+            program.write_text(code, encoding="utf-8")
+            runner = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if "def test_" in code else []
             subprocess.run(
-                [sys.executable, "-c", code], check=True, cwd=REPOSITORY, env=environment
+                [sys.executable, *runner, program], check=True, cwd=tmp_path, env=environment
             )
 
 

@@ -163,7 +163,7 @@ def test_what_is_no_list_of_ids_is_wrong_usage(tmp_path: Path, text: str, said: 
 
 
 def test_wrong_usage_ends_the_command(tmp_path: Path) -> None:
-    with pytest.raises(evalstream.UsageError, match=r"--expect-ids .*nothing"):
+    with pytest.raises(evalstream.UsageError, match=r"expect_ids .*nothing"):
         evalstream.check(tmp_path, expect_ids=str(tmp_path / "nothing"))
-    with pytest.raises(evalstream.UsageError, match="--ledger"):
+    with pytest.raises(evalstream.UsageError, match="ledger"):
         checked(tmp_path, "a\n", ledger=str(tmp_path / "ledger"))

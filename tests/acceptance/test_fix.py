@@ -19,7 +19,7 @@ from paths import EXAMPLES
 from rows import aggregate_of, bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream.api_changes import ChangedRuns, fix
+from evalstream.api.changes import ChangedRuns, fix
 from evalstream.batch.rewriting.fix import FixJob
 from evalstream.batch.rewriting.outcome import Status
 from evalstream.io.progress import Progress

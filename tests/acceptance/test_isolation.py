@@ -16,8 +16,8 @@ from paths import EXAMPLES
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream.api_changes import fix, migrate
-from evalstream.api_compare import compare
+from evalstream.api.changes import fix, migrate
+from evalstream.api.compare import compare
 from evalstream.batch import packing, sealing, single
 from evalstream.batch.cross_run.report import ALL_RUNS
 from evalstream.model.internal_errors import TRACEBACK

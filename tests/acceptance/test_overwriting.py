@@ -519,7 +519,7 @@ def test_a_ledger_replaces_only_what_it_is_told_to(tmp_path: Path) -> None:
     pair(tmp_path)
     book = tmp_path / "book"
     book.write_text("my notes")
-    with pytest.raises(UsageError, match="--force"):
+    with pytest.raises(UsageError, match="overwrite"):
         evalstream.check(tmp_path / ROWS, ledger=book)
     assert book.read_text() == "my notes"
     for _ in range(2):

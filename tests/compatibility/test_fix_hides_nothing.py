@@ -12,7 +12,7 @@ from odd_run import Source
 from odd_sources import sources
 from rows import sound_rows
 
-from evalstream.api_changes import fix
+from evalstream.api.changes import fix
 from evalstream.batch.rewriting.outcome import Outcome, Status
 
 SUGGESTED = {"ES216": "the row now fits another version", "ES306": "a count that is now missing"}

@@ -8,7 +8,7 @@ import pytest
 from corpus import CORPUS, needs_corpus
 
 import evalstream
-from evalstream.api_changes import fix
+from evalstream.api.changes import fix
 from evalstream.batch.rewriting.outcome import Status
 from evalstream.model.options import Options
 from evalstream.model.report import Report, RunSummary

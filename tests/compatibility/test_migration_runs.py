@@ -19,7 +19,7 @@ from rows import aggregate_of, bytes_of, hashed, sound_rows
 from spelled_json import differences, leaves, parse
 from upstream import needs_upstream, said_of
 
-from evalstream.api_changes import migrate
+from evalstream.api.changes import migrate
 from evalstream.batch.rewriting.outcome import Outcome, Status
 
 ALL = ("all",)

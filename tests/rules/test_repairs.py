@@ -8,7 +8,7 @@ from edits import apply_case
 from paths import EXAMPLES
 
 import evalstream
-from evalstream.api_changes import fix
+from evalstream.api.changes import fix
 from evalstream.batch.rewriting.outcome import Status
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.model.options import Options

@@ -31,13 +31,22 @@ class Status(str, Enum):
 
 
 class Outcome(DataClass):
-    """The outcome of one run.
+    """The outcome of one run that was to be fixed or migrated.
 
-    `rows` and `aggregate` are the files as they were named, `target` the new aggregate, or the new
-    rows of a run without an aggregate. `row_changes` count rows and `document_changes` count
-    aggregates. With `is_unconfirmed` the rows confirm no score; with `is_remembered` a ledger says
-    that nothing changed since the result passed its check. `reasons` say in full sentences why a
-    run was not written. `checked` is the summary of the check of the result.
+    Attributes:
+        rows: The rows file as it was named.
+        aggregate: The aggregate as it was named.
+        status: What became of the run.
+        target: The new aggregate, or the new rows of a run without an aggregate.
+        row_count: The number of rows.
+        row_changes: The numbers of changed rows, by change.
+        document_changes: The numbers of changed aggregates, by change.
+        reasons: Full sentences that say why the run was not written.
+        needs: What the sources do not say and a migration needs.
+        checked: The summary of the check of the result, None if nothing was written.
+        is_unconfirmed: Whether the rows confirm no score.
+        is_remembered: Whether a ledger says that nothing changed since the result passed its check.
+
     """
 
     rows: str | None

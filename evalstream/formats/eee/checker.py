@@ -9,7 +9,6 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector
-from evalstream.engine.positions import json_locator, place_violations
 from evalstream.engine.routing import RowRouter, refuse_rowless
 from evalstream.engine.row_pass import RowPass, reason_of
 from evalstream.formats.eee import documents
@@ -41,7 +40,7 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS
 from evalstream.model.options import Options
-from evalstream.model.report import NOT_CHECKED, NOT_SEALED, RunSummary, Verified
+from evalstream.model.report import NOT_CHECKED, NOT_SEALED, Checked, RunSummary, Verified
 from evalstream.model.run import STDIN, Run
 from evalstream.parsing.json import text_or_none
 from evalstream.parsing.limits import limit_findings
@@ -60,6 +59,9 @@ Check = Callable[[Any], Iterable[Violation]]
 FILE_PATH: Final = "/detailed_evaluation_results/file_path"
 CHANGED: Final = "changed while it was checked"
 OUTSIDE: Final = "the path leads out of the inputs; it was not opened"
+
+MAPPINGS: Final = Checked("mappings have no bytes", None)
+"""Why the checksum of rows that came as mappings is not verified."""
 
 JOINING: Final = ("ES6", "ES8")
 """The families of rules that compare rows with their aggregate."""
@@ -387,6 +389,12 @@ class RunCheck:
         unpacked = declared is not None and not is_packed_name(declared)
         return "unpacked" if unpacked and "unpacked" in digests else "stored"
 
+    def _shown_cover(self, rows: RowPass) -> str | None:
+        """Return what the checksum covers, where reports must say it."""
+        covered = self._covered(rows)
+        is_usual = len(rows.digests) < 2 or (covered == "stored" and "unended" in rows.digests)
+        return None if is_usual else covered
+
     def _file_violations(self, rows: RowPass, facts: RunFacts) -> FileViolations:
         """Return the violations of whole files: the rows file and its aggregate."""
         about_rows = [*rows.violations, *unmet_expectations(facts)]
@@ -430,8 +438,10 @@ class RunCheck:
     ) -> list[PlacedViolation]:
         """Return the violations that are enabled, with lines of the aggregate that was checked."""
         text = self._text if self._aggregate is None else self._aggregate.text
-        if text is None:
+        if text is None or not violations:
             return violations
+        from evalstream.engine.positions import json_locator, place_violations
+
         enabled = collector.context.enabled
         shown = (one for one in violations if one.violation.code in enabled)
         return place_violations(shown, json_locator(text))
@@ -534,7 +544,7 @@ class RunCheck:
         aggregate = self._aggregate
         summary.algorithm = checksum_algorithms(aggregate)[0] if facts.checksums else None
         summary.actual = facts.checksums.get(summary.algorithm or "")
-        summary.covers = self._covered(rows) if len(rows.digests) > 1 else None
+        summary.covers = self._shown_cover(rows)
         if self._options.routing.dry_run:
             # A seal that is only shown is not declared yet.
             facts = replace(facts, aggregate=self._state.aggregate)
@@ -542,6 +552,8 @@ class RunCheck:
         summary.declared = text_or_none(declared)
         summary.verified = self._verified(facts) if self._rows_name else None
         summary.checked = () if self._source is None else (self._source.checked(),)
+        if summary.declared is not None and rows.opened is not None and rows.opened.has_mappings:
+            summary.checked = (*summary.checked, MAPPINGS)
         summary.sketch = collector.sketch
         summary.links, summary.samples = collector.links, collector.samples
         if collector.samples is not None:
@@ -562,7 +574,8 @@ class RunCheck:
         checksum = row_count = None
         if aggregate is not None and self._are_whole:
             total = aggregate.claim("total_rows")
-            checksum = None if aggregate.checksum is None else is_checksum_right(facts)
+            if aggregate.checksum is not None and facts.checksums:
+                checksum = is_checksum_right(facts)
             row_count = None if total is None else total == rows and not isinstance(total, bool)
         return Verified(checksum, row_count, verified_hashes(facts), rows)
 
@@ -570,6 +583,8 @@ class RunCheck:
 def is_awaited(run: Run, options: Options) -> bool:
     """Return whether a stream of rows begins before its aggregate exists."""
     if run.aggregate is None or is_remote(run.aggregate):
+        return False
+    if run.aggregate == STDIN:
         return False
     return comes_by(run, options) and not os.path.exists(run.aggregate)
 

@@ -17,7 +17,7 @@ from evalstream.io.compression import DecompressingReader, compression_of
 from evalstream.io.file_state import Watch
 from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader
 from evalstream.io.remote import RemoteReader, is_remote
-from evalstream.io.standard_input import STANDARD_INPUT
+from evalstream.io.standard_input import stream_at
 from evalstream.model.block import ByteStream
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
@@ -191,7 +191,7 @@ def _copied(path: str, most: int | None) -> IO[bytes]:
 
 def _once(path: str) -> ByteStream:
     if path == STDIN:
-        return STANDARD_INPUT.reader()
+        return stream_at(path).reader()
     # Opening a named pipe waits for a writer.
     with STOPPING.interruptible():
         return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)

@@ -14,7 +14,7 @@ from evalstream.io.compression import DecompressingReader, compression_of
 from evalstream.io.file_state import Watch
 from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader
 from evalstream.io.remote import RemoteReader, is_remote
-from evalstream.io.standard_input import STANDARD_INPUT
+from evalstream.io.standard_input import stream_at
 from evalstream.model.block import ByteStream
 from evalstream.model.finding import Violation
 from evalstream.model.run import STDIN
@@ -55,7 +55,7 @@ def stream_of(path: str, watch: Watch) -> tuple[ByteStream, int]:
     Raises OSError and CannotCheck.
     """
     if path == STDIN:
-        return STANDARD_INPUT.reader(), 0
+        return stream_at(path).reader(), 0
     if is_remote(path):
         remote = RemoteReader(path)
         return remote, remote.size

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evalstream.model.options import OPTIONS, Group
 from evalstream.model.report import RunSummary
-from evalstream.model.run import STDIN
+from evalstream.model.run import HELD_AGGREGATE, HELD_ROWS, STDIN
 
 NOT_REPEATED: Final = frozenset({"select", "ignore", "exclude", "follow", "idle_timeout"})
 """Options that choose files or rules, which a command for one rule and run replaces."""
@@ -63,6 +63,8 @@ def given(options: Mapping[str, Any]) -> str:
 
 
 def _argument(path: str) -> str:
+    if path in (HELD_ROWS, HELD_AGGREGATE):
+        return path.strip("<>").upper()  # who repeats the check has a file
     return f"./{path}" if path.startswith("-") and path != STDIN else path
 
 

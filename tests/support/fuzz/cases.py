@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple
 
 from rows import Row
 
-from evalstream.api_options import options_from
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.probe import probe_context
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.options import Options
+from evalstream.settings.options import options_from
 from fuzz.blocks import some_lines
 from fuzz.settings import Settings, some_aggregate, some_settings
 

@@ -8,7 +8,7 @@ import pytest
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream.api import merge
+from evalstream.api.check import merge
 from evalstream.batch.ledger import run_state
 from evalstream.io.output import Output
 from evalstream.model.report import Report

@@ -293,7 +293,7 @@ def test_a_folder_that_must_not_be_written_raises(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("run.jsonl", "--aggregate is missing"),
+        ("run.jsonl", "aggregate is missing"),
         ("harpia", "no place for a seal"),
         ("infereval/benchmark.json", "a benchmark has no place for a seal"),
         ("evalguard/tasks/sums.yaml", "one folder is sealed at a time"),
@@ -308,5 +308,5 @@ def test_what_has_no_place_for_a_seal_is_refused(path: str, message: str, tmp_pa
 
 @pytest.mark.parametrize("options", [{"create": True}, {"expect_rows": 2}, {"file_path": "a"}])
 def test_options_of_rows_go_with_an_aggregate(folder: Path, options: Any) -> None:
-    with pytest.raises(UsageError, match="go with --aggregate alone"):
+    with pytest.raises(UsageError, match="go with aggregate alone"):
         evalstream.seal(folder, **options)

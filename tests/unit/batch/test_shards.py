@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream.api import merge
+from evalstream.api.check import merge
 from evalstream.batch.parts import FORMAT_VERSION, PartReporter
 from evalstream.batch.plan import COST_OF_A_RUN, RunPlan
 from evalstream.batch.results import ResultStore

@@ -37,7 +37,7 @@ PAIR = (EXAMPLES / "run.jsonl", EXAMPLES / "aggregate.json")
 
 @pytest.mark.parametrize("select", ["ES65", "ES654", "source-score-differs"])
 def test_rules_about_a_log_need_its_name(select: str) -> None:
-    with pytest.raises(UsageError, match="require --source"):
+    with pytest.raises(UsageError, match="require source"):
         evalstream.check(PAIR[0], aggregate=PAIR[1], select=[select])
     assert evalstream.check(PAIR[0], aggregate=PAIR[1], select=[select, "ES5"]).passed
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evalstream.api_options import CHOICES
 from evalstream.engine.routing import SIDECAR
 from evalstream.model.options import OPTIONS, Group
+from evalstream.settings.options import CHOICES
 
 CHECKOUT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
 EXAMPLES = CHECKOUT / "examples"

@@ -13,7 +13,7 @@ import pytest
 from paths import EXAMPLES, PAIRS
 
 import evalstream
-from evalstream.api import merge
+from evalstream.api.check import merge
 from evalstream.discovery import find_runs
 from evalstream.discovery.unrecognised import NAMED, Leftovers
 from evalstream.formats.registry import CATALOGUE

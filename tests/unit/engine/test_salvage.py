@@ -145,6 +145,6 @@ def test_every_byte_is_in_a_row_or_in_the_rest(
 
 
 def test_refuses_a_limit_of_lines_that_takes_too_much_memory(tmp_path: Path) -> None:
-    with pytest.raises(evalstream.UsageError, match="--max-line-bytes must be at most 268,435,456"):
+    with pytest.raises(evalstream.UsageError, match="max_line_bytes must be at most 268,435,456"):
         saved(tmp_path, LINES[0], max_line_bytes=(256 << 20) + 1)
     assert saved(tmp_path, LINES[0], max_line_bytes=256 << 20).rows == 1

@@ -83,7 +83,7 @@ def test_rules_in_preview_hold_if_they_are_asked_for(
 @pytest.mark.parametrize(
     ("select", "said"),
     [
-        (["TS2"], "names rules in preview only; add --preview, or select them by their codes: TS2"),
+        (["TS2"], "names rules in preview only; add preview, or select them by their codes: TS2"),
         (["TS101", "TS2"], "names rules in preview only"),
         (["TS301"], "names retired rules only"),
         (["former-retired-rule"], "names retired rules only"),

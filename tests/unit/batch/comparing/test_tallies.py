@@ -84,6 +84,7 @@ def test_errors_of_one_run_alone_and_of_both() -> None:
         pair(0.25, 0.75, flags=flags(FAILED, FAILED)),
         pair(NAN, 0.0, flags=flags(FAILED, 0)),
         pair(),
+        pair(),
     )
     assert (tally.failed, tally.paired.failed) == (3, 3)
     assert (tally.paired.failed_a.scored, tally.paired.failed_a.total) == (2, 0.75)

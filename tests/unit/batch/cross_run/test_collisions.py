@@ -10,7 +10,7 @@ import pytest
 from paths import PAIRS
 
 import evalstream
-from evalstream.api import merge
+from evalstream.api.check import merge
 from evalstream.batch.cross_run import collisions
 from evalstream.batch.cross_run.collisions import folder_of, without_case
 from evalstream.batch.parts import PartReporter

@@ -410,7 +410,7 @@ def test_addresses_with_tls_and_of_this_machine_are_accepted(address: str) -> No
     ],
 )
 def test_another_machine_without_tls_is_wrong_usage(address: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"without TLS .*--dask-insecure|is not an address"):
+    with pytest.raises(UsageError, match=r"without TLS .*dask_insecure|is not an address"):
         dask.backend(address, timeout=0.1)
     file = tmp_path / "scheduler.json"
     file.write_text(json.dumps({"address": address}))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from paths import PAIRS
 
 import evalstream
-from evalstream.api import merge
+from evalstream.api.check import merge
 from evalstream.batch.parts import PartReporter
 from evalstream.formats.eee.record_digest import record_digest
 from evalstream.io.output import Output

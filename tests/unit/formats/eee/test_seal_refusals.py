@@ -367,7 +367,7 @@ def test_only_the_rows_of_one_run_are_expected(tmp_path: Path) -> None:
     for wrong in ({"expect_rows": -1}, {"expect_samples": -1}):
         with pytest.raises(UsageError, match="must not be negative"):
             evalstream.check(rows, **wrong)
-    with pytest.raises(UsageError, match="--create requires --seal-to"):
+    with pytest.raises(UsageError, match="create requires seal_to"):
         evalstream.check(rows, create=True)
     (tmp_path / "other.jsonl").write_bytes(rows.read_bytes())
     for inputs in ([tmp_path], [rows, rows], [f"{tmp_path}/*.jsonl"]):
@@ -375,7 +375,7 @@ def test_only_the_rows_of_one_run_are_expected(tmp_path: Path) -> None:
             evalstream.check(inputs, expect_rows=8)
     with pytest.raises(UsageError, match="ledger"):
         evalstream.check(rows, expect_rows=8, ledger=tmp_path / "ledger")
-    with pytest.raises(UsageError, match="--expect-rows does not go with files of infereval"):
+    with pytest.raises(UsageError, match="expect_rows does not go with files of infereval"):
         evalstream.check(REPOSITORY / "examples/infereval/evaluation.json", expect_rows=2)
 
 

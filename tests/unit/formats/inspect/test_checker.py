@@ -739,7 +739,7 @@ def test_compressed_logs_and_folders_are_read(tmp_path: Path) -> None:
 
 def test_a_log_has_no_aggregate(tmp_path: Path) -> None:
     path = written(sound_log(), tmp_path, "json")
-    with pytest.raises(UsageError, match="--aggregate"):
+    with pytest.raises(UsageError, match="aggregate"):
         evalstream.check(path, aggregate=path, input_format="inspect")
 
 

@@ -11,7 +11,7 @@ from commands import environment
 from paths import EXAMPLES
 
 import evalstream
-from evalstream import api_compare
+from evalstream.api import compare as comparing
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 
@@ -42,7 +42,7 @@ def test_a_missing_library_is_named_with_its_extra(
     def found(name: str) -> object:
         return None if name == missing else find_spec(name)
 
-    monkeypatch.setattr(api_compare, "find_spec", found)
+    monkeypatch.setattr(comparing, "find_spec", found)
     with pytest.raises(MissingExtra, match=re.escape(install_command("compare"))):
         evalstream.compare([TWO / "acorn-7b", TWO / "acorn-3b"])
 

@@ -75,7 +75,7 @@ def test_the_policy_is_named_where_several_have_thresholds(tmp_path: Path) -> No
     (answer,) = evalstream.thresholds(one, ["sums"])["thresholds"]
     assert answer["thresholds"] == {"acc": [{"impact": "severe", "max": 0.5}]}
     two = policies(tmp_path / "two", "mild", "strict")
-    with pytest.raises(UsageError, match="choose one with --policy: mild, strict"):
+    with pytest.raises(UsageError, match="choose one with policy: mild, strict"):
         evalstream.thresholds(two, ["sums"])
     (answer,) = evalstream.thresholds(two, ["sums"], policy="strict")["thresholds"]
     assert answer["thresholds"] == {"acc": [{"impact": "severe", "max": 1.5}]}

@@ -9,7 +9,23 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.api_options import checked_options, chosen_options, options_from, reported_options
+from evalstream.api.arguments import (
+    Engine,
+    ExecutorName,
+    Input,
+    InputFormat,
+    Passing,
+    Profile,
+    Recipe,
+    SchemaVersion,
+    chosen_arguments,
+    described,
+    optional_path,
+    options_of,
+    path_of,
+    paths_of,
+)
+from evalstream.api.reports import Report, with_tables
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all, format_shown_by
 from evalstream.discovery.overlap import without_overlap
@@ -24,16 +40,17 @@ from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import exit_code
 from evalstream.model.finding import Finding, FindingList, KnownFinding, Severity
 from evalstream.model.options import Options, RowRouting, Sealing
-from evalstream.model.report import Report, RunSummary, Totals
+from evalstream.model.report import Report as Outcome
+from evalstream.model.report import RunSummary, Totals
 from evalstream.model.run import MAIN_FORMAT, STDIN, NoInput, Run
 from evalstream.model.text import on_one_line
 from evalstream.reporters.base import Reporter
+from evalstream.settings.options import checked_options, reported_options
 
 if TYPE_CHECKING:
     from evalstream.batch.parts import PartReporter
     from evalstream.batch.shards import Shard
 
-Input = str | os.PathLike[str]
 PerFileIgnores = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 
 DEFAULTS: Final = Options()
@@ -59,34 +76,34 @@ def check(
     preview: bool = DEFAULTS.preview,
     fail_on: Severity = DEFAULTS.fail_on,
     jobs: int = DEFAULTS.jobs,
-    schema_version: str = DEFAULTS.schema_version,
+    schema_version: SchemaVersion = "auto",
     schema: str | None = DEFAULTS.schema,
-    recipe: str = DEFAULTS.recipe,
-    engine: str = DEFAULTS.engine,
+    recipe: Recipe = "auto",
+    engine: Engine = "auto",
     max_findings: int = DEFAULTS.max_findings,
     show_values: bool = DEFAULTS.show_values,
     sketches: bool = DEFAULTS.sketches,
     max_line_bytes: int = DEFAULTS.max_line_bytes,
     max_depth: int = DEFAULTS.max_depth,
     memory_limit: int = DEFAULTS.memory_limit,
-    profile: str = DEFAULTS.profile,
+    profile: Profile = "default",
     store_version: str = DEFAULTS.store_version,
     baseline: str | None = DEFAULTS.baseline,
     write_baseline: str | None = DEFAULTS.write_baseline,
-    input_format: str = DEFAULTS.input_format,
+    input_format: InputFormat = "auto",
     exclude: str | Sequence[str] = DEFAULTS.exclude,
     expect_ids: str | None = DEFAULTS.expect_ids,
     expect_digests: str | None = DEFAULTS.expect_digests,
     sample_digests: str | None = DEFAULTS.sample_digests,
     source: str | None = DEFAULTS.source,
-    executor: str = DEFAULTS.executor,
+    executor: ExecutorName = "auto",
     dask_address: str | None = DEFAULTS.dask_address,
     dask_scheduler_file: str | None = DEFAULTS.dask_scheduler_file,
     dask_insecure: bool = DEFAULTS.dask_insecure,
     skip_noise: bool = DEFAULTS.skip_noise,
     noise: str | None = DEFAULTS.noise,
     tee: str | None = ROUTING.tee,
-    passing: str | None = ROUTING.passing,
+    passing: Passing | None = None,
     end_with_reader: bool = ROUTING.end_with_reader,
     accepted: str | None = ROUTING.accepted,
     rejected: str | None = ROUTING.rejected,
@@ -117,13 +134,13 @@ def check(
     Raises UsageError for a call that makes no sense, and CannotWrite where rows cannot be
     written. What is wrong with the data, or cannot be read, is in the report.
     """
-    return _check(
-        inputs,
-        chosen_options(options, _with_former(locals())),
-        _Findings(reporter),
-        aggregate=_path(aggregate),
-        inputs_file=_path(inputs_file),
-        ledger=_path(ledger),
+    return check_inputs(
+        paths_of(inputs),
+        chosen_arguments(options, _with_former(locals())),
+        FindingSink(reporter),
+        aggregate=optional_path(aggregate, "the aggregate"),
+        inputs_file=optional_path(inputs_file, "inputs_file"),
+        ledger=optional_path(ledger, "the ledger"),
         shard=shard,
         outputs=outputs,
         overwrite=overwrite,
@@ -146,11 +163,11 @@ def seal(
     preview: bool = DEFAULTS.preview,
     fail_on: Severity = DEFAULTS.fail_on,
     jobs: int = DEFAULTS.jobs,
-    schema_version: str = DEFAULTS.schema_version,
-    recipe: str = DEFAULTS.recipe,
+    schema_version: SchemaVersion = "auto",
+    recipe: Recipe = "auto",
     max_findings: int = DEFAULTS.max_findings,
     show_values: bool = DEFAULTS.show_values,
-    profile: str = DEFAULTS.profile,
+    profile: Profile = "default",
     store_version: str = DEFAULTS.store_version,
     tee: str | None = ROUTING.tee,
     file_path: str | None = ROUTING.file_path,
@@ -171,12 +188,13 @@ def seal(
     the hash of its benchmark, which `aggregate` names if it is not beside it. Raises UsageError for
     a call that makes no sense, and CannotWrite where the file cannot be written.
     """
-    options = options_from(_with_former(locals()))
-    named, beside = pair_to_seal(os.fspath(rows), _path(aggregate), options)
-    return _check(
-        named,
+    path, beside = path_of(rows, "rows"), optional_path(aggregate, "the aggregate")
+    options = options_of(_with_former(locals()))
+    named, beside = pair_to_seal(path, beside, options)
+    return check_inputs(
+        [named],
         sealing(options, named, beside),
-        _Findings(reporter),
+        FindingSink(reporter),
         aggregate=beside,
         outputs=outputs,
         overwrite=overwrite,
@@ -244,7 +262,7 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
         raise CannotCheck(
             f"{whole[0].path}: its options make no sense; nothing was merged"
         ) from error
-    findings = _Findings(reporter)
+    findings = FindingSink(reporter)
     return findings.report(options, *merge_many(whole, options, findings.show))
 
 
@@ -262,15 +280,18 @@ def read_report(files: Input | Sequence[Input], *, reporter: Reporter | None = N
     paths = [os.fspath(path) for path in given]
     if are_parts(paths):
         return merge(paths, reporter=reporter)
-    findings = _Findings(reporter)
+    findings = FindingSink(reporter)
     report = read_stored(paths[0], findings.show)
     return findings.finished(replace(report, findings=findings.kept))
 
 
-class _Findings:
+class FindingSink:
     """Where the findings of one call go: to its reporter, or into a list."""
 
     def __init__(self, reporter: Reporter | None) -> None:
+        if reporter is not None and (isinstance(reporter, type) or not hasattr(reporter, "finish")):
+            kind = "a class" if isinstance(reporter, type) else described(reporter)
+            raise TypeError(f"reporter is {kind}; it takes an object such as JsonReporter(file)")
         self.reporter = reporter
         self.kept = FindingList()
         self._shown = 0
@@ -294,7 +315,7 @@ class _Findings:
         found = (code for code in sorted(totals.counts) if code in CATALOGUE)
         texts = {code: CATALOGUE[code].text() for code in found}
         return self.finished(
-            Report(
+            Outcome(
                 runs,
                 self.kept,
                 self._shown,
@@ -306,21 +327,17 @@ class _Findings:
             )
         )
 
-    def finished(self, report: Report) -> Report:
+    def finished(self, report: Outcome) -> Report:
         """Let the reporter write the report."""
         if self.reporter is not None:
             self.reporter.finish(report)
-        return report
+        return with_tables(report)
 
 
-def _path(path: Input | None) -> str | None:
-    return None if path is None else os.fspath(path)
-
-
-def _check(
-    inputs: Input | Iterable[Input],
+def check_inputs(
+    inputs: Iterable[str],
     options: Options,
-    findings: _Findings,
+    findings: FindingSink,
     *,
     aggregate: str | None,
     inputs_file: str | None = None,
@@ -465,7 +482,7 @@ def _check_one_run(
 
 
 def _runs(
-    inputs: Input | Iterable[Input],
+    paths: Iterable[str],
     aggregate: str | None,
     inputs_file: str | None,
     options: Options,
@@ -474,8 +491,6 @@ def _runs(
     progress: bool,
 ) -> Iterator[Run | NoInput]:
     """Find the runs. Raises UsageError where one of their files would be written over."""
-    names: Iterable[Input] = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
-    paths: Iterable[str] = (os.fspath(name) for name in names)
     beside = options.routing.seal_to if aggregate is None else aggregate
     if options.routing != RowRouting():
         paths = list(paths)

@@ -8,7 +8,8 @@ from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import Final
 
-from evalstream.api_options import kept_options, usual_value
+from evalstream.api.arguments import Input, paths_of
+from evalstream.api.comparison_report import ComparisonReport, compared_with_tables
 from evalstream.batch.comparing.metrics import with_one_name
 from evalstream.batch.comparing.runs import (
     CheckedRun,
@@ -23,13 +24,8 @@ from evalstream.discovery.overlap import without_overlap
 from evalstream.io.names import printable
 from evalstream.io.overwriting import Outputs
 from evalstream.io.progress import Progress
-from evalstream.model.comparison import (
-    ALL_PAIRS,
-    REFERENCE,
-    CompareSettings,
-    ComparisonReport,
-    Flip,
-)
+from evalstream.model.comparison import ALL_PAIRS, REFERENCE, CompareSettings, Flip
+from evalstream.model.comparison import ComparisonReport as Outcome
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, MissingExtra, UsageError
 from evalstream.model.exit_codes import ExitCode
@@ -40,8 +36,7 @@ from evalstream.model.sample_record import SampleRequest
 from evalstream.model.suggestions import unknown
 from evalstream.model.text import codes_of, counted
 from evalstream.reporters.base import ComparisonReporter
-
-Input = str | os.PathLike[str]
+from evalstream.settings.options import kept_options, usual_value
 
 IDENTITIES: Final = ("input", "sample_hash", "sample_id")
 """What can identify a sample across runs."""
@@ -118,8 +113,7 @@ def compare(
         codes_of(allow_different), ALL_PAIRS if leaderboard else pairs,
     )  # fmt: skip
     _check(settings, flips)
-    given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
-    names = [os.fspath(name) for name in given]
+    names = list(paths_of(inputs))
     finds_runs = matrix or leaderboard
     _check_inputs(names, finds_runs=finds_runs)
     if matrix and leaderboard:
@@ -149,7 +143,7 @@ def compare(
         if matrix:
             report = compare_samples(checked, settings, metric)
             _pass_on(report, (), reporter)
-            return report
+            return compared_with_tables(report)
         named = [same_result] if isinstance(same_result, str) else same_result
         _join_names(checked, named)
         _check_metric(checked, metric)
@@ -169,7 +163,7 @@ def compare(
             compared.report.flips = tuple(compared.flips())
         else:
             _pass_on(compared.report, compared.flips(), reporter)
-        return compared.report
+        return compared_with_tables(compared.report)
 
 
 def _join_names(runs: Sequence[CheckedRun], texts: Sequence[str]) -> None:
@@ -199,9 +193,7 @@ def _usable(
     return used, [f"left out: {run.shown.label} {reason}" for run, reason in left if reason]
 
 
-def _add_left_out(
-    report: ComparisonReport, runs: Sequence[CheckedRun], left: Sequence[str]
-) -> None:
+def _add_left_out(report: Outcome, runs: Sequence[CheckedRun], left: Sequence[str]) -> None:
     """Name the runs that were left out, which leaves the leaderboard unchecked in part."""
     report.runs = [run.shown for run in runs]
     report.first_line += f"; {counted(len(left), 'run')} left out"
@@ -209,9 +201,7 @@ def _add_left_out(
     report.exit_code = int(ExitCode.UNCHECKED)
 
 
-def _pass_on(
-    report: ComparisonReport, flips: Iterable[Flip], reporter: ComparisonReporter | None
-) -> None:
+def _pass_on(report: Outcome, flips: Iterable[Flip], reporter: ComparisonReporter | None) -> None:
     if reporter is None:
         return
     reporter.begin(report)

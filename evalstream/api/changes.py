@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Any, Final
 
-from evalstream.api_options import kept_options
+from evalstream.api.arguments import Input, optional_path, path_of, paths_of
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.rewriting.fix import FixJob, fix_any
 from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any, shown
@@ -30,14 +30,18 @@ from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
 from evalstream.model.text import codes_of, entries_of
-
-Input = str | os.PathLike[str]
+from evalstream.settings.options import kept_options
 
 NEWEST: Final = "0.3.0"
 
 
 class ChangedRuns(DataClass):
-    """What became of the runs of a call, in the order of the inputs."""
+    """What became of the runs of a call.
+
+    Attributes:
+        outcomes: One outcome for each run, in the order of the inputs.
+
+    """
 
     outcomes: list[Outcome] = field(default_factory=list)
 
@@ -96,16 +100,16 @@ def migrate(
         "tables": tables or {},
     }
     migrator = main_format().migrator(to_version, values)
-    folder = os.fspath(to)
+    folder = path_of(to, "the target")
     if is_remote(folder):
         raise UsageError("--to is a folder on this machine, not a URL")
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(f"{folder} is not a folder")
     chosen = kept_options(options)
-    names = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
-    beside = None if aggregate is None else os.fspath(aggregate)
+    names = paths_of(inputs)
+    beside = optional_path(aggregate, "the aggregate")
     written = Outputs([*journaled(None if ledger is None else os.fspath(ledger)), *_paths(outputs)])
-    found_all = _changeable(find_all(_paths(names), beside, None, chosen))
+    found_all = _changeable(find_all(names, beside, None, chosen))
     found = without_overlap(found_all, written, chosen.routing)
     part = None if shard is None else shard_of(shard)
     runs = ChangedRuns()
@@ -170,11 +174,10 @@ def fix(
     """
     if write and to is not None:
         raise UsageError("--write and --to exclude each other")
-    given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
-    names = [os.fspath(name) for name in given]
+    names = list(paths_of(inputs))
     folder = None if to is None else os.path.abspath(os.fspath(to))
     chosen = kept_options(options)
-    beside = None if aggregate is None else os.fspath(aggregate)
+    beside = optional_path(aggregate, "the aggregate")
     runs = ChangedRuns()
     take = runs.outcomes.append if show is None else show
     with Progress(shown=progress) as bar:

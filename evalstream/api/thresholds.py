@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from evalstream.api_options import kept_options
+from evalstream.api.arguments import Input, paths_of
 from evalstream.formats.evalguard.checker import checked_folder
 from evalstream.formats.evalguard.documents import NAME
 from evalstream.formats.evalguard.files import files_of
@@ -18,8 +18,7 @@ from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.text import entries_of
-
-Input = str | os.PathLike[str]
+from evalstream.settings.options import kept_options
 
 ANSWERING: Final = ("passed", "unconfirmed")
 """Verdicts of folders that answer: reports without rows say nothing against the thresholds."""
@@ -45,8 +44,7 @@ def thresholds(
     Raises UsageError for a call that makes no sense, and for a task, metric or policy without
     thresholds; CannotCheck where the folders do not pass their check.
     """
-    given = [folders] if isinstance(folders, (str, os.PathLike)) else folders
-    paths = [os.fspath(path) for path in given]
+    paths = list(paths_of(folders))
     if not paths or not tasks:
         raise UsageError("name a folder, and at least one task")
     for path in paths:

@@ -140,7 +140,7 @@ def schema_text_of(path: str) -> str:
     except ValueError as error:
         raise UsageError(f"{path}: not valid JSON: {error}") from error
     except UsageError as error:
-        raise UsageError(f"{path}: {error}") from error
+        raise UsageError(f"{path}: {error.on_command_line}") from error
     return text
 
 
@@ -275,7 +275,7 @@ def _with_pattern(options: Options) -> Options:
     try:
         linear_search(options.noise)
     except UsageError as error:
-        raise UsageError(f"--noise: {error}") from error
+        raise UsageError(f"--noise: {error.on_command_line}") from error
     return replace(options, skip_noise=True)
 
 

@@ -19,8 +19,8 @@ import pytest
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream.api_options import checked_options, options_from
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
+from evalstream.settings.options import CHOICES, checked_options, options_from
 
 CHECKOUT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
 EXAMPLES = CHECKOUT / "examples"
@@ -41,7 +41,7 @@ OWN_KEYWORDS = {
     },
     evalstream.seal: {"outputs", "overwrite", "force", "reporter", "progress"},
 }
-MAPPINGS = {"per_file_ignores": evalstream.api.PerFileIgnores}
+MAPPINGS = {"per_file_ignores": evalstream.api.check.PerFileIgnores}
 SEQUENCES = str | Sequence[str], tuple[str, ...]
 """A caller may give a text or a list where the options object holds a tuple."""
 
@@ -61,6 +61,10 @@ def test_keywords_are_the_options(function: Callable[..., object], names: set[st
         option = OPTIONS[name]
         assert keywords[name].default == option.default, name
         expected = SEQUENCES[0] if option.type == SEQUENCES[1] else option.type
+        if name in CHOICES and name != "fail_on":
+            values = [one for one in CHOICES[name] if one is not None]
+            wanted = typing.Literal[*values]
+            expected = wanted if option.default is not None else wanted | None
         assert types[name] == MAPPINGS.get(name, expected), name
 
 

@@ -1,0 +1,134 @@
+"""The arguments of calls: paths, options, closed sets of values, and what callers give instead."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from evalstream.model.finding import Severity
+from evalstream.model.options import OPTIONS, Options
+from evalstream.settings.options import chosen_options, options_from
+
+Input = str | os.PathLike[str]
+
+Profile = Literal["default", "datastore"]
+Engine = Literal["auto", "rust", "portable"]
+ExecutorName = Literal["auto", "serial", "pool", "dask"]
+Passing = Literal["all", "valid"]
+Recipe = Literal["auto", "concat", "concat-first", "json-str", "json-list", "json-list-spaced"]
+SchemaVersion = Literal["auto", "0.2.0", "0.2.0+list", "0.2.1", "0.2.2", "0.2.3", "0.3.0"]
+InputFormat = Literal[
+    "auto", "eee", "infereval", "harpia", "evalguard", "lm_eval", "inspect", "swe_bench"
+]
+
+ROWS_ELSEWHERE: Final = "evalstream.check_rows checks rows in memory"
+
+WORDS: Final = {
+    bool: "True or False",
+    int: "an int",
+    float: "a number",
+    str: "a str",
+    Severity: "a severity, such as evalstream.Severity.WARNING",
+}
+"""How messages call the types of options."""
+
+
+def path_of(value: Any, name: str) -> str:
+    """Return a path as a text. Raises TypeError for anything else, called `name`."""
+    if isinstance(value, (str, os.PathLike)):
+        path = os.fspath(value)
+        if isinstance(path, str) and not _is_row(path):
+            return path
+    kind = "JSON" if isinstance(value, str) else described(value)
+    raise TypeError(f"{name} is {kind}, not a path; {ROWS_ELSEWHERE}")
+
+
+def optional_path(value: Any, name: str) -> str | None:
+    """Return a path as a text, or None. Raises TypeError for anything else, called `name`."""
+    return None if value is None else path_of(value, name)
+
+
+def paths_of(inputs: Input | Iterable[Input]) -> Iterable[str]:
+    """Return one path, or many, as texts. Raises TypeError for anything else.
+
+    Of an iterator, each path is looked at when it is reached.
+    """
+    if isinstance(inputs, (str, os.PathLike)):
+        return [path_of(inputs, "the input")]
+    is_other = isinstance(inputs, (bytes, bytearray, Mapping)) or hasattr(inputs, "read")
+    if is_other or not isinstance(inputs, Iterable):
+        path_of(inputs, "the input")
+    paths = _each(inputs)
+    return list(paths) if isinstance(inputs, Sequence) else paths
+
+
+def _each(inputs: Iterable[Input]) -> Iterator[str]:
+    for number, value in enumerate(inputs, 1):
+        yield path_of(value, f"input {number:,}")
+
+
+def _is_row(text: str) -> bool:
+    """Tell whether a text is the JSON of a row, and no file is called so."""
+    return text[:1] == "{" and '"' in text and ":" in text and not os.path.exists(text)
+
+
+def chosen_arguments(options: Options | None, given: Mapping[str, Any]) -> Options:
+    """Return the options object, or one with the arguments of a call.
+
+    Raises TypeError for a wrong type, and UsageError for both.
+    """
+    if options is not None and not isinstance(options, Options):
+        raise TypeError(f"options is {described(options)}; it takes an evalstream.Options")
+    return chosen_options(options, typed_arguments(given))
+
+
+def options_of(given: Mapping[str, Any]) -> Options:
+    """Return options with the arguments of a call. Raises TypeError for a wrong type."""
+    return options_from(typed_arguments(given))
+
+
+def typed_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that are options, with paths as texts. Raises TypeError."""
+    return {
+        name: _typed(name, given[name], one.type) for name, one in OPTIONS.items() if name in given
+    }
+
+
+def described(value: Any) -> str:
+    """Return the type of a value, with its article."""
+    if hasattr(value, "read"):
+        return "a file object"
+    if value is None:
+        return "None"
+    kind = value.__class__.__name__
+    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
+
+
+def _typed(name: str, value: Any, kind: Any) -> Any:
+    if kind == tuple[str, ...]:
+        return (
+            value
+            if name == "per_file_ignores" and isinstance(value, Mapping)
+            else _texts(name, value)
+        )
+    wanted = next((one for one in WORDS if kind in (one, one | None)), str)
+    if value is None and kind != wanted:
+        return None
+    if wanted is str and isinstance(value, os.PathLike):
+        return os.fspath(value)
+    accepted = (int, float) if wanted is float else wanted
+    if not isinstance(value, accepted) or (isinstance(value, bool) and wanted is not bool):
+        raise TypeError(f"{name} is {described(value)}; it takes {WORDS[wanted]}")
+    return value
+
+
+def _texts(name: str, value: Any) -> Any:
+    """Return one text, or several. Raises TypeError for anything else."""
+    if isinstance(value, str):
+        return value
+    texts = list(value) if isinstance(value, Iterable) and not isinstance(value, bytes) else [value]
+    for one in texts:
+        if not isinstance(one, str):
+            raise TypeError(f"{name} has {described(one)}; it takes a str, or several")
+    return texts

@@ -1,0 +1,121 @@
+"""The report that Python users get: that of the model, which shows itself in a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+
+from evalstream.model import report
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+Record = dict[str, Any]
+"""One row of a table: plain values by the names of columns."""
+
+ReportTable = Literal["findings", "runs", "claims"]
+
+MOST_LINES: Final = 10
+"""How many runs or comparisons a short text lists."""
+
+FRAME: Final = (
+    '<iframe sandbox="allow-scripts" srcdoc="{}" title="{}" style="width:100%;height:32em;'
+    'border:1px solid #8888;resize:vertical"></iframe>'
+)
+"""A report as a page of its own, so that its styles leave the notebook alone."""
+
+NO_TRUTH: Final = (
+    "a report is neither true nor false: use report.passed, report.exit_code or len(report)"
+)
+
+
+class Text:
+    """Gathers what a reporter writes."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+
+    def write(self, data: str | bytes, /) -> None:
+        """Write text, or bytes of UTF-8."""
+        self._parts.append(data if isinstance(data, str) else data.decode())
+
+    def text(self) -> str:
+        """Return all that was written."""
+        return "".join(self._parts)
+
+
+class Report(report.Report):
+    """The outcome of a check: iterate over its findings, read its totals.
+
+    `len` counts the findings shown, at most `max_findings` per code and file of a run; `counts`,
+    `total` and `totals` are always exact. `bool` raises TypeError: ask `passed` or `exit_code`.
+    As the last expression of a notebook's cell it shows its verdicts and findings as a page.
+
+    Attributes:
+        runs: One summary for each run, in the order of the inputs.
+        findings: The findings shown, in the order of files and lines.
+        shown: The number of findings shown.
+        exit_code: The exit code of the same check on the command line, from 0 to 3.
+        totals: Exact totals over all runs.
+        rules: The texts of the rules that were found, by code.
+        vanished: Findings that a baseline knows and that the check did not find.
+        options: The options that affect what is found and differ from their default, by name.
+
+    """
+
+    def __len__(self) -> int:
+        return self.shown
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(NO_TRUTH)
+
+    def __repr__(self) -> str:
+        from evalstream.reporters.summary import run_line, sort_runs, total_lines
+
+        runs = islice(sort_runs(self), MOST_LINES)
+        lines = [run_line(run) for _, run in runs]
+        if self.totals.runs > MOST_LINES:
+            lines.append(f"… and {self.totals.runs - MOST_LINES:,} more runs")
+        return "\n".join([*lines, *total_lines(self)]) or "nothing was checked"
+
+    def _repr_html_(self) -> str:
+        from evalstream.reporters.html import HtmlReporter
+
+        page = Text()
+        reporter = HtmlReporter(page)
+        for finding in self:
+            reporter.finding(finding)
+        reporter.finish(self)
+        return FRAME.format(escape(page.text()), "report of evalstream")
+
+    def to_dicts(self, table: ReportTable = "findings") -> list[Record]:
+        """Return the findings as plain values; with `table` the `runs` or `claims` instead.
+
+        Severities and states are words. `expected` and `found`, or `claimed` and `recomputed`, have
+        their JSON text beside them, in columns with the ending `_json`.
+        """
+        from evalstream.api.tables import records_of
+
+        return list(records_of(self, table))
+
+    def to_pandas(self, table: ReportTable = "findings") -> pd.DataFrame:
+        """Return `to_dicts` as a DataFrame of pandas. Raises MissingExtra without pandas."""
+        from evalstream.api.tables import COLUMNS, pandas_frame, records_of
+
+        return pandas_frame(records_of(self, table), COLUMNS[table])
+
+    def to_polars(self, table: ReportTable = "findings") -> pl.DataFrame:
+        """Return `to_dicts` as a DataFrame of polars. Raises MissingExtra without polars.
+
+        A column has one type there: sample ids are texts, and values stand as JSON text alone.
+        """
+        from evalstream.api.tables import COLUMNS, polars_frame, records_of
+
+        return polars_frame(records_of(self, table), COLUMNS[table])
+
+
+def with_tables(found: report.Report) -> Report:
+    """Return a report as Python users get it."""
+    return Report(**vars(found))
