@@ -34,38 +34,38 @@ WORDS: Final = {
 """How messages call the types of options."""
 
 
-def path_of(value: Any, name: str) -> str:
+def require_path(value: Any, name: str) -> str:
     """Return a path as a text. Raises TypeError for anything else, called `name`."""
     if isinstance(value, (str, os.PathLike)):
         path = os.fspath(value)
         if isinstance(path, str) and not _is_row(path):
             return path
-    kind = "JSON" if isinstance(value, str) else described(value)
+    kind = "JSON" if isinstance(value, str) else describe_type(value)
     raise TypeError(f"{name} is {kind}, not a path; {ROWS_ELSEWHERE}")
 
 
 def optional_path(value: Any, name: str) -> str | None:
     """Return a path as a text, or None. Raises TypeError for anything else, called `name`."""
-    return None if value is None else path_of(value, name)
+    return None if value is None else require_path(value, name)
 
 
-def paths_of(inputs: Input | Iterable[Input]) -> Iterable[str]:
+def require_paths(inputs: Input | Iterable[Input]) -> Iterable[str]:
     """Return one path, or many, as texts. Raises TypeError for anything else.
 
     Of an iterator, each path is looked at when it is reached.
     """
     if isinstance(inputs, (str, os.PathLike)):
-        return [path_of(inputs, "the input")]
+        return [require_path(inputs, "the input")]
     is_other = isinstance(inputs, (bytes, bytearray, Mapping)) or hasattr(inputs, "read")
     if is_other or not isinstance(inputs, Iterable):
-        path_of(inputs, "the input")
+        require_path(inputs, "the input")
     paths = _each(inputs)
     return list(paths) if isinstance(inputs, Sequence) else paths
 
 
 def _each(inputs: Iterable[Input]) -> Iterator[str]:
     for number, value in enumerate(inputs, 1):
-        yield path_of(value, f"input {number:,}")
+        yield require_path(value, f"input {number:,}")
 
 
 def _is_row(text: str) -> bool:
@@ -79,11 +79,11 @@ def chosen_arguments(options: Options | None, given: Mapping[str, Any]) -> Optio
     Raises TypeError for a wrong type, and UsageError for both.
     """
     if options is not None and not isinstance(options, Options):
-        raise TypeError(f"options is {described(options)}; it takes an evalstream.Options")
+        raise TypeError(f"options is {describe_type(options)}; it takes an evalstream.Options")
     return chosen_options(options, typed_arguments(given))
 
 
-def options_of(given: Mapping[str, Any]) -> Options:
+def make_options(given: Mapping[str, Any]) -> Options:
     """Return options with the arguments of a call. Raises TypeError for a wrong type."""
     return options_from(typed_arguments(given))
 
@@ -91,11 +91,13 @@ def options_of(given: Mapping[str, Any]) -> Options:
 def typed_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that are options, with paths as texts. Raises TypeError."""
     return {
-        name: _typed(name, given[name], one.type) for name, one in OPTIONS.items() if name in given
+        name: _require_type(name, given[name], one.type)
+        for name, one in OPTIONS.items()
+        if name in given
     }
 
 
-def described(value: Any) -> str:
+def describe_type(value: Any) -> str:
     """Return the type of a value, with its article."""
     if hasattr(value, "read"):
         return "a file object"
@@ -105,7 +107,7 @@ def described(value: Any) -> str:
     return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
 
 
-def _typed(name: str, value: Any, kind: Any) -> Any:
+def _require_type(name: str, value: Any, kind: Any) -> Any:
     if kind == tuple[str, ...]:
         return (
             value
@@ -119,7 +121,7 @@ def _typed(name: str, value: Any, kind: Any) -> Any:
         return os.fspath(value)
     accepted = (int, float) if wanted is float else wanted
     if not isinstance(value, accepted) or (isinstance(value, bool) and wanted is not bool):
-        raise TypeError(f"{name} is {described(value)}; it takes {WORDS[wanted]}")
+        raise TypeError(f"{name} is {describe_type(value)}; it takes {WORDS[wanted]}")
     return value
 
 
@@ -130,5 +132,5 @@ def _texts(name: str, value: Any) -> Any:
     texts = list(value) if isinstance(value, Iterable) and not isinstance(value, bytes) else [value]
     for one in texts:
         if not isinstance(one, str):
-            raise TypeError(f"{name} has {described(one)}; it takes a str, or several")
+            raise TypeError(f"{name} has {describe_type(one)}; it takes a str, or several")
     return texts

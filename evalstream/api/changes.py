@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Any, Final
 
-from evalstream.api.arguments import Input, optional_path, path_of, paths_of
+from evalstream.api.arguments import Input, optional_path, require_path, require_paths
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.rewriting.fix import FixJob, fix_any
-from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any, shown
+from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any, show_path
 from evalstream.batch.rewriting.migration_ledger import MigrationLedger
 from evalstream.batch.rewriting.outcome import Outcome
 from evalstream.batch.rewriting.staging import Staging
-from evalstream.batch.shards import shard_of
+from evalstream.batch.shards import parse_shard
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import without_overlap
 from evalstream.discovery.patterns import is_pattern, literal_folder
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.formats.registry import CATALOGUE, main_format
-from evalstream.io.overwriting import Outputs, journaled
+from evalstream.io.overwriting import Outputs, ledger_files
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, field
@@ -29,7 +29,7 @@ from evalstream.model.exit_codes import ExitCode
 from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
-from evalstream.model.text import codes_of, entries_of
+from evalstream.model.text import split_codes, split_entries
 from evalstream.settings.options import kept_options
 
 NEWEST: Final = "0.3.0"
@@ -91,27 +91,29 @@ def migrate(
     """
     values: dict[str, Any] = {
         "collection": collection,
-        "developer": entries_of(developer),
+        "developer": split_entries(developer),
         "deployment": deployment,
         "eval_library": eval_library,
         "fill": fill,
-        "decide": entries_of(decide),
+        "decide": split_entries(decide),
         "rehash": rehash,
         "tables": tables or {},
     }
     migrator = main_format().migrator(to_version, values)
-    folder = path_of(to, "the target")
+    folder = require_path(to, "the target")
     if is_remote(folder):
         raise UsageError("--to is a folder on this machine, not a URL")
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(f"{folder} is not a folder")
     chosen = kept_options(options)
-    names = paths_of(inputs)
+    names = require_paths(inputs)
     beside = optional_path(aggregate, "the aggregate")
-    written = Outputs([*journaled(None if ledger is None else os.fspath(ledger)), *_paths(outputs)])
+    written = Outputs(
+        [*ledger_files(None if ledger is None else os.fspath(ledger)), *_paths(outputs)]
+    )
     found_all = _changeable(find_all(names, beside, None, chosen))
     found = without_overlap(found_all, written, chosen.routing)
-    part = None if shard is None else shard_of(shard)
+    part = None if shard is None else parse_shard(shard)
     runs = ChangedRuns()
     take = runs.outcomes.append if show is None else show
     placed = None if dry_run else folder
@@ -128,11 +130,13 @@ def migrate(
             book = MigrationLedger(os.fspath(ledger), settings, overwrite=overwrite)
             memory = stack.enter_context(closing(book))
         for planned in plan.in_order():
-            take(_migrated(planned.found, job, memory))
+            take(_migrate_run(planned.found, job, memory))
     return runs
 
 
-def _migrated(found: Run | NoInput, job: MigrationJob, memory: MigrationLedger | None) -> Outcome:
+def _migrate_run(
+    found: Run | NoInput, job: MigrationJob, memory: MigrationLedger | None
+) -> Outcome:
     """Migrate a run, unless a ledger remembers that it was migrated and has not changed."""
     if memory is None or isinstance(found, NoInput):
         return migrate_any(found, job)
@@ -143,7 +147,7 @@ def _migrated(found: Run | NoInput, job: MigrationJob, memory: MigrationLedger |
             outcome = migrate_any(found, job)
             memory.record(state, outcome)
     except BaseException as error:  # noqa: BLE001 - whatever is wrong with this run
-        outcome = Outcome(shown(found.rows or found.inputs), shown(found.aggregate))
+        outcome = Outcome(show_path(found.rows or found.inputs), show_path(found.aggregate))
         outcome.leave_unread(str(internal_error(error)))
     return outcome
 
@@ -174,7 +178,7 @@ def fix(
     """
     if write and to is not None:
         raise UsageError("--write and --to exclude each other")
-    names = list(paths_of(inputs))
+    names = list(require_paths(inputs))
     folder = None if to is None else os.path.abspath(os.fspath(to))
     chosen = kept_options(options)
     beside = optional_path(aggregate, "the aggregate")
@@ -185,7 +189,7 @@ def fix(
             repaired_codes(select, unsafe=unsafe),
             write or folder is not None,
             folder,
-            _root_of(names if beside is None else [*names, beside]),
+            _common_root(names if beside is None else [*names, beside]),
             chosen,
             bar,
         )
@@ -202,7 +206,7 @@ def repaired_codes(select: str | Sequence[str], *, unsafe: bool) -> frozenset[st
     codes = frozenset(safe | others if unsafe else safe)
     if not select:
         return codes
-    wanted = CATALOGUE.coded(codes_of(select))
+    wanted = CATALOGUE.expand_codes(split_codes(select))
     chosen = frozenset(code for code in codes if code.startswith(wanted))
     if not chosen:
         known = ", ".join(sorted(codes))
@@ -220,7 +224,7 @@ def _paths(given: Iterable[Input]) -> Iterator[str]:
     return (os.fspath(one) for one in given)
 
 
-def _root_of(names: Sequence[str]) -> str:
+def _common_root(names: Sequence[str]) -> str:
     """Return the folder that all inputs share: a folder that is named, or that of a file."""
     local = [name for name in names if not is_remote(name)]
     paths = [os.path.abspath(literal_folder(name) if is_pattern(name) else name) for name in local]

@@ -19,20 +19,20 @@ from evalstream.api.arguments import (
     Recipe,
     SchemaVersion,
     chosen_arguments,
-    described,
+    describe_type,
+    make_options,
     optional_path,
-    options_of,
-    path_of,
-    paths_of,
+    require_path,
+    require_paths,
 )
 from evalstream.api.reports import Report, with_tables
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all, format_shown_by
 from evalstream.discovery.overlap import without_overlap
-from evalstream.engine.routing import check_routing, outputs_of, refuse_foreign
+from evalstream.engine.routing import check_routing, refuse_foreign, routed_files
 from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.io.names import printable
-from evalstream.io.overwriting import Outputs, is_same_file, journaled
+from evalstream.io.overwriting import Outputs, is_same_file, ledger_files
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import replace
@@ -135,7 +135,7 @@ def check(
     written. What is wrong with the data, or cannot be read, is in the report.
     """
     return check_inputs(
-        paths_of(inputs),
+        require_paths(inputs),
         chosen_arguments(options, _with_former(locals())),
         FindingSink(reporter),
         aggregate=optional_path(aggregate, "the aggregate"),
@@ -188,8 +188,8 @@ def seal(
     the hash of its benchmark, which `aggregate` names if it is not beside it. Raises UsageError for
     a call that makes no sense, and CannotWrite where the file cannot be written.
     """
-    path, beside = path_of(rows, "rows"), optional_path(aggregate, "the aggregate")
-    options = options_of(_with_former(locals()))
+    path, beside = require_path(rows, "rows"), optional_path(aggregate, "the aggregate")
+    options = make_options(_with_former(locals()))
     named, beside = pair_to_seal(path, beside, options)
     return check_inputs(
         [named],
@@ -252,12 +252,12 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
     """
     # What only merges need is not loaded for every check.
     from evalstream.batch.batch import merge_many
-    from evalstream.batch.fingerprint import restored
+    from evalstream.batch.fingerprint import restore_options
     from evalstream.batch.merge import open_parts
 
     whole = open_parts([os.fspath(part) for part in parts])
     try:
-        options = restored(whole[0].trailer.options)
+        options = restore_options(whole[0].trailer.options)
     except (KeyError, TypeError, ValueError) as error:
         raise CannotCheck(
             f"{whole[0].path}: its options make no sense; nothing was merged"
@@ -282,7 +282,7 @@ def read_report(files: Input | Sequence[Input], *, reporter: Reporter | None = N
         return merge(paths, reporter=reporter)
     findings = FindingSink(reporter)
     report = read_stored(paths[0], findings.show)
-    return findings.finished(replace(report, findings=findings.kept))
+    return findings.finish(replace(report, findings=findings.kept))
 
 
 class FindingSink:
@@ -290,7 +290,7 @@ class FindingSink:
 
     def __init__(self, reporter: Reporter | None) -> None:
         if reporter is not None and (isinstance(reporter, type) or not hasattr(reporter, "finish")):
-            kind = "a class" if isinstance(reporter, type) else described(reporter)
+            kind = "a class" if isinstance(reporter, type) else describe_type(reporter)
             raise TypeError(f"reporter is {kind}; it takes an object such as JsonReporter(file)")
         self.reporter = reporter
         self.kept = FindingList()
@@ -314,7 +314,7 @@ class FindingSink:
         """Return the report, and let the reporter write it."""
         found = (code for code in sorted(totals.counts) if code in CATALOGUE)
         texts = {code: CATALOGUE[code].text() for code in found}
-        return self.finished(
+        return self.finish(
             Outcome(
                 runs,
                 self.kept,
@@ -327,7 +327,7 @@ class FindingSink:
             )
         )
 
-    def finished(self, report: Outcome) -> Report:
+    def finish(self, report: Outcome) -> Report:
         """Let the reporter write the report."""
         if self.reporter is not None:
             self.reporter.finish(report)
@@ -369,7 +369,7 @@ def check_inputs(
         theirs.append(options.write_baseline)
     if options.sample_digests is not None:
         theirs.append(options.sample_digests)
-    written = Outputs([*outputs_of(options.routing), *journaled(ledger), *theirs])
+    written = Outputs([*routed_files(options.routing), *ledger_files(ledger), *theirs])
     _keep_baseline(options, written)
     found = _runs(inputs, aggregate, inputs_file, options, written, progress=progress)
     part = _part(shard, findings.reporter)
@@ -557,9 +557,9 @@ def _part(shard: str | None, reporter: Reporter | None) -> tuple[Shard, PartRepo
     if shard is None:
         return None
     from evalstream.batch.parts import PartReporter
-    from evalstream.batch.shards import shard_of
+    from evalstream.batch.shards import parse_shard
 
-    ours = shard_of(shard)
+    ours = parse_shard(shard)
     if not isinstance(reporter, PartReporter):
         raise UsageError("a shard requires a PartReporter as its reporter")
     return ours, reporter

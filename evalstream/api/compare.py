@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import Final
 
-from evalstream.api.arguments import Input, paths_of
+from evalstream.api.arguments import Input, require_paths
 from evalstream.api.comparison_report import ComparisonReport, compared_with_tables
 from evalstream.batch.comparing.metrics import with_one_name
 from evalstream.batch.comparing.runs import (
     CheckedRun,
     checked_run,
-    labels_of,
+    make_labels,
     one_run,
     reason_left_out,
 )
@@ -33,8 +33,8 @@ from evalstream.model.extras import install_command
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.sample_record import SampleRequest
-from evalstream.model.suggestions import unknown
-from evalstream.model.text import codes_of, counted
+from evalstream.model.suggestions import describe_unknown
+from evalstream.model.text import count_noun, split_codes
 from evalstream.reporters.base import ComparisonReporter
 from evalstream.settings.options import kept_options, usual_value
 
@@ -109,11 +109,11 @@ def compare(
     if pairs == FORMER_PAIRS:
         pairs = usual_value(REFERENCE, pairs, FORMER_PAIRS, REFERENCE)
     settings = CompareSettings(
-        by, cluster, level, resamples, min_delta, min_overlap, codes_of(fail_if), verify,
-        codes_of(allow_different), ALL_PAIRS if leaderboard else pairs,
+        by, cluster, level, resamples, min_delta, min_overlap, split_codes(fail_if), verify,
+        split_codes(allow_different), ALL_PAIRS if leaderboard else pairs,
     )  # fmt: skip
     _check(settings, flips)
-    names = list(paths_of(inputs))
+    names = list(require_paths(inputs))
     finds_runs = matrix or leaderboard
     _check_inputs(names, finds_runs=finds_runs)
     if matrix and leaderboard:
@@ -137,7 +137,7 @@ def compare(
         ]
         bar = stack.enter_context(Progress(shown=progress))
         checked = []
-        for run, label in zip(runs, labels_of(len(runs)), strict=True):
+        for run, label in zip(runs, make_labels(len(runs)), strict=True):
             checked.append(checked_run(run, label, chosen, bar))
             stack.callback(checked[-1].close)
         if matrix:
@@ -196,7 +196,7 @@ def _usable(
 def _add_left_out(report: Outcome, runs: Sequence[CheckedRun], left: Sequence[str]) -> None:
     """Name the runs that were left out, which leaves the leaderboard unchecked in part."""
     report.runs = [run.shown for run in runs]
-    report.first_line += f"; {counted(len(left), 'run')} left out"
+    report.first_line += f"; {count_noun(len(left), 'run')} left out"
     report.warnings = [*left, *report.warnings]
     report.exit_code = int(ExitCode.UNCHECKED)
 
@@ -242,7 +242,7 @@ def _check_choices(noun: str, given: Sequence[str], known: Sequence[str]) -> Non
     """Raise UsageError for a name that is not known."""
     for name in given:
         if name not in known:
-            raise UsageError(unknown(noun, name, known))
+            raise UsageError(describe_unknown(noun, name, known))
 
 
 def _check_inputs(names: Sequence[str], *, finds_runs: bool) -> None:

@@ -9,7 +9,7 @@ from evalstream.api.reports import FRAME, MOST_LINES, Record, Text
 from evalstream.api.tables import (
     COMPARED_COLUMNS,
     ComparedTable,
-    compared_records_of,
+    iterate_compared,
     pandas_frame,
     polars_frame,
 )
@@ -82,15 +82,15 @@ class ComparisonReport(comparison.ComparisonReport):
         `difference` is that of the means `mean_a` and `mean_b`, with its interval from `low` to
         `high`, in the unit of the metric. Answers have their JSON text beside them.
         """
-        return list(compared_records_of(self, table))
+        return list(iterate_compared(self, table))
 
     def to_pandas(self, table: ComparedTable = "comparisons") -> pd.DataFrame:
         """Return `to_dicts` as a DataFrame of pandas. Raises MissingExtra without pandas."""
-        return pandas_frame(compared_records_of(self, table), COMPARED_COLUMNS[table])
+        return pandas_frame(iterate_compared(self, table), COMPARED_COLUMNS[table])
 
     def to_polars(self, table: ComparedTable = "comparisons") -> pl.DataFrame:
         """Return `to_dicts` as a DataFrame of polars. Raises MissingExtra without polars."""
-        return polars_frame(compared_records_of(self, table), COMPARED_COLUMNS[table])
+        return polars_frame(iterate_compared(self, table), COMPARED_COLUMNS[table])
 
 
 def compared_with_tables(found: comparison.ComparisonReport) -> ComparisonReport:

@@ -96,24 +96,24 @@ class Report(report.Report):
         Severities and states are words. `expected` and `found`, or `claimed` and `recomputed`, have
         their JSON text beside them, in columns with the ending `_json`.
         """
-        from evalstream.api.tables import records_of
+        from evalstream.api.tables import iterate_records
 
-        return list(records_of(self, table))
+        return list(iterate_records(self, table))
 
     def to_pandas(self, table: ReportTable = "findings") -> pd.DataFrame:
         """Return `to_dicts` as a DataFrame of pandas. Raises MissingExtra without pandas."""
-        from evalstream.api.tables import COLUMNS, pandas_frame, records_of
+        from evalstream.api.tables import COLUMNS, iterate_records, pandas_frame
 
-        return pandas_frame(records_of(self, table), COLUMNS[table])
+        return pandas_frame(iterate_records(self, table), COLUMNS[table])
 
     def to_polars(self, table: ReportTable = "findings") -> pl.DataFrame:
         """Return `to_dicts` as a DataFrame of polars. Raises MissingExtra without polars.
 
         A column has one type there: sample ids are texts, and values stand as JSON text alone.
         """
-        from evalstream.api.tables import COLUMNS, polars_frame, records_of
+        from evalstream.api.tables import COLUMNS, iterate_records, polars_frame
 
-        return polars_frame(records_of(self, table), COLUMNS[table])
+        return polars_frame(iterate_records(self, table), COLUMNS[table])
 
 
 def with_tables(found: report.Report) -> Report:

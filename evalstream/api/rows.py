@@ -16,7 +16,7 @@ from evalstream.api.arguments import (
     Recipe,
     SchemaVersion,
     chosen_arguments,
-    path_of,
+    require_path,
 )
 from evalstream.api.check import DEFAULTS, ROUTING, FindingSink, check_inputs
 from evalstream.api.reports import Report
@@ -125,7 +125,7 @@ class Checker:
         expect_samples: int | None = ROUTING.expect_samples,
     ) -> None:
         chosen = _without_outputs(chosen_arguments(options, locals()))
-        _aggregate_of(aggregate)
+        _choose_aggregate(aggregate)
         self._options = replace(checked_options(chosen), executor="serial")
         self._aggregate = aggregate
         self._lines = RowLines()
@@ -250,7 +250,7 @@ def _check(
     held = HeldInput(HELD_ROWS, StandardInput(lambda: rows), rows)
     sink = _Sink(reporter, rows.lines)
     return check_inputs(
-        [held], options, sink, aggregate=_aggregate_of(aggregate), progress=progress
+        [held], options, sink, aggregate=_choose_aggregate(aggregate), progress=progress
     )
 
 
@@ -268,10 +268,10 @@ class _Sink(FindingSink):
         super().show(self._lines.place(finding))
 
 
-def _aggregate_of(aggregate: Input | Mapping[str, Any] | None) -> str | None:
+def _choose_aggregate(aggregate: Input | Mapping[str, Any] | None) -> str | None:
     """Return the path of an aggregate, or what stands for a mapping. Raises TypeError."""
     if aggregate is None or not isinstance(aggregate, Mapping):
-        return None if aggregate is None else path_of(aggregate, "the aggregate")
+        return None if aggregate is None else require_path(aggregate, "the aggregate")
     document = HeldRows([json_line(aggregate, "the aggregate")])
     return HeldInput(HELD_AGGREGATE, StandardInput(lambda: document), document)
 

@@ -72,34 +72,36 @@ COMPARED_COLUMNS: Final[Mapping[str, Columns]] = {
 """The same of a comparison."""
 
 
-def records_of(report: Report, table: ReportTable) -> Iterator[Record]:
+def iterate_records(report: Report, table: ReportTable) -> Iterator[Record]:
     """Iterate over the rows of a table of a report. Raises UsageError for an unknown one."""
     if table == "findings":
-        return _ordered(map(_finding, report.findings), COLUMNS[table])
+        return _order_columns(map(_finding, report.findings), COLUMNS[table])
     if table == "runs":
-        return _ordered(map(_run, report.runs), COLUMNS[table])
+        return _order_columns(map(_run, report.runs), COLUMNS[table])
     if table == "claims":
-        return _ordered((claim for run in report.runs for claim in _claims(run)), COLUMNS[table])
+        return _order_columns(
+            (claim for run in report.runs for claim in _claims(run)), COLUMNS[table]
+        )
     raise UsageError(f"unknown table {table!r}; a report has findings, runs and claims")
 
 
-def compared_records_of(report: ComparisonReport, table: ComparedTable) -> Iterator[Record]:
+def iterate_compared(report: ComparisonReport, table: ComparedTable) -> Iterator[Record]:
     """Iterate over the rows of a table of a comparison. Raises UsageError for an unknown one."""
     if table == "comparisons":
-        return _ordered(map(_comparison, report.comparisons), COMPARED_COLUMNS[table])
+        return _order_columns(map(_comparison, report.comparisons), COMPARED_COLUMNS[table])
     if table == "flips":
         flips = (_with_json(flip._asdict(), "answer_a", "answer_b") for flip in report.flips)
-        return _ordered(flips, COMPARED_COLUMNS[table])
+        return _order_columns(flips, COMPARED_COLUMNS[table])
     if table == "drifts":
-        return _ordered((drift._asdict() for drift in report.drifts), COMPARED_COLUMNS[table])
+        return _order_columns((drift._asdict() for drift in report.drifts), COMPARED_COLUMNS[table])
     if table == "runs":
-        return _ordered(map(vars, report.runs), COMPARED_COLUMNS[table])
+        return _order_columns(map(vars, report.runs), COMPARED_COLUMNS[table])
     raise UsageError(
         f"unknown table {table!r}; a comparison has comparisons, flips, drifts and runs"
     )
 
 
-def _ordered(records: Iterable[Record], columns: Columns) -> Iterator[Record]:
+def _order_columns(records: Iterable[Record], columns: Columns) -> Iterator[Record]:
     return ({name: record[name] for name in columns} for record in records)
 
 

@@ -6,18 +6,18 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from evalstream.api.arguments import Input, paths_of
+from evalstream.api.arguments import Input, require_paths
 from evalstream.formats.evalguard.checker import checked_folder
 from evalstream.formats.evalguard.documents import NAME
-from evalstream.formats.evalguard.files import files_of
-from evalstream.formats.evalguard.lookup import thresholds_in
-from evalstream.formats.registry import kind_of
+from evalstream.formats.evalguard.files import iterate_files
+from evalstream.formats.evalguard.lookup import find_thresholds
+from evalstream.formats.registry import detect_kind
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
 from evalstream.model.run import Run
-from evalstream.model.text import entries_of
+from evalstream.model.text import split_entries
 from evalstream.settings.options import kept_options
 
 ANSWERING: Final = ("passed", "unconfirmed")
@@ -44,7 +44,7 @@ def thresholds(
     Raises UsageError for a call that makes no sense, and for a task, metric or policy without
     thresholds; CannotCheck where the folders do not pass their check.
     """
-    paths = list(paths_of(folders))
+    paths = list(require_paths(folders))
     if not paths or not tasks:
         raise UsageError("name a folder, and at least one task")
     for path in paths:
@@ -52,15 +52,17 @@ def thresholds(
             raise UsageError(f"{printable(path)} is not a folder")
     run = Run(paths[0], None, format=NAME, beside=tuple(paths[1:]))
     with Progress(shown=progress) as bar:
-        summary, folder = checked_folder(run, kept_options(options), kind_of, bar)
+        summary, folder = checked_folder(run, kept_options(options), detect_kind, bar)
     if verify and summary.verdict not in ANSWERING:
         raise CannotCheck(_refusal(printable(paths[0]), summary.verdict, summary.failing))
-    return {"thresholds": thresholds_in(folder, entries_of(tasks), entries_of(metrics), policy)}
+    return {
+        "thresholds": find_thresholds(folder, split_entries(tasks), split_entries(metrics), policy)
+    }
 
 
-def documents_in(folders: Iterable[str]) -> list[str]:
+def find_documents(folders: Iterable[str]) -> list[str]:
     """Return the paths of the documents that an answer from some folders is read from."""
-    return [file.path for folder in folders for file in files_of(folder)]
+    return [file.path for folder in folders for file in iterate_files(folder)]
 
 
 def _refusal(name: str, verdict: str, failing: dict[str, int]) -> str:

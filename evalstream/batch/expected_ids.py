@@ -11,12 +11,12 @@ from typing import Any, Final, NamedTuple
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing import json
 from evalstream.rules.inputs import ES011
 from evalstream.stats.row_counts import SampleRows
 from evalstream.stats.run_samples import RunSamples
-from evalstream.stats.sample_digests import identity_of, sample_text
+from evalstream.stats.sample_digests import sample_text, text_identity
 
 MOST_NAMED: Final = 5
 """Number of missing samples whose ids a finding holds."""
@@ -45,7 +45,7 @@ def find_other_samples(samples: RunSamples | None, path: str) -> Iterator[Violat
     missing = dict(expected)
     others, first_other = set[Identity](), 0
     uneven: list[tuple[SampleRows, int]] = []
-    for one in _scored(samples):
+    for one in _iterate_scores(samples):
         identity = one.high, one.low
         known = expected.get(identity)
         if known is None:
@@ -56,25 +56,25 @@ def find_other_samples(samples: RunSamples | None, path: str) -> Iterator[Violat
         if known.rows not in (None, one.rows):
             uneven.append((one, known.rows or 0))
     if missing:
-        message = f"{len(missing):,} of {counted(len(expected), 'expected sample')} not scored"
+        message = f"{len(missing):,} of {count_noun(len(expected), 'expected sample')} not scored"
         named = [one.sample_id for one in islice(missing.values(), MOST_NAMED)]
         yield ES011.violation(message, expected=named, count=len(missing))
     if others:
         message = (
-            f"{counted(len(others), 'scored sample')} not among the expected ones (the first in"
+            f"{count_noun(len(others), 'scored sample')} not among the expected ones (the first in"
             f" line {first_other:,})"
         )
         yield ES011.violation(message, count=len(others))
     if uneven:
         one, rows = min(uneven, key=lambda pair: pair[0].line)
         message = (
-            f"{counted(len(uneven), 'sample')} with another number of rows than expected (the first"
-            f" in line {one.line:,})"
+            f"{count_noun(len(uneven), 'sample')} with another number of rows than expected "
+            f"(the first in line {one.line:,})"
         )
         yield ES011.violation(message, count=len(uneven), expected=rows, found=one.rows)
 
 
-def _scored(samples: RunSamples) -> Iterator[SampleRows]:
+def _iterate_scores(samples: RunSamples) -> Iterator[SampleRows]:
     if samples.counts is not None:
         yield from (one for one in samples.counts.samples() if one.scored)
 
@@ -106,7 +106,7 @@ def _read(path: str, _changed: int, _size: int) -> Mapping[Identity, ExpectedSam
         text = sample_text(entry.sample_id)
         if not text or isinstance(entry.sample_id, (dict, list, bool)):
             raise ValueError("an id is a text or a number, and not empty")
-        if found.setdefault(identity_of(text), entry) is not entry:
+        if found.setdefault(text_identity(text), entry) is not entry:
             raise ValueError(f"an id is listed twice: {printable(text.decode(errors='replace'))}")
     if not found:
         raise ValueError("the file lists no id")

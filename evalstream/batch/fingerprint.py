@@ -7,7 +7,7 @@ import os
 from typing import Any, Final
 
 from evalstream._version import __version__
-from evalstream.model.data_class import values_of
+from evalstream.model.data_class import field_values
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options, RowRouting
 from evalstream.parsing.json import canonical
@@ -39,15 +39,15 @@ They affect no verdict; findings are compared with a baseline after a ledger.
 def verdict_options(options: Options) -> dict[str, Any]:
     """Return the options that affect a report, as JSON values."""
     values = {
-        name: value for name, value in values_of(options).items() if name not in WITHOUT_EFFECT
+        name: value for name, value in field_values(options).items() if name not in WITHOUT_EFFECT
     }
-    values["fail_on"], values["routing"] = options.fail_on.label, values_of(options.routing)
+    values["fail_on"], values["routing"] = options.fail_on.label, field_values(options.routing)
     return {
         name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
     }
 
 
-def restored(values: dict[str, Any]) -> Options:
+def restore_options(values: dict[str, Any]) -> Options:
     """Return the options from JSON values. Raises KeyError or TypeError if they are not valid."""
     read: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in values.items()

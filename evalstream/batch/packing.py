@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from evalstream.batch.plan import PlannedRun
 from evalstream.batch.single import UNCHECKED, check_any, not_checked, options_for
 from evalstream.discovery.unrecognised import GONE, NOT_OURS, Unrecognised
-from evalstream.engine.collector import finding_of
+from evalstream.engine.collector import make_finding
 from evalstream.executors.base import Backend, run_in_order
 from evalstream.formats.registry import MAIN_CATALOGUE, main_format
 from evalstream.io.names import printable
@@ -56,9 +56,9 @@ class RunBundle:
     @property
     def path(self) -> str:
         """The name of the bundle in messages: that of its first run."""
-        return name_of(self.runs[0].found)
+        return run_name(self.runs[0].found)
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """Name the rows of the bundle."""
         more = len(self.runs) - 1
         return f"the rows of this run and {more:,} more" if more else "the rows of this run"
@@ -119,14 +119,14 @@ def check_planned(options: Options, planned: PlannedRun, progress: Progress) -> 
     if isinstance(found, Unrecognised):
         return _unrecognised_result(planned, found, options)
     if isinstance(found, NoInput):
-        violation = _rule_of(found).violation(found.reason)
+        violation = _choose_rule(found).violation(found.reason)
         return _not_checked(planned, UNCHECKED.format(found.reason), violation, options)
     findings = FindingList()
     summary = check_any(found, options, findings.append, progress)
     return RunResult(planned.number, summary, findings)
 
 
-def _rule_of(found: NoInput) -> Rule:
+def _choose_rule(found: NoInput) -> Rule:
     """Return the rule that reports an input without a run."""
     if isinstance(found, FaultyInput):
         return ES010
@@ -151,7 +151,7 @@ def with_fault(checked: RunResult, fault: InternalError, options: Options) -> Ru
     selection = MAIN_CATALOGUE.selection(options)
     if violation.code not in selection:
         return checked
-    finding = finding_of(violation, summary.file or summary.aggregate or "", selection)
+    finding = make_finding(violation, summary.file or summary.aggregate or "", selection)
     summary.count(finding.code, finding.severity, 1)
     return checked._replace(findings=chain(checked.findings, [finding]))
 
@@ -183,7 +183,7 @@ def _unrecognised_result(planned: PlannedRun, found: Unrecognised, options: Opti
     findings = []
     selection = MAIN_CATALOGUE.selection(options)
     if violation is not None and violation.code in selection:
-        finding = finding_of(violation, name, selection)
+        finding = make_finding(violation, name, selection)
         summary.count(violation.code, finding.severity, 1)
         findings.append(finding)
         if selection.fails(finding.code, finding.severity, options.threshold):
@@ -192,7 +192,7 @@ def _unrecognised_result(planned: PlannedRun, found: Unrecognised, options: Opti
     return RunResult(planned.number, summary, findings)
 
 
-def name_of(found: Run | NoInput) -> str:
+def run_name(found: Run | NoInput) -> str:
     """Return the name of a run in messages."""
     path = found.path if isinstance(found, NoInput) else found.rows or found.aggregate
     return printable(path or "")

@@ -134,7 +134,7 @@ class Part:
         findings: list[Finding] = []
         for line, values in self._lines():
             if "code" in values:
-                with self._refused(line):
+                with self._refuse_invalid(line):
                     findings.append(decode_stored_finding(values))
             elif "run" in values:
                 if values.get("findings") != len(findings):
@@ -142,7 +142,7 @@ class Part:
                 number = values.get("number")
                 if type(number) is not int or not 0 <= number < self.trailer.planned:
                     raise self._error(f"line {line:,}: /number: expected the number of a run")
-                with self._refused(line):
+                with self._refuse_invalid(line):
                     run = decode_stored_run(values["run"])
                 yield PartRun(number, run, findings)
                 findings = []
@@ -151,7 +151,7 @@ class Part:
         """Pass on the links of the runs; `add` raises ValueError and its likes for others."""
         for line, values in self._lines():
             if "links" in values:
-                with self._refused(line):
+                with self._refuse_invalid(line):
                     add(values["links"])
 
     def verify(self) -> None:
@@ -165,14 +165,14 @@ class Part:
     def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Iterate over the lines before the last, with their numbers."""
         for number, line in enumerate(self._raw(), 1):
-            with self._refused(number):
+            with self._refuse_invalid(number):
                 values = json.read_back(line)
                 if not isinstance(values, dict):
                     raise TypeError("expected an object")
             yield number, values
 
     @contextmanager
-    def _refused(self, line: int) -> Iterator[None]:
+    def _refuse_invalid(self, line: int) -> Iterator[None]:
         """Raise CannotCheck for a line that is not valid."""
         try:
             yield

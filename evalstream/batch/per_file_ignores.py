@@ -52,7 +52,7 @@ def with_per_file_ignores(options: Options, files: Iterable[str | None]) -> Opti
     names = [name for name in files if name is not None]
     ignored, folder = dict.fromkeys(options.ignore), os.getcwd()
     for text in options.per_file_ignores:
-        matcher, codes = _compiled(text, folder)
+        matcher, codes = _compile_pattern(text, folder)
         if any(map(matcher.covers, names)):
             ignored |= dict.fromkeys(codes)
     return replace(options, ignore=tuple(ignored), per_file_ignores=())
@@ -67,7 +67,8 @@ class _Matcher:
         is_whole = self._is_name or is_remote(pattern)
         text = pattern if is_whole else os.path.normpath(os.path.join(folder, pattern))
         self._parts = [
-            None if part == _ANY_DEPTH else re.compile(translate(part)) for part in _split(text)
+            None if part == _ANY_DEPTH else re.compile(translate(part))
+            for part in _split_path(text)
         ]
 
     def covers(self, file: str) -> bool:
@@ -76,8 +77,8 @@ class _Matcher:
             return self._is_stdin and file == STDIN
         shown = printable(file)
         if self._is_name:
-            return self._fits(_split(shown)[-1:])
-        return self._fits(_split(shown if is_remote(file) else os.path.abspath(shown)))
+            return self._fits(_split_path(shown)[-1:])
+        return self._fits(_split_path(shown if is_remote(file) else os.path.abspath(shown)))
 
     def _fits(self, names: Sequence[str]) -> bool:
         """Tell whether the pattern matches these names, or the first of them as a folder."""
@@ -103,10 +104,10 @@ class _Matcher:
 
 
 @lru_cache(maxsize=256)
-def _compiled(text: str, folder: str) -> tuple[_Matcher, tuple[str, ...]]:
+def _compile_pattern(text: str, folder: str) -> tuple[_Matcher, tuple[str, ...]]:
     pattern, codes = parse_per_file_ignore(text)
     return _Matcher(pattern, folder), codes
 
 
-def _split(path: str) -> list[str]:
+def _split_path(path: str) -> list[str]:
     return [part for part in path.split("/") if part]

@@ -86,13 +86,13 @@ class RunPlan:
 
     def in_order(self) -> Iterator[PlannedRun]:
         """Iterate over the shard's runs in the order of the inputs."""
-        return self._planned("number")
+        return self._iterate_runs("number")
 
     def by_size(self) -> Iterator[PlannedRun]:
         """Iterate over the shard's runs: streams first, then by descending size."""
-        return self._planned("size DESC, number")
+        return self._iterate_runs("size DESC, number")
 
-    def _planned(self, order: str) -> Iterator[PlannedRun]:
+    def _iterate_runs(self, order: str) -> Iterator[PlannedRun]:
         query = f"SELECT number, run, size FROM runs WHERE ours ORDER BY {order}"  # noqa: S608 - no input
         for number, run, size in self._base.execute(query):
             found = pickle.loads(run)  # noqa: S301 - our own temporary database

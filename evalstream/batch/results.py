@@ -82,7 +82,7 @@ class ResultStore:
         change(summary)
         self._store(number, summary)
 
-    def ignored(self, number: int) -> tuple[str, ...]:
+    def ignored_rules(self, number: int) -> tuple[str, ...]:
         """Return the rules that were ignored in a run that was added, as they were named."""
         return self._summary(number).ignored
 

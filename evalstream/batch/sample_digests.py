@@ -17,7 +17,7 @@ from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing import json
 from evalstream.rules.inputs import ES012
 from evalstream.stats.row_places import RowPlaces
@@ -70,7 +70,9 @@ def find_changed_samples(
         number = digests.count
     if (lacking := rows - number) > 0:
         it, have = ("it", "has") if lacking == 1 else ("they", "have")
-        message = f"{counted(lacking, 'row')} {have} no digest: {it} cannot be read, or {have} no"
+        message = (
+            f"{count_noun(lacking, 'row')} {have} no digest: {it} cannot be read, or {have} no"
+        )
         yield ES012.violation(f"{message} sample id", count=lacking)
     yield from found
 
@@ -134,13 +136,13 @@ def _differences(path: str, digests: Iterable[SampleDigest]) -> Iterator[Violati
             lines += [one.line] if not lines else []
         ((missing,),) = table.rows("SELECT COUNT(*) FROM expected")
     if changed:
-        message = f"{counted(times[1], 'sample')} with another answer or score than expected"
+        message = f"{count_noun(times[1], 'sample')} with another answer or score than expected"
         yield ES012.violation(f"{message} (the first on line {changed[0]:,})", count=times[1])
     if missing:
-        message = f"{counted(missing, 'expected sample')} missing"
+        message = f"{count_noun(missing, 'expected sample')} missing"
         yield ES012.violation(message, count=missing)
     if new:
-        message = f"{counted(times[0], 'sample')} not among the expected ones"
+        message = f"{count_noun(times[0], 'sample')} not among the expected ones"
         yield ES012.violation(f"{message} (the first on line {new[0]:,})", count=times[0])
 
 

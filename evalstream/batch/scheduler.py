@@ -28,7 +28,7 @@ from evalstream.model.notices import notify
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
 from evalstream.model.signals import STOPPING, Stopped
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.rules.inputs import ES010
 from evalstream.stats.run_links import encode_links
 
@@ -139,7 +139,7 @@ class BatchScheduler:
     def _without_entry(self, planned: Iterator[PlannedRun]) -> Iterator[PlannedRun]:
         """Iterate over the runs without a valid entry in the ledger."""
         while some := list(islice(planned, LOOKED_UP if self._ledger is not None else 1)):
-            cached = self._cached(some)
+            cached = self._find_cached(some)
             for item in some:
                 STOPPING.check()
                 if item.number in cached:
@@ -153,7 +153,7 @@ class BatchScheduler:
                         continue
                 yield item
 
-    def _cached(self, planned: Sequence[PlannedRun]) -> dict[int, RunResult]:
+    def _find_cached(self, planned: Sequence[PlannedRun]) -> dict[int, RunResult]:
         """Look some runs up in the ledger, and return the results that are valid, by number.
 
         One whose look-up meets an internal error is not checked.
@@ -173,7 +173,7 @@ class BatchScheduler:
             if len(planned) == 1:
                 return {planned[0].number: self._at_fault(planned[0], error)}
             internal_error(error)
-            alone = (self._cached([item]) for item in planned)
+            alone = (self._find_cached([item]) for item in planned)
             return {number: result for one in alone for number, result in one.items()}
 
     def _at_fault(self, planned: PlannedRun, error: BaseException) -> RunResult:
@@ -227,7 +227,7 @@ class BatchScheduler:
                 self._check_here(planned)
         total = self._plan.own_count
         left = total - self._results.count
-        notify(f"{reason}; {left:,} of {counted(total, 'run')} NOT CHECKED")
+        notify(f"{reason}; {left:,} of {count_noun(total, 'run')} NOT CHECKED")
 
 
 def _is_small(planned: PlannedRun) -> bool:
@@ -237,5 +237,5 @@ def _is_small(planned: PlannedRun) -> bool:
 
 def _cached_result(planned: PlannedRun, find: CachedRun) -> RunResult:
     """Return the result of a run from the ledger."""
-    find.summary.links = find.linked()
+    find.summary.links = find.load_links()
     return RunResult(planned.number, find.summary, find.findings)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from evalstream.batch.single import check_any, isolated
-from evalstream.engine.row_pass import reason_of
+from evalstream.batch.single import check_any, check_safely
+from evalstream.engine.row_pass import describe_error
 from evalstream.engine.sealed_document import difference, write
 from evalstream.formats.registry import FORMATS, MAIN
 from evalstream.io.document import document_bytes
@@ -41,15 +41,15 @@ def seal_run(
     raises.
     """
     refuse_sealing(run)
-    summary = isolated(
-        run, options, show, lambda shown: _sealed(run, request, options, shown, progress)
+    summary = check_safely(
+        run, options, show, lambda shown: _seal_run(run, request, options, shown, progress)
     )
     if summary.sealed is None and not request.dry_run:
         summary.note_unsealed()
     return summary
 
 
-def _sealed(
+def _seal_run(
     run: Run,
     request: Sealing,
     options: Options,
@@ -57,11 +57,11 @@ def _sealed(
     progress: Progress,
 ) -> RunSummary:
     try:
-        sealed = FORMATS[run.format].sealed(run, options)
+        sealed = FORMATS[run.format].make_seal(run, options)
     except (OSError, CannotCheck) as error:
         summary = check_any(run, options, show, progress)
         summary.leave_open()
-        summary.note_unsealed(reason_of(error))
+        summary.note_unsealed(describe_error(error))
         return summary
     if sealed.is_foreign and not request.overwrite:
         raise UsageError(
@@ -72,7 +72,7 @@ def _sealed(
     summary = check_any(run, checked, show, progress)
     refusal = _refusal(summary, request)
     if refusal is None and not request.dry_run:
-        refusal = _stopped() or _changed(sealed)
+        refusal = _describe_signal() or _describe_change(sealed)
         if refusal is not None:
             summary.leave_open()
     if refusal is not None:
@@ -105,7 +105,7 @@ def _refusal(summary: RunSummary, request: Sealing) -> str | None:
     return FAILS if summary.failing and not request.seal_anyway else None
 
 
-def _stopped() -> str | None:
+def _describe_signal() -> str | None:
     """Return which signal came before the seal is written; later ones no longer stop it."""
     try:
         STOPPING.check()
@@ -115,12 +115,12 @@ def _stopped() -> str | None:
     return None
 
 
-def _changed(sealed: SealedText) -> str | None:
+def _describe_change(sealed: SealedText) -> str | None:
     """Return that the stored document is no longer the one that was sealed, or None."""
     try:
         now = document_bytes(sealed.path)
     except FileNotFoundError:
         now = None
     except (OSError, CannotCheck) as error:
-        return reason_of(error)
+        return describe_error(error)
     return None if now == sealed.before else f"{printable(sealed.path)} changed meanwhile"

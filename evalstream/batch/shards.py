@@ -21,20 +21,20 @@ class Shard(NamedTuple):
     of: int
 
 
-def shard_of(text: str, environment: Mapping[str, str] = os.environ) -> Shard:
+def parse_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard:
     """Parse `3/100`, `slurm/100` (the number is the task of the job array) or `slurm`.
 
     The variables are those of sbatch(1), "OUTPUT ENVIRONMENT VARIABLES". Raises UsageError.
     """
     number, slash, of = text.partition("/")
     if number == SLURM:
-        return _checked(*_slurm(of if slash else None, environment))
+        return _make_shard(*_slurm(of if slash else None, environment))
     if not slash or not _is_number(number) or not _is_number(of):
         raise UsageError(f"invalid value for --shard: {text!r}; expected 3/100, slurm/100 or slurm")
-    return _checked(int(number), int(of))
+    return _make_shard(int(number), int(of))
 
 
-def _checked(number: int, of: int) -> Shard:
+def _make_shard(number: int, of: int) -> Shard:
     if not 1 <= number <= of <= MOST:
         raise UsageError(f"invalid value for --shard: {number} of {of}; shards are numbered from 1")
     return Shard(number, of)

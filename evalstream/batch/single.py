@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from evalstream.discovery.unused_options import refuse_idle
-from evalstream.engine.collector import finding_of
+from evalstream.engine.collector import make_finding
 from evalstream.engine.result import Counts
-from evalstream.engine.row_pass import reason_of
+from evalstream.engine.row_pass import describe_error
 from evalstream.formats.registry import (
     CATALOGUE,
     FORMATS,
     UNKNOWN,
+    detect_kind,
     has_needed,
     has_rules,
-    kind_of,
     main_format,
 )
 from evalstream.io.names import printable
@@ -46,13 +46,13 @@ def check_any(
     """Check one run and hand its findings to `show`, in order.
 
     Standard input shows its format by its content. Whatever goes wrong with the run makes its
-    verdict incomplete. Raises what `isolated` raises, and UsageError where options do not go with
-    what standard input holds.
+    verdict incomplete. Raises what `check_safely` raises, and UsageError where options do not go
+    with what standard input holds.
     """
-    return isolated(run, options, show, lambda shown: _check(run, options, shown, progress))
+    return check_safely(run, options, show, lambda shown: _check(run, options, shown, progress))
 
 
-def isolated(
+def check_safely(
     run: Run,
     options: Options,
     show: Callable[[Finding], None],
@@ -72,7 +72,7 @@ def isolated(
     except (CannotCheck, OSError) as error:
         if shown.failed:
             raise
-        reason = f"cannot be checked: {reason_of(error)}"
+        reason = f"cannot be checked: {describe_error(error)}"
         violation = ES001.violation(reason)
     except BaseException as error:
         if shown.failed:
@@ -147,7 +147,7 @@ def _check(
     if is_held:
         request = SampleRequest("sample_id", counts_only=True, has_places=has_digests)
         options = replace(options, samples=request)
-    summary = one.check(run, options, show, progress, kind_of)
+    summary = one.check(run, options, show, progress, detect_kind)
     summary.noun = one.noun
     summary.selected, summary.ignored = options.select, options.ignore
     if is_held:
@@ -174,7 +174,7 @@ def _hold_samples(
             if violation.code not in selection:
                 continue
             name = summary.file or summary.aggregate or summary.inputs or ""
-            finding = finding_of(violation, name, selection)
+            finding = make_finding(violation, name, selection)
             if not options.show_values:
                 finding = finding._replace(expected=None, found=None)
             summary.count(finding.code, finding.severity, finding.occurrences)
@@ -250,7 +250,7 @@ def not_checked(
     summary.selected, summary.ignored = options.select, options.ignore
     selection = CATALOGUE.selection(options)
     if violation.code in selection:
-        finding = finding_of(violation, rows or aggregate or inputs or "", selection)
+        finding = make_finding(violation, rows or aggregate or inputs or "", selection)
         summary.count(violation.code, finding.severity, 1)
         show(finding)
     return summary

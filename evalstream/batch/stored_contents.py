@@ -16,7 +16,7 @@ from evalstream.batch.stored_shapes import (
 )
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.errors import CannotCheck
-from evalstream.model.exit_codes import code_of, is_of_signal, of_signal
+from evalstream.model.exit_codes import check_exit_code, is_of_signal, of_signal
 from evalstream.model.finding import Finding, KnownFinding, Severity, SpilledList
 from evalstream.model.report import VERDICTS, Report, Totals
 from evalstream.model.rule_text import RuleText
@@ -110,7 +110,7 @@ class StoredContents:
         """
         totals = decode_totals(summary["totals"])
         unlisted = summary.get("unlisted_runs", 0)
-        for what, said, seen in self._compared(summary, totals, unlisted):
+        for what, said, seen in self._compare_counts(summary, totals, unlisted):
             if said != seen:
                 self.refuse(line, f"the totals are of {said:,} {what}, and there are {seen:,}")
         for what, said, seen in self._summed(totals):
@@ -123,7 +123,7 @@ class StoredContents:
                 name = kind.label if isinstance(kind, Severity) else kind
                 self.refuse(line, f"the totals have fewer findings of {name} than the report")
         ended: int = summary["exit_code"]
-        if not is_of_signal(ended) and ended != code_of(totals):
+        if not is_of_signal(ended) and ended != check_exit_code(totals):
             self.refuse(line, f"the exit code {ended} does not follow from the totals")
         if STOPPING.raised is not None:
             ended = of_signal(STOPPING.raised)
@@ -140,7 +140,7 @@ class StoredContents:
             options=summary.get("options", {}),
         )
 
-    def _compared(
+    def _compare_counts(
         self, summary: Any, totals: Totals, unlisted: int
     ) -> Iterator[tuple[str, int, int]]:
         """Iterate over numbers that must agree: what they count, as said and as seen."""

@@ -59,7 +59,7 @@ def read_stored(path: str, show: Callable[[Finding], None]) -> Report:
     truncated, damaged, or not such a report; OSError.
     """
     contents = StoredContents("standard input" if path == STDIN else printable(path), show)
-    reader = StandardInput().reader() if path == STDIN else _opened(path)
+    reader = StandardInput().reader() if path == STDIN else _open_report(path)
     try:
         pieces = _pieces(reader)
         head = b""
@@ -75,7 +75,7 @@ def read_stored(path: str, show: Callable[[Finding], None]) -> Report:
         reader.close()
 
 
-def _opened(path: str) -> ByteStream:
+def _open_report(path: str) -> ByteStream:
     return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
 
 
@@ -89,7 +89,7 @@ def _read_lines(contents: StoredContents, pieces: Iterable[bytes]) -> Report:
     """Read a report in lines: findings, runs, findings that vanished, the summary."""
     number, summary, latest = 0, None, KINDS[0]
     for number, text in enumerate(_lines(contents, pieces), 1):
-        value = _parsed(contents, text, number)
+        value = _parse_part(contents, text, number)
         kind = next((one for one in KINDS if isinstance(value, dict) and one in value), None)
         if kind is None:
             contents.refuse(number, "it is not a finding, a run or a summary")
@@ -141,14 +141,14 @@ def _read_document(contents: StoredContents, pieces: Iterable[bytes]) -> Report:
     for elements in chain(map(splitter.feed, pieces), (splitter.end() for _ in range(1))):
         for element in elements:
             if element.whole:
-                value = _parsed(contents, element.text, element.line)
+                value = _parse_part(contents, element.text, element.line)
                 contents.add_finding(value, element.line)
     if splitter.issue is not None:
         contents.refuse(splitter.issue.line, splitter.issue.message)
     envelope = splitter.envelope()
     if not envelope.is_whole:
         contents.refuse(None, f"it has over {LONGEST // MEBIBYTE} MiB beside its findings")
-    value = _parsed(contents, envelope.text, None)
+    value = _parse_part(contents, envelope.text, None)
     contents.refuse_foreign(value, None)
     contents.fit(value, WHOLE, None)
     for run in value["runs"]:
@@ -167,7 +167,7 @@ def _rule_text(code: str, encoded: Mapping[str, str]) -> RuleText:
     return installed if installed.as_dict() == text.as_dict() else text
 
 
-def _parsed(contents: StoredContents, text: bytes, line: int | None) -> Any:
+def _parse_part(contents: StoredContents, text: bytes, line: int | None) -> Any:
     """Parse a part of a report."""
     try:
         return fast(text)

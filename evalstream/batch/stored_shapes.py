@@ -129,28 +129,28 @@ def _part(part: str) -> tuple[Validator, Any]:
         run = {**whole["$defs"]["run"]}
         run["properties"] = run["properties"] | _MORE_OF_A_RUN
         schema = {"$ref": f"#/$defs/{part}", "$defs": whole["$defs"] | {STORED_RUN: run}}
-    return compile_schema(schema), _counts_in(schema, schema)
+    return compile_schema(schema), _find_counts(schema, schema)
 
 
-def _counts_in(schema: Any, whole: Any) -> Any:
+def _find_counts(schema: Any, whole: Any) -> Any:
     """Return where a schema has numbers: its type for one, else the same by member.
 
     An ellipsis stands for all items, or all other members.
     """
     name = schema.get("$ref", "")
     if name:
-        return _counts_in(whole["$defs"][name.rpartition("/")[2]], whole)
+        return _find_counts(whole["$defs"][name.rpartition("/")[2]], whole)
     if schema.get("type") in ("integer", "number"):
         return schema["type"]
     found: dict[Any, Any] = {}
     for variant in schema.get("anyOf", ()):
-        inner = _counts_in(variant, whole)
+        inner = _find_counts(variant, whole)
         found |= inner if isinstance(inner, dict) else {}
-    inner = {key: _counts_in(one, whole) for key, one in schema.get("properties", {}).items()}
+    inner = {key: _find_counts(one, whole) for key, one in schema.get("properties", {}).items()}
     found |= {key: one for key, one in inner.items() if one}
     for keyword in ("additionalProperties", "items"):
         one = schema.get(keyword)
-        if isinstance(one, dict) and (counts := _counts_in(one, whole)):
+        if isinstance(one, dict) and (counts := _find_counts(one, whole)):
             found[...] = counts
     return found
 

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import msgspec
 
-from evalstream.batch.fingerprint import restored, verdict_options
+from evalstream.batch.fingerprint import restore_options, verdict_options
 from evalstream.batch.packing import RunBundle, RunResult, check_planned, planned_not_checked
 from evalstream.batch.plan import PlannedRun
 from evalstream.batch.serialize import decode_finding, decode_run, encode_run
 from evalstream.executors.base import RemoteFunction
 from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE
-from evalstream.model.data_class import replace, values_of
+from evalstream.model.data_class import field_values, replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
@@ -90,7 +90,7 @@ def remote_check(options: Options) -> RemoteFunction[RunBundle, list[RunResult]]
 def encode_task(options: Options, bundle: RunBundle) -> bytes:
     """Return the bytes of a task: options and runs, which all are of the class Run."""
     values = verdict_options(options) | {name: getattr(options, name) for name in _OTHER_OPTIONS}
-    runs = [_SentRun(one.number, one.size, _exact(values_of(one.found))) for one in bundle.runs]
+    runs = [_SentRun(one.number, one.size, _exact(field_values(one.found))) for one in bundle.runs]
     return msgspec.msgpack.encode(_SentTask(_exact(values), runs))
 
 
@@ -100,7 +100,7 @@ def answer(task: bytes) -> bytes:
     Raises ValueError, KeyError or TypeError for bytes that are no task.
     """
     sent = msgspec.msgpack.decode(task, type=_SentTask)
-    options = replace(restored(loads_exactly(sent.options)), jobs=1, executor="serial")
+    options = replace(restore_options(loads_exactly(sent.options)), jobs=1, executor="serial")
     return msgspec.msgpack.encode([_check(one, options) for one in sent.runs])
 
 
@@ -168,7 +168,7 @@ def decode_summary(encoded: Any) -> RunSummary:
     Raises ValueError, KeyError, TypeError or AttributeError for anything else.
     """
     summary = decode_run(encoded)
-    sent = {name: value for name, value in values_of(summary).items() if name not in _NOT_SENT}
+    sent = {name: value for name, value in field_values(summary).items() if name not in _NOT_SENT}
     msgspec.convert(sent, _SUMMARY)
     if summary.verdict not in VERDICTS or (summary.verdict != "failed" and summary.failing):
         raise ValueError("its verdict contradicts its findings")

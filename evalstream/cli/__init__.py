@@ -1,8 +1,8 @@
 """The command line: read options, call the Python API, print, exit."""
 
-from evalstream.model.uninterrupted import uninterrupted
+from evalstream.model.uninterrupted import pause_interruptions
 
-with uninterrupted():
+with pause_interruptions():
     from evalstream.cli.program import main
 
 __all__ = ["main"]

@@ -51,7 +51,7 @@ class ChangeOutput:
     def add(self, outcome: Outcome) -> None:
         """Write the outcome of one run."""
         self._report.add(outcome)
-        for line in self._report.said_of(outcome):
+        for line in self._report.describe_outcome(outcome):
             sys.stdout.write(f"{line}\n")
         if self._file is not None:
             self._file.write(json_line(outcome_as_dict(outcome, show_values=self._show_values)))

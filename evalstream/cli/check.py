@@ -12,7 +12,7 @@ from evalstream.api.check import check as run_check
 from evalstream.api.reports import Report
 from evalstream.cli.command import command
 from evalstream.cli.options import FilesFrom, ForceReport, Inputs, ShowProgress
-from evalstream.cli.output import Target, report_of, with_former_force
+from evalstream.cli.output import Target, report_call, with_former_force
 from evalstream.cli.terminal import announce_terminal
 from evalstream.io.names import printable
 from evalstream.io.overwriting import is_same_file
@@ -24,7 +24,7 @@ from evalstream.model.signals import STOPPING
 from evalstream.reporters.base import Reporter
 from evalstream.reporters.options import ReportOptions
 from evalstream.settings.declared import LEDGER
-from evalstream.settings.options import schema_text_of
+from evalstream.settings.options import read_schema_text
 
 STREAMING: Final = ("concise", "jsonl", "github")
 """The report formats that write each finding as it comes."""
@@ -90,7 +90,7 @@ def check(
     announce_terminal("rows", *(inputs or []))
     announce_terminal("names of inputs", files_from)
     schema_file = options.schema
-    schema = None if schema_file is None else schema_text_of(schema_file)
+    schema = None if schema_file is None else read_schema_text(schema_file)
     options = replace(options, schema=schema)
     target = Target(reporting, is_part=shard is not None, force=force)
     if options.routing.seal_to is not None:
@@ -107,7 +107,7 @@ def check(
         _warn_of_options(options.baseline, options)
     call = partial(
         run_check,
-        _named(inputs or [], files_from, missing_ok=missing_ok),
+        _iterate_inputs(inputs or [], files_from, missing_ok=missing_ok),
         aggregate=aggregate,
         inputs_file=inputs_file,
         ledger=ledger,
@@ -120,11 +120,11 @@ def check(
     only_read = _only_read(aggregate, routing.seal_to)
     read = (*(inputs or []), only_read, inputs_file, files_from, schema_file)
     if options.write_baseline is not None:
-        call = partial(_announced, call, options.write_baseline)
-    report_of(call, options, target, read, ledger)
+        call = partial(_announce_baseline, call, options.write_baseline)
+    report_call(call, options, target, read, ledger)
 
 
-def _announced(call: Callable[..., Report], baseline: str, *, reporter: Reporter) -> Report:
+def _announce_baseline(call: Callable[..., Report], baseline: str, *, reporter: Reporter) -> Report:
     """Make a call that writes a baseline, and say on stderr that it was written."""
     report = call(reporter=reporter)
     if STOPPING.raised is None:
@@ -162,7 +162,9 @@ def _only_read(aggregate: str | None, sealed: str | None) -> str | None:
     return aggregate
 
 
-def _named(inputs: list[str], files_from: str | None, *, missing_ok: bool) -> Iterable[str]:
+def _iterate_inputs(
+    inputs: list[str], files_from: str | None, *, missing_ok: bool
+) -> Iterable[str]:
     """Return the inputs that are named on the command line or in a list."""
     if files_from is None:
         if missing_ok:

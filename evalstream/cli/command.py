@@ -83,7 +83,7 @@ class Command(NamedTuple):
         Those of former names are optional.
         """
         arguments = {one.name: _chosen(one, given[one.name]) for one in self.arguments}
-        values = self._resolved(given)
+        values = self._resolve_values(given)
         own = {one.name: values[one.name] for one in self.own}
         if self.shared:
             # `schema` is the name of a file here; the command reads it.
@@ -94,11 +94,11 @@ class Command(NamedTuple):
             )
         self.function(**arguments, **own)
 
-    def _resolved(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _resolve_values(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of all options: those of the command line come first."""
-        own = {one.name: _given(one, given) for one in (*self.own, *self.settings)}
+        own = {one.name: _find_given(one, given) for one in (*self.own, *self.settings)}
         others = (*self.shared, *self.reporting)
-        line = own | {one.name: _value(one, _given(one, given)) for one in others}
+        line = own | {one.name: _value(one, _find_given(one, given)) for one in others}
         line = {name: value for name, value in line.items() if value is not None}
         return resolved_values(self.options, line, reads_settings=bool(self.settings))
 
@@ -132,7 +132,7 @@ def command(
     return decorate
 
 
-def flags_of(option: Option) -> tuple[str, ...]:
+def option_flags(option: Option) -> tuple[str, ...]:
     """Return the flags of an option; those of a switch may have the form `--on/--off`."""
     if option.text.flags:
         return option.text.flags
@@ -141,34 +141,34 @@ def flags_of(option: Option) -> tuple[str, ...]:
     return (f"--{flag}/--no-{flag}" if is_either else f"--{flag}",)
 
 
-def flag_of(option: Option) -> str:
+def long_flag(option: Option) -> str:
     """Return the long flag of an option, as messages name it."""
-    return next(flag for flag in flags_of(option) if flag.startswith("--")).partition("/")[0]
+    return next(flag for flag in option_flags(option) if flag.startswith("--")).partition("/")[0]
 
 
-def choices_of(one: Argument | Option) -> tuple[str, ...]:
+def allowed_choices(one: Argument | Option) -> tuple[str, ...]:
     """Return the values that an argument or option allows, () if these are not listed."""
     return one.text.choices or tuple(CHOICES.get(one.name, ()) if isinstance(one, Option) else ())
 
 
-def spellings_of(option: Option) -> tuple[str, ...]:
+def option_spellings(option: Option) -> tuple[str, ...]:
     """Return the flags of an option with those that help does not list.
 
     A switch that a settings file can turn on has a flag that turns it off.
     """
-    first, *rest = flags_of(option)
+    first, *rest = option_flags(option)
     if option.type is not bool or not is_setting(option):
         return first, *rest
     name = option.name.replace("_", "-")
     return f"{first}/--{name if option.text.negates else f'no-{name}'}", *rest
 
 
-def initial_of(option: Option) -> Any:
+def initial_value(option: Option) -> Any:
     """Return the value of an option before a command line is read: REQUIRED, or None."""
     return REQUIRED if option.default is REQUIRED else None
 
 
-def default_of(option: Option) -> Any:
+def format_default(option: Option) -> Any:
     """Return the default of an option as the command line writes it."""
     if isinstance(option.default, Severity):
         return option.default.label
@@ -186,7 +186,7 @@ def _parameters(function: Callable[..., None]) -> Iterator[Argument | Option]:
             yield kind(name, annotation.__origin__, defaults.get(name, REQUIRED), text)
 
 
-def _given(option: Option, given: Mapping[str, Any]) -> Any:
+def _find_given(option: Option, given: Mapping[str, Any]) -> Any:
     """Return the value that was read for an option, under its name or a former one, or None.
 
     Warns on stderr of a former name. Raises UsageError if the two differ, and for a value that is
@@ -194,7 +194,7 @@ def _given(option: Option, given: Mapping[str, Any]) -> Any:
     """
     usual, former = given[option.name], given.get(FORMER + option.name)
     if former is not None:
-        name, flag = option.text.former[0], flag_of(option)
+        name, flag = option.text.former[0], long_flag(option)
         if usual not in (None, former):
             raise UsageError(
                 f"{flag} {usual} and {name} {former} contradict each other; {name} is a former "
@@ -204,7 +204,7 @@ def _given(option: Option, given: Mapping[str, Any]) -> Any:
         _warn_of_former(name, flag)
     if option.text.former_choices and usual in option.text.former_choices:
         chosen = option.text.former_choices[usual]
-        _warn_of_former(f"{flag_of(option)} {usual}", f"{flag_of(option)} {chosen}")
+        _warn_of_former(f"{long_flag(option)} {usual}", f"{long_flag(option)} {chosen}")
         return chosen
     return _chosen(option, usual)
 
@@ -218,10 +218,10 @@ def _warn_of_former(former: str, usual: str) -> None:
 def _chosen(one: Argument | Option, value: Any) -> Any:
     """Return a value that is allowed. Raises UsageError for another."""
     if one.text.choices and value is not None and value not in one.text.choices:
-        from evalstream.model.suggestions import unknown
+        from evalstream.model.suggestions import describe_unknown
 
-        name = flag_of(one) if isinstance(one, Option) else one.text.metavar
-        raise UsageError(f"{name}: {unknown('value', value, one.text.choices)}")
+        name = long_flag(one) if isinstance(one, Option) else one.text.metavar
+        raise UsageError(f"{name}: {describe_unknown('value', value, one.text.choices)}")
     return value
 
 

@@ -7,14 +7,14 @@ from typing import Annotated, Final
 
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import Color, ForceReport, ShowProgress
-from evalstream.cli.program import Judged, guarded
+from evalstream.cli.program import Judged, guard_output
 from evalstream.cli.style import comparison_style
 from evalstream.cli.terminal import announce_terminal
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, OutputKind, refuse_overwriting
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
-from evalstream.model.text import codes_of, on_one_line
+from evalstream.model.text import on_one_line, split_codes
 from evalstream.reporters import COMPARISON_REPORTERS, comparison_type, is_comparison
 
 SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
@@ -176,7 +176,7 @@ def compare(
     refuse_overwriting(written, inputs)
     kind = None if force else OutputKind("a comparison of evalstream", is_comparison)
     style = comparison_style(color, output)
-    with guarded(), Output(output, kind=kind) as target:
+    with guard_output(), Output(output, kind=kind) as target:
         report = run_comparison(
             inputs,
             reference=reference,
@@ -187,10 +187,10 @@ def compare(
             resamples=resamples,
             min_delta=min_delta,
             min_overlap=min_overlap,
-            fail_if=codes_of(fail_if),
+            fail_if=split_codes(fail_if),
             flips=flips,
             verify=not no_verify,
-            allow_different=codes_of(allow_different),
+            allow_different=split_codes(allow_different),
             same_result=same_result,
             pairs=pairs,
             leaderboard=leaderboard,

@@ -4,7 +4,7 @@ import sys
 from typing import Annotated, Final
 
 from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.program import COMPLETION, PROGRAM, guarded
+from evalstream.cli.program import COMPLETION, PROGRAM, guard_output
 
 SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -21,7 +21,7 @@ def completion(
     """Print a script that completes commands, options, choices and rules in a shell."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    with guarded():
+    with guard_output():
         script = get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION, shell=shell)
         sys.stdout.write(f"{script}\n")
         sys.stdout.flush()

@@ -17,5 +17,5 @@ def explain(
     color: Color = "auto",
 ) -> None:
     """Explain rules: what each finds, why it matters, and how to fix it."""
-    found = [CATALOGUE.known(text) for text in codes]
+    found = [CATALOGUE.find_rules(text) for text in codes]
     write_rules(chosen(found), form, color, in_full=True)

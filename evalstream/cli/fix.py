@@ -14,13 +14,13 @@ from evalstream.cli.options import (
     ShowProgress,
     named_inputs,
 )
-from evalstream.cli.program import Judged, guarded
+from evalstream.cli.program import Judged, guard_output
 from evalstream.cli.terminal import announce_terminal
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
-from evalstream.model.text import codes_of
+from evalstream.model.text import split_codes
 
 SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
 """The options of a check that the command takes, too."""
@@ -92,7 +92,7 @@ def fix(
     shows = is_dry if diff is None else diff
     summary = ChangeReport(FIXED, is_dry=is_dry, diff=shows, show_values=options.show_values)
     with (
-        guarded(),
+        guard_output(),
         ChangeOutput(summary, report, show_values=options.show_values, force=force) as output,
     ):
         run_fix(
@@ -100,7 +100,7 @@ def fix(
             aggregate=aggregate,
             write=write,
             to=to,
-            select=codes_of(select),
+            select=split_codes(select),
             unsafe=unsafe,
             outputs=[] if report is None else [report],
             options=options,

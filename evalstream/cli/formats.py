@@ -3,14 +3,14 @@
 import sys
 
 from evalstream.cli.command import command
-from evalstream.cli.program import guarded
+from evalstream.cli.program import guard_output
 from evalstream.formats.registry import FORMATS
 
 
 @command(examples=("evalstream formats",))
 def formats() -> None:
     """List the known formats with their versions and documents."""
-    with guarded():
+    with guard_output():
         for name, one in FORMATS.items():
             sys.stdout.write(f"{name:12}{one.title}\n")
             for version, documents in one.versions.items():

@@ -6,12 +6,12 @@ from evalstream.batch.ledger.entries import DAMAGED, entries
 from evalstream.batch.ledger.export import FORMS, export, wrote
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import ForceReport
-from evalstream.cli.program import guarded
+from evalstream.cli.program import guard_output
 from evalstream.io.output import Output
-from evalstream.io.overwriting import STDOUT, OutputKind, journaled, refuse_overwriting
+from evalstream.io.overwriting import STDOUT, OutputKind, ledger_files, refuse_overwriting
 from evalstream.model.options import Group, OptionText
 from evalstream.model.report import VERDICTS
-from evalstream.model.text import codes_of
+from evalstream.model.text import split_codes
 
 
 @command(
@@ -46,7 +46,7 @@ def ledger(
     force: ForceReport = False,
 ) -> None:
     """List the runs that a ledger remembers, filtered or all, or export them as a table."""
-    refuse_overwriting([STDOUT if output is None else output], journaled(file))
+    refuse_overwriting([STDOUT if output is None else output], ledger_files(file))
     kind = None if force else OutputKind("an export of a ledger", wrote)
-    with guarded(), Output(output, kind=kind) as target:
-        export(entries(file, verdict, codes_of(code), under), form, target)
+    with guard_output(), Output(output, kind=kind) as target:
+        export(entries(file, verdict, split_codes(code), under), form, target)

@@ -6,7 +6,7 @@ from typing import Annotated
 from evalstream.api.check import merge as merge_parts
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import ForceReport
-from evalstream.cli.output import Target, report_of
+from evalstream.cli.output import Target, report_call
 from evalstream.model.options import Options
 from evalstream.reporters.options import ReportOptions
 
@@ -26,4 +26,4 @@ def merge(
     is merged (exit code 3). Other exit codes are those of check.
     """
     target = Target(reporting, force=force)
-    report_of(partial(merge_parts, parts), Options(), target, parts)
+    report_call(partial(merge_parts, parts), Options(), target, parts)

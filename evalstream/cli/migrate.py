@@ -15,9 +15,9 @@ from evalstream.cli.options import (
     ShowProgress,
     named_inputs,
 )
-from evalstream.cli.program import Judged, guarded
+from evalstream.cli.program import Judged, guard_output
 from evalstream.cli.terminal import announce_terminal
-from evalstream.io.overwriting import STDOUT, journaled, refuse_overwriting
+from evalstream.io.overwriting import STDOUT, ledger_files, refuse_overwriting
 from evalstream.model.errors import UsageError
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
 
@@ -139,11 +139,11 @@ def migrate(
     if not inputs and files_from is None:
         raise UsageError("no input given; evalstream migrate old/ --to new/ migrates a folder")
     announce_terminal("rows", *(inputs or []))
-    written = [STDOUT, *journaled(ledger), *([] if report is None else [report])]
+    written = [STDOUT, *ledger_files(ledger), *([] if report is None else [report])]
     refuse_overwriting(written, [name for name in (*(inputs or []), files_from, map_file) if name])
     summary = ChangeReport(MIGRATED, is_dry=dry_run, diff=diff, show_values=options.show_values)
     with (
-        guarded(),
+        guard_output(),
         ChangeOutput(summary, report, show_values=options.show_values, force=force) as output,
     ):
         run_migration(

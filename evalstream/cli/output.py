@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Final, NoReturn
 
-from evalstream.cli.program import Judged, guarded, stop
-from evalstream.cli.style import FOR_PEOPLE, style_of
-from evalstream.engine.routing import outputs_of, refuse_foreign
+from evalstream.cli.program import Judged, guard_output, stop
+from evalstream.cli.style import FOR_PEOPLE, choose_style
+from evalstream.engine.routing import refuse_foreign, routed_files
 from evalstream.io.names import printable
 from evalstream.io.output import Output
-from evalstream.io.overwriting import STDERR, STDOUT, OutputKind, journaled, refuse_overwriting
+from evalstream.io.overwriting import STDERR, STDOUT, OutputKind, ledger_files, refuse_overwriting
 from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import OWN, of_signal, shown_exit_code
@@ -71,7 +71,7 @@ class Target(NamedTuple):
             from evalstream.batch.parts import PartReporter
 
             return PartReporter(output)
-        style = style_of(self.options, STDERR if live else STDOUT)
+        style = choose_style(self.options, STDERR if live else STDOUT)
         if live and self.form == TEXT:
             from evalstream.reporters.text import LiveTextReporter
 
@@ -104,7 +104,7 @@ def with_former_force(options: Options, target: Target) -> Options:
     return replace(options, routing=replace(options.routing, seal_anyway=True))
 
 
-def report_of(
+def report_call(
     call: Callable[..., Report],
     options: Options,
     target: Target,
@@ -116,11 +116,15 @@ def report_of(
     The report, routed rows and the ledger never replace a file that is in `read`. The call checks
     the files that it finds itself.
     """
-    written = [*target.outputs(options.routing), *outputs_of(options.routing), *journaled(ledger)]
+    written = [
+        *target.outputs(options.routing),
+        *routed_files(options.routing),
+        *ledger_files(ledger),
+    ]
     refuse_overwriting(written, [name for name in read if name is not None])
     target.check()
     _refuse_hidden_failure(options, target.options)
-    make = _reported if options.routing.seal_to is None else _sealing
+    make = _write_report if options.routing.seal_to is None else _sealing
     report = make(call, options.routing, target)
     if STOPPING.raised is not None:
         unsealed = "" if options.routing.seal_to is None else "; it was not sealed"
@@ -151,13 +155,13 @@ def _refuse_hidden_failure(options: Options, reporting: ReportOptions) -> None:
             )
 
 
-def _reported(call: Callable[..., Report], routing: RowRouting, target: Target) -> Report:
+def _write_report(call: Callable[..., Report], routing: RowRouting, target: Target) -> Report:
     """Make the call, and write its report."""
     # Rows take standard output; the report goes to stderr, line by line as they do.
     live = routing.passing is not None
     standard = sys.stderr.buffer if live else None
     kind = target.kind
-    with guarded(), Output(target.output, live=live, standard=standard, kind=kind) as written:
+    with guard_output(), Output(target.output, live=live, standard=standard, kind=kind) as written:
         return call(reporter=target.reporter(written, live=live))
 
 
@@ -165,11 +169,11 @@ def _sealing(call: Callable[..., Report], routing: RowRouting, target: Target) -
     """Make a call that seals; after a signal the exit code shows whether it sealed."""
     outcomes: list[Report] = []
 
-    def recorded(*, reporter: Reporter) -> Report:
+    def record_report(*, reporter: Reporter) -> Report:
         return call(reporter=_Recorded(reporter, outcomes))
 
     try:
-        return _reported(recorded, routing, target)
+        return _write_report(record_report, routing, target)
     except Stopped as stopped:
         name, by = printable(routing.seal_to or ""), stopped.name
         if any(run.sealed for report in outcomes for run in report.runs):

@@ -15,8 +15,8 @@ from evalstream.cli.command import (
     REQUIRED,
     SWITCHES,
     Command,
-    initial_of,
-    spellings_of,
+    initial_value,
+    option_spellings,
 )
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.options import Option
@@ -41,7 +41,7 @@ def read_plain(command: Command, given: Sequence[str]) -> dict[str, Any] | None:
     `given` is what follows the name of the command.
     """
     flags = _flags(command.options)
-    values: dict[str, Any] = {one.name: initial_of(one) for one in command.options}
+    values: dict[str, Any] = {one.name: initial_value(one) for one in command.options}
     named: list[str] = []
     rest = iter(given)
     for text in rest:
@@ -56,7 +56,7 @@ def _flags(options: Iterable[Option]) -> dict[str, _Flag]:
     """Return the flags of options by their text."""
     found = {}
     for one in options:
-        usual = ((one.name, flag) for flag in spellings_of(one))
+        usual = ((one.name, flag) for flag in option_spellings(one))
         former = ((FORMER + one.name, flag) for flag in one.text.former)
         for name, flag in (*usual, *former):
             on, _, off = flag.partition("/")

@@ -109,7 +109,7 @@ def _run(given: Sequence[str]) -> None:
     """Run a plain command line at once; any other needs more modules."""
     name = named_command(given)
     if name is not None and COMPLETION not in os.environ:
-        command = declared(name)
+        command = load_command(name)
         values = read_plain(command, given[len(name.split()) :])
         if values is not None:
             command.run(values)
@@ -124,7 +124,7 @@ def named_command(given: Sequence[str]) -> str | None:
     return next((name for name in (*given[:1], " ".join(given[:2])) if name in COMMANDS), None)
 
 
-def declared(name: str) -> Command:
+def load_command(name: str) -> Command:
     """Return a command by name; its module is imported."""
     module = import_module(f"evalstream.cli.{name.partition(' ')[0]}")
     command: Command = getattr(module, name.replace(" ", "_"))
@@ -132,7 +132,7 @@ def declared(name: str) -> Command:
 
 
 @contextlib.contextmanager
-def guarded() -> Iterator[None]:
+def guard_output() -> Iterator[None]:
     """End the program quietly where the reader of its output is gone."""
     try:
         yield

@@ -6,7 +6,7 @@ from typing import Annotated
 from evalstream.api.check import read_report
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import ForceReport
-from evalstream.cli.output import Target, report_of
+from evalstream.cli.output import Target, report_call
 from evalstream.cli.terminal import announce_terminal
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
@@ -40,6 +40,6 @@ def report(
     """
     announce_terminal("a report", *files)
     target = Target(reporting, force=force)
-    report_of(
+    report_call(
         partial(read_report, files), Options(), target, [one for one in files if one != STDIN]
     )

@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from evalstream.cli.program import guarded
-from evalstream.cli.style import style_of
-from evalstream.formats.registry import formats_of
+from evalstream.cli.program import guard_output
+from evalstream.cli.style import choose_style
+from evalstream.formats.registry import find_formats
 from evalstream.io.overwriting import STDOUT
 from evalstream.model.finding import Severity
 from evalstream.model.rule_text import BAD, EXAMPLES, Status
@@ -44,10 +44,10 @@ def write_rules(rules: Sequence[Rule], form: str, color: str, *, in_full: bool) 
     elif form == "markdown":
         written = "".join(map(_section, rules)) if in_full else _table(rules)
     else:
-        style = style_of(ReportOptions(color=color), STDOUT)
-        shown = _explained if in_full else _line
+        style = choose_style(ReportOptions(color=color), STDOUT)
+        shown = _explain_rule if in_full else _line
         written = ("\n" if in_full else "").join(f"{shown(rule, style)}\n" for rule in rules)
-    with guarded():
+    with guard_output():
         sys.stdout.write(written)
         sys.stdout.flush()
 
@@ -64,7 +64,7 @@ def _as_dict(rule: Rule) -> dict[str, Any]:
         "repair": _repair(rule),
         "since": rule.since,
         "status": rule.status.value,
-        "formats": list(formats_of(rule)),
+        "formats": list(find_formats(rule)),
         "help": {"finds": rule.found, "matters": rule.why, "fix": rule.fix},
         "examples": {"bad": rule.bad, "good": rule.good},
     }
@@ -78,15 +78,15 @@ def _repair(rule: Rule) -> dict[str, Any] | None:
     return {"does": repair.title, "safe": repair.is_safe, "limit": repair.limit}
 
 
-def _painted(text: str, colour: str, style: Style) -> str:
+def _paint_text(text: str, colour: str, style: Style) -> str:
     return f"\x1b[{colour}m{text}\x1b[0m" if style.colour else text
 
 
 def _line(rule: Rule, style: Style) -> str:
     """Return a rule on one line; on a terminal its summary is wrapped."""
-    severity = _painted(f"{rule.severity.label:8}", _COLOURS[rule.severity], style)
+    severity = _paint_text(f"{rule.severity.label:8}", _COLOURS[rule.severity], style)
     text = _summary(rule)
-    head = f"{_painted(rule.code, _BOLD, style)}  {severity}{rule.name:30}"
+    head = f"{_paint_text(rule.code, _BOLD, style)}  {severity}{rule.name:30}"
     indent = " " * (MARGIN - 5 + len(rule.code) - 1)
     if style.width is None or style.width < len(indent) + LEAST_TEXT:
         return head + text
@@ -100,17 +100,17 @@ def _summary(rule: Rule) -> str:
     return f"{rule.summary}{status}"
 
 
-def _explained(rule: Rule, style: Style) -> str:
+def _explain_rule(rule: Rule, style: Style) -> str:
     """Return the documentation of a rule; on a terminal its prose is wrapped."""
-    head, *lines = rule.explained().splitlines()
+    head, *lines = rule.explain().splitlines()
     name, _, properties = head.partition(": ")
     label = rule.severity.label
-    coloured = _painted(label, _COLOURS[rule.severity], style) + properties.removeprefix(label)
-    body = lines if style.width is None else list(_wrapped(lines, min(style.width, WIDEST)))
-    return "\n".join([f"{_painted(name, _BOLD, style)}: {coloured}", *body])
+    coloured = _paint_text(label, _COLOURS[rule.severity], style) + properties.removeprefix(label)
+    body = lines if style.width is None else list(_wrap_lines(lines, min(style.width, WIDEST)))
+    return "\n".join([f"{_paint_text(name, _BOLD, style)}: {coloured}", *body])
 
 
-def _wrapped(lines: list[str], width: int) -> Iterator[str]:
+def _wrap_lines(lines: list[str], width: int) -> Iterator[str]:
     """Iterate over the lines of a text whose paragraphs before the examples are filled anew."""
     text = "\n".join(lines)
     prose, heading, examples = text.partition(f"\n{BAD}:")
@@ -133,7 +133,7 @@ def _table(rules: Sequence[Rule]) -> str:
 def _section(rule: Rule) -> str:
     """Return the documentation of a rule under a heading."""
     severity = f"{rule.severity.label}{', optional' if rule.optional else ''}"
-    formats = ", ".join(formats_of(rule))
+    formats = ", ".join(find_formats(rule))
     repair = f" Repair: {_plain(rule.repair_text())}." if rule.repair else ""
     parts = [
         f"## {rule.code}: {rule.name}",

@@ -37,7 +37,7 @@ def rules(
     if not codes:
         write_rules(list(CATALOGUE.values()), form, color, in_full=False)
         return
-    found = [CATALOGUE.known(text) for text in codes]
+    found = [CATALOGUE.find_rules(text) for text in codes]
     write_rules(chosen(found), form, color, in_full=all(len(some) == 1 for some in found))
 
 

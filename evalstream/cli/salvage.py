@@ -5,7 +5,7 @@ from typing import Annotated
 
 from evalstream.cli.command import command
 from evalstream.cli.options import ForceReport, Rows
-from evalstream.cli.program import guarded
+from evalstream.cli.program import guard_output
 from evalstream.cli.terminal import announce_terminal
 from evalstream.engine.salvage import REST, salvage_lines
 from evalstream.engine.salvage import salvage as salvage_rows
@@ -40,7 +40,7 @@ def salvage(
     """
     announce_terminal("rows", rows)
     refuse_overwriting([STDOUT], [rows])
-    with guarded():
+    with guard_output():
         sys.stdout.write("")  # a closed stdout raises before anything is written
         saved = salvage_rows(rows, to, rest, overwrite=force, max_line_bytes=options.max_line_bytes)
         for line in salvage_lines(saved, to, rest or to + REST):

@@ -4,10 +4,10 @@ import sys
 from typing import Annotated
 
 from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.program import guarded
+from evalstream.cli.program import guard_output
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Group, OptionText
-from evalstream.model.suggestions import unknown
+from evalstream.model.suggestions import describe_unknown
 from evalstream.parsing.schema_files import report_schemas, schema_documents, schema_text
 from evalstream.parsing.type_definitions import LANGUAGES, PYTHON, type_definitions, type_names
 
@@ -32,7 +32,7 @@ def schema_show(
 ) -> None:
     """Print a schema."""
     if schema_name not in schema_names():
-        raise UsageError(unknown("schema", schema_name, schema_names()))
+        raise UsageError(describe_unknown("schema", schema_name, schema_names()))
     _write(schema_text(schema_name))
 
 
@@ -60,11 +60,11 @@ def schema_types(
     program json2ts of json-schema-to-typescript.
     """
     if schema_name not in type_names():
-        raise UsageError(unknown("schema", schema_name, type_names()))
+        raise UsageError(describe_unknown("schema", schema_name, type_names()))
     _write(type_definitions(schema_name, language))
 
 
 def _write(text: str) -> None:
-    with guarded():
+    with guard_output():
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -8,7 +8,7 @@ from evalstream.api.check import check as run_check
 from evalstream.api.check import pair_to_seal, sealing
 from evalstream.cli.command import command
 from evalstream.cli.options import ForceReport, Rows, ShowProgress
-from evalstream.cli.output import Target, report_of, with_former_force
+from evalstream.cli.output import Target, report_call, with_former_force
 from evalstream.cli.terminal import announce_terminal
 from evalstream.model.options import Group, Options, OptionText
 from evalstream.reporters.options import VERDICT_OPTIONS, ReportOptions
@@ -65,4 +65,4 @@ def seal(
         options=target.complete(options),
         progress=sys.stderr.isatty() if progress is None else progress,
     )
-    report_of(call, options, target, [rows])
+    report_call(call, options, target, [rows])

@@ -9,7 +9,7 @@ from typing import Any, Final
 from evalstream.io.names import printable
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Group, Option, OptionText
-from evalstream.settings.declared import key_of
+from evalstream.settings.declared import settings_key
 from evalstream.settings.load import NO_SETTINGS, find_settings
 from evalstream.settings.resolve import Chosen, resolve
 
@@ -62,17 +62,17 @@ def resolved_values(
 
 def _announce(file: str, options: Iterable[Option], chosen: Mapping[str, Chosen]) -> None:
     """Say on stderr which settings of the file hold: they decide the verdict."""
-    keys = [key_of(one) for one in options if chosen[one.name].source == file]
+    keys = [settings_key(one) for one in options if chosen[one.name].source == file]
     set_here = f": {', '.join(keys)}" if keys else ""
     sys.stderr.write(f"evalstream: settings from {printable(file)}{set_here}\n")
 
 
 def _show(options: Iterable[Option], chosen: Mapping[str, Chosen], file: str | None) -> None:
     # The program imports this module.
-    from evalstream.cli.program import guarded
+    from evalstream.cli.program import guard_output
     from evalstream.settings.shown import settings_lines
 
-    with guarded():
+    with guard_output():
         sys.stdout.writelines(f"{line}\n" for line in settings_lines(options, chosen, file))
         sys.stdout.flush()
     sys.exit(ExitCode.PASSED)

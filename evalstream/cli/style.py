@@ -19,7 +19,7 @@ DUMB: Final = "dumb"
 """The terminal that shows text alone, as TERM names it."""
 
 
-def style_of(options: ReportOptions, standard: str) -> Style:
+def choose_style(options: ReportOptions, standard: str) -> Style:
     """Return the style of a report that goes to a file or to a standard stream.
 
     Raises UsageError for options that contradict each other.
@@ -37,7 +37,7 @@ def style_of(options: ReportOptions, standard: str) -> Style:
 
 def comparison_style(color: str, output: str | None) -> Style:
     """Return the style of a report that goes to a file or to standard output."""
-    return style_of(ReportOptions(color=color, output=output), STDOUT)
+    return choose_style(ReportOptions(color=color, output=output), STDOUT)
 
 
 def _columns(stream: TextIO) -> int | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import ForceReport, ShowProgress
-from evalstream.cli.program import guarded
+from evalstream.cli.program import guard_output
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, UNMARKED, refuse_overwriting
 from evalstream.model.errors import MissingExtra
@@ -65,10 +65,10 @@ def thresholds(
     answered, 2 wrong usage, such as a task that the folder does not have, 3 the folder does not
     pass its check.
     """
-    from evalstream.api.thresholds import documents_in
+    from evalstream.api.thresholds import find_documents
     from evalstream.api.thresholds import thresholds as asked
 
-    refuse_overwriting([STDOUT if output is None else output], documents_in(inputs))
+    refuse_overwriting([STDOUT if output is None else output], find_documents(inputs))
     kind = None if force else UNMARKED
     if output is not None and kind is not None:
         kind.refuse_foreign(output)
@@ -81,7 +81,7 @@ def thresholds(
         options=options,
         progress=sys.stderr.isatty() if progress is None else progress,
     )
-    with guarded(), Output(output, kind=kind) as target:
+    with guard_output(), Output(output, kind=kind) as target:
         target.write(_text(answer, form).encode())
 
 

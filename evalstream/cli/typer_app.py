@@ -21,13 +21,20 @@ from evalstream.cli.command import (
     SWITCHES,
     Argument,
     Command,
-    choices_of,
-    default_of,
-    flags_of,
-    initial_of,
-    spellings_of,
+    allowed_choices,
+    format_default,
+    initial_value,
+    option_flags,
+    option_spellings,
 )
-from evalstream.cli.program import COMMANDS, COMPLETION, PROGRAM, declared, guarded, named_command
+from evalstream.cli.program import (
+    COMMANDS,
+    COMPLETION,
+    PROGRAM,
+    guard_output,
+    load_command,
+    named_command,
+)
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
@@ -60,7 +67,7 @@ def run_by_typer(given: Sequence[str]) -> None:
     words = [*given[1:], HELP_FLAGS[-1]] if asks_help else list(given)
     name = named_command(words)
     wanted = COMMANDS if name is None or COMPLETION in os.environ else (name,)
-    for command, values in read_by_typer(map(declared, wanted), words):
+    for command, values in read_by_typer(map(load_command, wanted), words):
         command.run(values)
 
 
@@ -75,7 +82,7 @@ def read_by_typer(
     app = make_app(commands, lambda *line: lines.append(line))
     completion_init()
     try:
-        with guarded():
+        with guard_output():
             _call(app, words)
         for command, values in lines:
             _require_values(command, values)
@@ -181,14 +188,14 @@ def _option_parameters(option: Option) -> Iterator[Parameter]:
     """Iterate over the parameters of an option: its own, and one for former names."""
     kind, group = _read_type(option), option.text.group
     declared = typer.Option(
-        *spellings_of(option),
+        *option_spellings(option),
         metavar=metavar(option) or None,
         help=escape(option_help(option)),
         show_default=False,
         rich_help_panel=group.value if group else None,
         autocompletion=_make_completer(option),
     )
-    yield _parameter(option.name, kind, initial_of(option), declared)
+    yield _parameter(option.name, kind, initial_value(option), declared)
     if option.text.former:
         former = typer.Option(*option.text.former, hidden=True)
         yield _parameter(FORMER + option.name, kind, None, former)
@@ -211,7 +218,7 @@ def _read_type(option: Option) -> Any:
 
 def _make_completer(one: Argument | Option) -> Callable[[str], list[str]] | None:
     """Return what proposes values to a shell, None where it proposes files by itself."""
-    if not choices_of(one) and one.text.metavar not in ("CODES", "SCHEMA"):
+    if not allowed_choices(one) and one.text.metavar not in ("CODES", "SCHEMA"):
         return None
 
     def complete(incomplete: str) -> list[str]:
@@ -230,7 +237,7 @@ def _list_words(one: Argument | Option) -> Sequence[str]:
         from evalstream.formats.registry import CATALOGUE
 
         return [*CATALOGUE, *(rule.name for rule in CATALOGUE.values())]
-    return choices_of(one)
+    return allowed_choices(one)
 
 
 def _format_help(command: Command) -> str:
@@ -266,14 +273,14 @@ def group_options(command: Command) -> Iterator[tuple[str, list[Option]]]:
     """Iterate over the headings of the help and the options below them, short flags first."""
     for group in (*Group, None):
         some = [one for one in command.options if one.text.group is group]
-        some.sort(key=lambda one: len(flags_of(one)) == 1)
+        some.sort(key=lambda one: len(option_flags(one)) == 1)
         if some or group is None:
             yield OPTIONS if group is None else group.value, some
 
 
 def argument_help(argument: Argument) -> str:
     """Return what help says of an argument."""
-    return argument.text.help.format(choices=", ".join(choices_of(argument)))
+    return argument.text.help.format(choices=", ".join(allowed_choices(argument)))
 
 
 def metavar(option: Option) -> str:
@@ -285,8 +292,8 @@ def metavar(option: Option) -> str:
 
 def option_help(option: Option) -> str:
     """Return what help says of an option, with its default."""
-    text = option.text.help.format(choices=", ".join(choices_of(option)))
-    default = default_of(option)
+    text = option.text.help.format(choices=", ".join(allowed_choices(option)))
+    default = format_default(option)
     if default is REQUIRED:
         return f"{text} Required."
     if default is None or isinstance(default, (bool, tuple)) or "(default" in text:

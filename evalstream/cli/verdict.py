@@ -7,7 +7,7 @@ import sys
 from evalstream.io.names import printable
 from evalstream.model.claim import State
 from evalstream.model.report import Report
-from evalstream.model.text import counted, on_one_line
+from evalstream.model.text import count_noun, on_one_line
 from evalstream.reporters.summary import (
     format_verdict,
     overall_verdict,
@@ -32,9 +32,9 @@ def verdict_line(report: Report) -> str:
         (left_out,) = limited
     else:
         left_out = "some rules left out" if any(limited) else ""
-    said = [counted(totals.runs, "run")]
+    said = [count_noun(totals.runs, "run")]
     if refuted := totals.claims.get(State.REFUTED.value):
-        said.append(counted(refuted, "refuted claim"))
+        said.append(count_noun(refuted, "refuted claim"))
     said += severities(totals.severities)
     verdict = format_verdict(overall_verdict(report))
     line = f"{verdict}{f' ({left_out})' if left_out else ''}: {', '.join(said)}"

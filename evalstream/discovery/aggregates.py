@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from evalstream.io.file_names import SAMPLES, aggregate_candidates, without_packing
-from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 
 _TABLES: Final = """
     CREATE TABLE declared (
@@ -35,7 +35,7 @@ class AggregateFinder:
         self._may_be = may_be or is_aggregate
         self._kept = SpillTable(_TABLES)
 
-    def aggregate_of(self, rows: str) -> str | None:
+    def find_aggregate(self, rows: str) -> str | None:
         """Return the aggregate of a rows file; None if two aggregates in its folder declare it."""
         is_samples = os.path.splitext(without_packing(rows))[0].endswith(SAMPLES)
         for number, candidate in enumerate(aggregate_candidates(rows)):
@@ -57,18 +57,18 @@ class AggregateFinder:
     def _declaring(self, rows: str) -> tuple[str, ...]:
         """Return at most two aggregates in the folder of a rows file that declare it."""
         folder, name = os.path.split(rows)
-        if self._kept.change("INSERT OR IGNORE INTO folder VALUES (?)", [(stored(folder),)]):
+        if self._kept.change("INSERT OR IGNORE INTO folder VALUES (?)", [(encode_name(folder),)]):
             self._read(folder)
         found = self._kept.rows(
             "SELECT path FROM declared WHERE folder = ? AND name = ? LIMIT 2",
-            stored(folder),
-            stored(name),
+            encode_name(folder),
+            encode_name(name),
         )
-        return tuple(restored(path) for (path,) in found)
+        return tuple(decode_name(path) for (path,) in found)
 
     def _read(self, folder: str) -> None:
         for path, declared in self._declared_in(folder):
             names = folder, os.path.basename(declared), path
             self._kept.change(
-                "INSERT OR IGNORE INTO declared VALUES (?, ?, ?)", [tuple(map(stored, names))]
+                "INSERT OR IGNORE INTO declared VALUES (?, ?, ?)", [tuple(map(encode_name, names))]
             )

@@ -8,15 +8,15 @@ from functools import lru_cache, partial
 from typing import Final
 
 from evalstream.discovery.aggregates import AggregateFinder
-from evalstream.discovery.declared_rows import is_outside, places, root_of
+from evalstream.discovery.declared_rows import allowed_folder, is_outside, places
 from evalstream.discovery.pairing import without_rows
 from evalstream.discovery.peek import (
     AGGREGATES,
     FAULTY,
     MAYBE_AGGREGATES,
     AggregatePeek,
-    isolated,
     peek_aggregate,
+    peek_safely,
 )
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.file_names import (
@@ -40,7 +40,7 @@ class _Near:
 
     def __init__(self, folder: str) -> None:
         self._folder, own = folder, os.path.abspath(folder or os.curdir)
-        self.root = root_of(os.path.join(own, "x"))
+        self.root = allowed_folder(os.path.join(own, "x"))
         self._inside = FolderBoundary(self.root)
         if not f"{os.path.realpath(own)}/".startswith(f"{self._inside.real.rstrip('/')}/"):
             # The user named a link: the file it points to has a root of its own.
@@ -75,30 +75,30 @@ class _Near:
             return
 
 
-def _looked(path: str) -> AggregatePeek | None:
+def _peek_once(path: str) -> AggregatePeek | None:
     """Peek into a file; a FAULTY one is paired like an aggregate, and its check decides."""
-    return isolated(partial(peek_aggregate, path))
+    return peek_safely(partial(peek_aggregate, path))
 
 
 class Neighbourhood:
     """Finds rows by aggregates and aggregates by rows, each beside or below the named file."""
 
     def __init__(self) -> None:
-        self.look = lru_cache(maxsize=_REMEMBERED)(_looked)
+        self.look = lru_cache(maxsize=_REMEMBERED)(_peek_once)
         self._near = lru_cache(maxsize=_REMEMBERED)(_Near)
         self._companions = AggregateFinder(
             self._is_aggregate, self._declaring, self._may_be_aggregate
         )
 
-    def aggregate_of(self, rows: str) -> str | None:
+    def find_aggregate(self, rows: str) -> str | None:
         """Return the aggregate of a rows file, or None."""
-        return self._companions.aggregate_of(rows)
+        return self._companions.find_aggregate(rows)
 
     def rivals_of(self, rows: str) -> tuple[str, ...]:
         """Return two aggregates that declare a rows file without an aggregate, or none."""
         return self._companions.rivals_of(rows)
 
-    def run_of(self, aggregate: str, declared: str | None) -> Run:
+    def find_run(self, aggregate: str, declared: str | None) -> Run:
         """Find the rows of an aggregate in its own folder and above the nearest `data`."""
         leads_out = declared if declared and is_outside(declared) else None
         try:
@@ -151,12 +151,12 @@ class Neighbourhood:
         return None if found is None else os.path.join(folder, found[1])
 
     def _is_aggregate(self, path: str) -> bool:
-        return self._kind_of(path) in (*AGGREGATES, FAULTY)
+        return self._detect_kind(path) in (*AGGREGATES, FAULTY)
 
     def _may_be_aggregate(self, path: str) -> bool:
-        return self._kind_of(path) in (*AGGREGATES, *MAYBE_AGGREGATES, FAULTY)
+        return self._detect_kind(path) in (*AGGREGATES, *MAYBE_AGGREGATES, FAULTY)
 
-    def _kind_of(self, path: str) -> int | None:
+    def _detect_kind(self, path: str) -> int | None:
         """Return the kind of a JSON file at a permitted place, or None."""
         folder, name = os.path.split(path)
         look = self.look(path) if self._near(folder).has_file(name) else None

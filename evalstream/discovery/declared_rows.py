@@ -43,7 +43,7 @@ def places(root: str, aggregate: str, declared: str) -> Iterator[str]:
         yield os.path.join(folder, name + packed)
 
 
-def root_of(path: str) -> str:
+def allowed_folder(path: str) -> str:
     """Return the folder in which the other half of a named file may be, as an absolute path.
 
     It is the folder above the nearest `data`, else the folder of the file. Files directly in the

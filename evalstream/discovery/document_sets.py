@@ -9,7 +9,7 @@ from typing import Final
 
 from evalstream.formats.base import PairedFormat
 from evalstream.formats.registry import NAMES, paired_format
-from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.internal_errors import internal_error
 from evalstream.model.run import FaultyInput, NoInput, Run
 
@@ -32,7 +32,7 @@ class Gathered:
         name, kind = detail.split(" ")
         self._kept.change(
             "INSERT INTO document (format, kind, path) VALUES (?, ?, ?)",
-            [(name, kind, stored(path))],
+            [(name, kind, encode_name(path))],
         )
 
     def has(self, name: str) -> bool:
@@ -95,4 +95,4 @@ class Gathered:
         ):
             for number, kind, path in found:
                 last = number
-                yield kind, restored(path)
+                yield kind, decode_name(path)

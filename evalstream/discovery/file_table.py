@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.discovery.peek import AGGREGATE, AggregatePeek
 from evalstream.io.remote import Listed
-from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 
 PAGE: Final = 500
 """How many files are read from disk at once."""
@@ -77,7 +77,7 @@ class FileTable:
 
     def enter(self, folders: Collection[str]) -> None:
         """Remember folders that are still to be listed."""
-        keys = ((key_of(path, is_folder=True),) for path in folders)
+        keys = ((listing_key(path, is_folder=True),) for path in folders)
         self._kept.change("INSERT OR IGNORE INTO folder VALUES (?)", keys)
         self._has_entered = bool(folders) or self._has_entered
 
@@ -89,7 +89,7 @@ class FileTable:
         while page := self._kept.rows("SELECT key FROM folder ORDER BY key LIMIT ?", PAGE):
             self._has_entered = False
             for (key,) in page:
-                yield path_of(key)
+                yield path_from_key(key)
                 if self._has_entered:
                     break
             self._kept.change("DELETE FROM folder WHERE key <= ?", [(key,)])
@@ -100,10 +100,10 @@ class FileTable:
             "INSERT OR IGNORE INTO file (key, size, mark, target) VALUES (?, ?, ?, ?)",
             (
                 (
-                    key_of(one.path, is_folder=are_folders),
+                    listing_key(one.path, is_folder=are_folders),
                     one.size,
                     one.mark,
-                    _stored(getattr(one, "target", None)),
+                    _encode_text(getattr(one, "target", None)),
                 )
                 for one in files
             ),
@@ -121,11 +121,11 @@ class FileTable:
             (
                 (
                     one.look.kind,
-                    _stored(one.look.declared),
+                    _encode_text(one.look.declared),
                     one.look.detail,
-                    _stored(one.rows),
-                    _stored(one.leads_out),
-                    key_of(one.path),
+                    _encode_text(one.rows),
+                    _encode_text(one.leads_out),
+                    listing_key(one.path),
                 )
                 for one in notes
             ),
@@ -133,20 +133,20 @@ class FileTable:
 
     def claim(self, paths: Iterable[str]) -> None:
         """Mark files as the rows of an aggregate."""
-        keys = ((key_of(path),) for path in paths)
+        keys = ((listing_key(path),) for path in paths)
         self._kept.change("UPDATE file SET claimed = 1 WHERE key = ?", keys)
 
-    def known(self, path: str) -> KnownFile | None:
+    def find_file(self, path: str) -> KnownFile | None:
         """Return what is known about a file, or None if the tree does not contain it."""
-        found = self._kept.rows(f"SELECT {_COLUMNS} FROM file WHERE key = ?", key_of(path))  # noqa: S608 - ours
-        return _known(found[0]) if found else None
+        found = self._kept.rows(f"SELECT {_COLUMNS} FROM file WHERE key = ?", listing_key(path))  # noqa: S608 - ours
+        return _make_known_file(found[0]) if found else None
 
-    def listed(self, path: str) -> KnownFile | None:
+    def find_listed_file(self, path: str) -> KnownFile | None:
         """Return what the listing says about a file; its kind and its rows may be older.
 
         Files that belong together are mostly on the page of `pages` that was read last.
         """
-        return self._page.get(path) or self.known(path)
+        return self._page.get(path) or self.find_file(path)
 
     def files(self) -> Iterator[KnownFile]:
         """Iterate over all files in order; files may change meanwhile, but none may be added."""
@@ -159,7 +159,7 @@ class FileTable:
             self._page = {one.path: one for one in page}
             yield page
 
-    def unlooked(self) -> Iterator[list[KnownFile]]:
+    def iterate_unread(self) -> Iterator[list[KnownFile]]:
         """Iterate over the files that no format read or claimed, in order, in pages."""
         return self._between(b"", _FOLDER + b"\xff", "kind IS NULL AND claimed IS NULL")
 
@@ -170,13 +170,13 @@ class FileTable:
 
     def beginning(self, path: str) -> Iterator[KnownFile]:
         """Iterate over the files whose path starts with `path` and has no further slash."""
-        start = key_of(path)
+        start = listing_key(path)
         for page in self._between(start, start + b"\xff"):
             yield from page
 
-    def aggregates_in(self, folder: str) -> Iterator[KnownFile]:
+    def iterate_aggregates(self, folder: str) -> Iterator[KnownFile]:
         """Iterate over the aggregates directly in a folder."""
-        start = key_of(folder, is_folder=True) if folder else b""
+        start = listing_key(folder, is_folder=True) if folder else b""
         for page in self._between(start + _FILE, start + _FOLDER):
             yield from (one for one in page if one.look and one.look.kind == AGGREGATE)
 
@@ -187,7 +187,7 @@ class FileTable:
 
     def holds_any(self, folder: str, details: Sequence[str]) -> bool:
         """Tell whether a folder holds one of some kinds of document, each given with its format."""
-        start = key_of(folder, is_folder=True) if folder else b""
+        start = listing_key(folder, is_folder=True) if folder else b""
         marks = ", ".join("?" * len(details))
         query = f"SELECT 1 FROM file WHERE key > ? AND key < ? AND detail IN ({marks}) LIMIT 1"  # noqa: S608 - ours
         return bool(self._kept.rows(query, start + _FILE, start + _FOLDER, *details))
@@ -202,45 +202,45 @@ class FileTable:
             f"ORDER BY key LIMIT {PAGE}"
         )
         while found := self._kept.rows(query, start, end):
-            yield [_known(row) for row in found]
+            yield [_make_known_file(row) for row in found]
             start = found[-1][0]
 
 
-def key_of(path: str, *, is_folder: bool = False) -> bytes:
+def listing_key(path: str, *, is_folder: bool = False) -> bytes:
     """Return the bytes by which paths are sorted in listing order.
 
     Within a folder its files come first; UTF-8 bytes sort like the characters.
     """
-    *folders, name = stored(path).split(b"/")
+    *folders, name = encode_name(path).split(b"/")
     above = b"".join([_FOLDER + folder + _END for folder in folders])
     return above + (_FOLDER + name + _END if is_folder else _FILE + name)
 
 
-def path_of(key: bytes) -> str:
+def path_from_key(key: bytes) -> str:
     """Return the path of a key; the path of a folder ends with a slash."""
-    return restored(b"/".join([part[1:] for part in key.split(_END)]))
+    return decode_name(b"/".join([part[1:] for part in key.split(_END)]))
 
 
 _COLUMNS: Final = "key, size, mark, target, kind, declared, detail, rows, leads_out, claimed"
 
 
-def _known(row: tuple[Any, ...]) -> KnownFile:
+def _make_known_file(row: tuple[Any, ...]) -> KnownFile:
     key, size, mark, target, kind, declared, detail, rows, leads_out, claimed = row
     return KnownFile(
-        path_of(key),
+        path_from_key(key),
         size,
         mark,
-        _restored(target),
-        None if kind is None else AggregatePeek(kind, _restored(declared), detail),
-        _restored(rows),
-        _restored(leads_out),
+        _decode_text(target),
+        None if kind is None else AggregatePeek(kind, _decode_text(declared), detail),
+        _decode_text(rows),
+        _decode_text(leads_out),
         bool(claimed),
     )
 
 
-def _stored(text: str | None) -> bytes | None:
-    return None if text is None else stored(text)
+def _encode_text(text: str | None) -> bytes | None:
+    return None if text is None else encode_name(text)
 
 
-def _restored(data: bytes | None) -> str | None:
-    return None if data is None else restored(data)
+def _decode_text(data: bytes | None) -> str | None:
+    return None if data is None else decode_name(data)

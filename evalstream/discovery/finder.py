@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from evalstream.discovery.patterns import expanded
+from evalstream.discovery.patterns import expand_patterns
 from evalstream.formats.registry import NAMES
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
@@ -36,24 +36,26 @@ def find_runs(
     if not first:
         raise UsageError("no input given")
     # The search takes 0.02 s to import, and a pair that is named whole does not need it.
-    from evalstream.discovery.named_files import combined
-    from evalstream.discovery.named_folders import joined
+    from evalstream.discovery.named_files import combine_runs
+    from evalstream.discovery.named_folders import join_folders
     from evalstream.discovery.search import Search
 
     patterns = tuple(exclude)
     with closing(Search(formats, patterns, any_rows=any_rows)) as search:
-        ones = iter(expanded(chain(first, given), patterns))
+        ones = iter(expand_patterns(chain(first, given), patterns))
         some = list(islice(ones, 2))
-        runs = combined(chain.from_iterable(map(partial(_found, search), chain(some, ones))))
+        runs = combine_runs(
+            chain.from_iterable(map(partial(_find_with, search), chain(some, ones)))
+        )
         # The order of what one folder holds stays as it is found.
-        for found in joined(runs) if len(some) > 1 else runs:
+        for found in join_folders(runs) if len(some) > 1 else runs:
             yield found.what
         for found in search.rest():
             yield found.what
 
 
-def _found(search: Search, one: str | NoInput) -> Iterable[FoundRuns]:
-    return search.found(one)
+def _find_with(search: Search, one: str | NoInput) -> Iterable[FoundRuns]:
+    return search.find_runs(one)
 
 
 def checked_inputs(inputs: Iterable[str | NoInput]) -> Iterator[str | NoInput]:

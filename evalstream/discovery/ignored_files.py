@@ -40,7 +40,7 @@ def aside_by_members(keys: frozenset[str]) -> str | None:
     return next((kind for kind, sign in _DOCUMENTS if sign <= keys), None)
 
 
-def members_of(text: bytes) -> frozenset[str]:
+def read_members(text: bytes) -> frozenset[str]:
     """Return all members of a JSON object, or none if the text is not a JSON object."""
     try:
         members: Mapping[str, msgspec.Raw] = _MEMBERS.decode(text)
@@ -51,4 +51,4 @@ def members_of(text: bytes) -> frozenset[str]:
 
 def are_all_aside(lines: Iterable[bytes], kind: str) -> bool:
     """Tell whether every line is of this non-data kind; any other line may be a row."""
-    return all(not line.strip() or aside_by_members(members_of(line)) == kind for line in lines)
+    return all(not line.strip() or aside_by_members(read_members(line)) == kind for line in lines)

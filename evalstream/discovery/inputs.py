@@ -10,7 +10,7 @@ from typing import Final
 from evalstream.discovery import checked_inputs, find_runs, is_many
 from evalstream.discovery.unused_options import refuse_idle
 from evalstream.formats.base import Kind
-from evalstream.formats.registry import FORMATS, MAIN, NAMES, kind_of
+from evalstream.formats.registry import FORMATS, MAIN, NAMES, detect_kind
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
@@ -35,20 +35,20 @@ def find_all(
     first = list(islice(given, 2))
     _check_together(len(first), aggregate, more)
     try:
-        yield from _found(chain(first, given), aggregate, more, options)
+        yield from _find_all(chain(first, given), aggregate, more, options)
     except BaseException as error:  # noqa: BLE001 - whatever a library raises
         from evalstream.model.internal_errors import internal_error
 
         yield FaultyInput(str(first[0]), f"the search for runs ended: {internal_error(error)}")
 
 
-def _found(
+def _find_all(
     given: Iterator[str | NoInput], aggregate: str | None, more: str | None, options: Options
 ) -> Iterator[Run | NoInput]:
     """Find the runs among the inputs."""
     if aggregate is not None or more is not None:
         # With documents named beside it, the input is one file, even if its name has wildcards.
-        yield from _joined(next(given), aggregate, more, options)
+        yield from _find_named_run(next(given), aggregate, more, options)
         return
     formats = NAMES if options.input_format == AUTO else (options.input_format,)
     # A user's own schema checks rows of any kind.
@@ -71,7 +71,7 @@ def _without_idle(runs: Iterable[Run | NoInput], options: Options) -> Iterator[R
             refuse_idle(options, name)
 
 
-def _joined(
+def _find_named_run(
     given: str | NoInput, aggregate: str | None, more: str | None, options: Options
 ) -> Iterator[Run | NoInput]:
     """Return the one run of a file and the documents that are named with it."""
@@ -95,24 +95,24 @@ def format_shown_by(*paths: str | None) -> str:
         if kind is not None and kind.format in FORMATS:
             return kind.format
         if kind is None and os.path.isdir(path):
-            return _shown_in(path)
+            return _first_format(path)
     return MAIN
 
 
 def _kind_at(path: str) -> Kind | None:
-    from evalstream.io.beginning import Beginning, beginning_of
+    from evalstream.io.beginning import Beginning, read_beginning
 
     if not isinstance(path, HeldInput):
-        return kind_of(beginning_of(path))
+        return detect_kind(read_beginning(path))
     try:
         path.stream.peek()
     except (OSError, CannotCheck):
         return None  # its check reports why it cannot be read
     seen = path.stream.seen
-    return kind_of(Beginning("", seen[:PEEK_BYTES], lambda: seen))
+    return detect_kind(Beginning("", seen[:PEEK_BYTES], lambda: seen))
 
 
-def _shown_in(folder: str) -> str:
+def _first_format(folder: str) -> str:
     """Return the first format of which a folder holds files."""
     shown = {one.format for one in find_runs([folder]) if isinstance(one, Run)}
     return next((name for name in NAMES if name in shown), MAIN)

@@ -9,8 +9,14 @@ from typing import Final
 
 from evalstream.discovery import unrecognised
 from evalstream.discovery.file_table import Entry, FileTable, KnownFile
-from evalstream.discovery.peek import DOCUMENT, AggregatePeek, isolated, peek_aggregate, peek_data
-from evalstream.discovery.walk import Met, Sort, joined, walk
+from evalstream.discovery.peek import (
+    DOCUMENT,
+    AggregatePeek,
+    peek_aggregate,
+    peek_data,
+    peek_safely,
+)
+from evalstream.discovery.walk import Met, Sort, join_path, walk
 from evalstream.formats.registry import folder_format
 from evalstream.io import file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
@@ -43,7 +49,7 @@ class Folder:
             if self._exclusion.covers(met.path):
                 left.excluded += 1
                 return None
-            kind = self._taken(met)
+            kind = self._classify_entry(met)
             if isinstance(kind, str):
                 left.add(kind, met.path)
                 return None
@@ -51,15 +57,15 @@ class Folder:
 
         return walk(self._base, tree, enters=self._enters, takes=takes)
 
-    def path_of(self, below: str) -> str:
+    def join_path(self, below: str) -> str:
         """Return the path of a file below the folder."""
-        return joined(self._base, below)
+        return join_path(self._base, below)
 
     def identity(self, below: str) -> str:
         """Return the one path of a file below the folder that is not a link."""
         return f"{self.root.rstrip('/')}/{below}"
 
-    def unlisted(self, below: str) -> str | None:
+    def find_unlisted(self, below: str) -> str | None:
         """Return the path of a file that was not listed, as it is hidden or behind a link.
 
         None if the file does not exist. Raises OutsideFolder if a link leaves the folder.
@@ -73,7 +79,7 @@ class Folder:
 
     def looks(self, files: Iterable[KnownFile], _tree: FileTable) -> Iterator[AggregatePeek | None]:
         """Peek into listed files; None for files that no longer exist."""
-        return (isolated(partial(self._look, self.path_of(file.path))) for file in files)
+        return (peek_safely(partial(self._look, self.join_path(file.path))) for file in files)
 
     def _look(self, path: str) -> AggregatePeek | None:
         """Peek into a file; of YAML in a folder named after its kind, only until one shows it.
@@ -93,7 +99,7 @@ class Folder:
     def _enters(self, below: str) -> bool:
         return not file_names.is_hidden(below) and not self._exclusion.covers(below)
 
-    def _taken(self, met: Met) -> Entry | str | None:
+    def _classify_entry(self, met: Met) -> Entry | str | None:
         """Return the entry to list, or the kind under which to count it, or None for neither.
 
         Temporary files of our own, which another call writes or left, are neither.
@@ -114,7 +120,7 @@ class Folder:
     def _link(self, below: str) -> Entry | str | None:
         """Return the entry of a link, or the kind under which to count it, or None for neither."""
         try:
-            target = self._inside.resolved(below)
+            target = self._inside.resolve(below)
         except OutsideFolder:
             return _link_out(below)
         if target is None:

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from evalstream.discovery.document_sets import Gathered
 from evalstream.discovery.pairing import FoundRuns
-from evalstream.discovery.search_folder import faulty, identified
+from evalstream.discovery.search_folder import faulty, identify_run
 from evalstream.formats.registry import MAIN, main_format
-from evalstream.io.beginning import Beginning, beginning_of
+from evalstream.io.beginning import Beginning, read_beginning
 from evalstream.io.remote import is_remote
-from evalstream.io.spill_table import SpillTable, stored
+from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.json import fast
 
@@ -35,7 +35,7 @@ class NamedDocument(NoInput, frozen=True):
     """A named document of another format; `reason` is its format and kind."""
 
 
-def combined(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:
+def combine_runs(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:
     """Combine what is named separately: rows and aggregates, and documents of other formats.
 
     The order is kept; a combined run takes the position of its first file. Runs that need no other
@@ -51,7 +51,7 @@ def combined(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:
                 coupling = stack.enter_context(closing(_Coupling()))
             coupling.take(one)
         if coupling is not None:
-            yield from coupling.ended()
+            yield from coupling.finish()
 
 
 def _lacking(found: FoundRuns) -> str | None:
@@ -83,24 +83,24 @@ class _Coupling:
             halves = zip(found.row_records, (ROWS, CLAIMS), strict=False)
             self._items.change(
                 "DELETE FROM item WHERE name = ? AND lacks = ?",
-                [(stored(name), lack) for name, lack in halves],
+                [(encode_name(name), lack) for name, lack in halves],
             )
         if isinstance(found.what, NamedDocument):
             self._gathered.add(found.what.reason, found.what.path)
-        name = stored(found.row_records[0]) if found.row_records else None
+        name = encode_name(found.row_records[0]) if found.row_records else None
         self._items.change(
             "INSERT INTO item (lacks, name, what) VALUES (?, ?, ?)",
             [(lacks, name, pickle.dumps(found))],
         )
 
-    def ended(self) -> Iterator[FoundRuns]:
+    def finish(self) -> Iterator[FoundRuns]:
         """Combine what belongs together, and iterate over everything in order."""
         try:
             self._couple()
         except BaseException as error:  # noqa: BLE001 - whatever is wrong with what was named
             yield faulty("(rows and aggregates that were named)", error)
         for run in self._gathered.runs(named=True):
-            self._place(identified(run))
+            self._place(identify_run(run))
         for what in self._column("what", "lacks IS NOT 'document'"):
             yield pickle.loads(what)  # noqa: S301 - our own temporary database
 
@@ -115,7 +115,7 @@ class _Coupling:
             number
             for name in found.row_records or (stored_name(found),)
             for (number,) in self._items.rows(
-                "SELECT number FROM item WHERE name = ? AND lacks = 'document'", stored(name)
+                "SELECT number FROM item WHERE name = ? AND lacks = 'document'", encode_name(name)
             )
         ]
         kept = pickle.dumps(found)
@@ -133,7 +133,7 @@ class _Coupling:
         for lacks in (ROWS, CLAIMS):
             for number, what in list(self._lacking(lacks)):
                 self._items.change(
-                    "UPDATE item SET id = ? WHERE number = ?", [(_id_of(what), number)]
+                    "UPDATE item SET id = ? WHERE number = ?", [(_read_common_id(what), number)]
                 )
         pairs = self._items.rows(
             "SELECT min(a.number), min(b.number) FROM item a JOIN item b ON a.id = b.id "
@@ -147,7 +147,7 @@ class _Coupling:
             self._join(rows[0][0], claims[0][0])
 
     def _join(self, rows: int, claims: int) -> None:
-        one, other = self._found(rows), self._found(claims)
+        one, other = self._find_by_number(rows), self._find_by_number(claims)
         run = Run(one.what.rows, other.what.aggregate, size=one.what.size, mark=one.what.mark)
         both = FoundRuns(run, (*one.row_records, *other.row_records))
         first, second = sorted((rows, claims))
@@ -162,9 +162,9 @@ class _Coupling:
     def _lacking(self, lacks: str) -> Iterator[tuple[int, Run]]:
         """Iterate over the runs that lack one half, by their numbers."""
         for number in self._column("number", f"lacks = '{lacks}'"):
-            yield number, self._found(number).what
+            yield number, self._find_by_number(number).what
 
-    def _found(self, number: int) -> Any:
+    def _find_by_number(self, number: int) -> Any:
         ((what,),) = self._items.rows("SELECT what FROM item WHERE number = ?", number)
         return pickle.loads(what)  # noqa: S301 - our own temporary database
 
@@ -188,16 +188,16 @@ def stored_name(found: FoundRuns) -> str:
 def _needs_no_rows(run: Run) -> bool:
     """Tell whether an aggregate reports published figures and is complete without rows."""
     path = run.aggregate
-    document = None if path is None or is_remote(path) else beginning_of(path).document
+    document = None if path is None or is_remote(path) else read_beginning(path).document
     return isinstance(document, dict) and main_format().needs_no_rows(document)
 
 
-def _id_of(run: Run) -> str | None:
+def _read_common_id(run: Run) -> str | None:
     """Return the id that rows (by the first row) and an aggregate have in common."""
     path = run.rows if run.rows is not None else run.aggregate
     if path is None or is_remote(path):
         return None
-    file: Beginning = beginning_of(path)
+    file: Beginning = read_beginning(path)
     try:
         document = fast(file.head.split(b"\n", 1)[0]) if run.rows is not None else file.document
     except ValueError:

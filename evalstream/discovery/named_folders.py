@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterable, Iterator
 
 from evalstream.discovery.pairing import FoundRuns
-from evalstream.discovery.search_folder import identified
+from evalstream.discovery.search_folder import identify_run
 from evalstream.formats.registry import folder_format
 from evalstream.io.remote import is_remote
 from evalstream.model.run import STDIN, Run
 
 
-def joined(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:
+def join_folders(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:
     """Pass runs on; those of whole folders come last, each group of folders as one run."""
     folders: dict[str, list[str]] = {}
     for one in found:
-        path = _folder_of(one)
+        path = _whole_folder(one)
         if path is None:
             yield one
         else:
@@ -24,10 +24,10 @@ def joined(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:
     for name, paths in folders.items():
         whole = folder_format(name)
         for group in whole.together(paths) if whole is not None else ():
-            yield identified(Run(group[0], None, format=name, beside=tuple(group[1:])))
+            yield identify_run(Run(group[0], None, format=name, beside=tuple(group[1:])))
 
 
-def _folder_of(found: FoundRuns) -> str | None:
+def _whole_folder(found: FoundRuns) -> str | None:
     """Return the folder that a run stands for as a whole, or None for another run."""
     what = found.what
     if not isinstance(what, Run) or folder_format(what.format) is None:

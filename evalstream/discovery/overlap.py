@@ -26,7 +26,7 @@ def without_overlap(
     for number, one in enumerate(found):
         if is_single and number:
             raise UsageError(one_run_for(routing))
-        for path in _files_of(one) if outputs else ():
+        for path in _row_files(one) if outputs else ():
             outputs.refuse(path)
         if isinstance(one, Run) and one.aggregate is not None and outputs:
             is_sealed = _is_sealed(one.aggregate, routing)
@@ -42,7 +42,7 @@ def _is_sealed(aggregate: str, routing: RowRouting) -> bool:
     return is_same_file(aggregate, routing.seal_to)
 
 
-def _files_of(found: Run | NoInput) -> Iterator[str]:
+def _row_files(found: Run | NoInput) -> Iterator[str]:
     """Iterate over the files of a run except its aggregate."""
     if isinstance(found, NoInput):
         # Files left unchecked in a folder are not read, so a report among them can be replaced.

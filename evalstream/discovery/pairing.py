@@ -30,13 +30,13 @@ class FileTree(Protocol):
     def fill(self, tree: FileTable, left: Leftovers) -> Iterator[NoInput]:
         """List files that may be data, count the others, and report what cannot be listed."""
 
-    def path_of(self, below: str) -> str:
+    def join_path(self, below: str) -> str:
         """Return the path or URL of a file below it."""
 
     def identity(self, below: str) -> str:
         """Return the one path or URL of a file that is not a link."""
 
-    def unlisted(self, below: str) -> str | None:
+    def find_unlisted(self, below: str) -> str | None:
         """Return the path of a file that was not listed, or None. Raises OutsideFolder."""
 
     def is_met_anyway(self, below: str) -> bool:
@@ -76,7 +76,7 @@ class Pairing:
         """Peek into every file once; with `pairs` aggregates claim their rows unread."""
         for page in self._tree.pages():
             self._look_into([one for one in page if is_json_name(one.path)], pairs=pairs)
-        for page in self._tree.unlooked():
+        for page in self._tree.iterate_unread():
             self._look_into(page)
 
     def speaks(self, file: KnownFile) -> bool:
@@ -90,24 +90,24 @@ class Pairing:
 
     def of_aggregate(self, file: KnownFile) -> FoundRuns:
         """Return the run of an aggregate."""
-        path, own = self._place.path_of(file.path), self._place.identity(file.true_path)
+        path, own = self._place.join_path(file.path), self._place.identity(file.true_path)
         if file.rows is None:
             declared = file.look.declared if file.look else None
             return FoundRuns(without_rows(path, declared, file.leads_out), (own,))
-        known = self._tree.listed(file.rows)
+        known = self._tree.find_listed_file(file.rows)
         size, mark = (known.size, known.mark) if known is not None else (None, None)
-        run = Run(self._place.path_of(file.rows), path, size=size, mark=mark)
+        run = Run(self._place.join_path(file.rows), path, size=size, mark=mark)
         true_path = known.true_path if known is not None else self._true_path(file.rows)
         return FoundRuns(run, (self._place.identity(true_path or file.rows), own))
 
     def of_rows(self, file: KnownFile) -> FoundRuns:
         """Return the run of rows that are claimed by no aggregate."""
-        path, own = self._place.path_of(file.path), self._place.identity(file.true_path)
-        aggregate = self._companions.aggregate_of(file.path)
+        path, own = self._place.join_path(file.path), self._place.identity(file.true_path)
+        aggregate = self._companions.find_aggregate(file.path)
         if aggregate is None:
-            rivals = tuple(map(self._place.path_of, self._companions.rivals_of(file.path)))
+            rivals = tuple(map(self._place.join_path, self._companions.rivals_of(file.path)))
             return FoundRuns(Run(path, None, size=file.size, mark=file.mark, rivals=rivals), (own,))
-        beside = self._place.path_of(aggregate)
+        beside = self._place.join_path(aggregate)
         run = Run(path, beside, size=file.size, mark=file.mark)
         true_path = self._true_path(aggregate) or aggregate
         return FoundRuns(run, (own, self._place.identity(true_path)))
@@ -124,7 +124,7 @@ class Pairing:
             if look is None:
                 continue
             try:
-                note, claimed = self._noted(file, look, pairs=pairs)
+                note, claimed = self._describe_file(file, look, pairs=pairs)
             except BaseException as error:  # noqa: BLE001 - whatever is wrong with this file
                 detail = str(internal_error(error))
                 note, claimed = Note(file.path, AggregatePeek(FAULTY, detail=detail)), ()
@@ -133,7 +133,7 @@ class Pairing:
         self._tree.note(notes)
         self._tree.claim(claims)
 
-    def _noted(
+    def _describe_file(
         self, file: KnownFile, look: AggregatePeek, *, pairs: bool
     ) -> tuple[Note, Sequence[str]]:
         """Return what to note about a file, and the files that it claims as its rows."""
@@ -142,7 +142,7 @@ class Pairing:
         note = Note(file.path, look)
         if not (pairs and look.kind in (*AGGREGATES, FAULTY) and self.speaks(file)):
             return note, ()
-        rows = self._rows_of(file.path, look.declared)
+        rows = self._find_rows(file.path, look.declared)
         claims = {path for path in (rows.path, rows.true_path) if path is not None}
         return note._replace(rows=rows.path, leads_out=rows.leads_out), tuple(claims)
 
@@ -152,7 +152,7 @@ class Pairing:
         beside = self._tree.beginning(f"{stem}{SAMPLES}.")
         return any(rows_rank(stem, file.path) is not None for file in beside)
 
-    def _rows_of(self, aggregate: str, declared: str | None) -> _Rows:
+    def _find_rows(self, aggregate: str, declared: str | None) -> _Rows:
         """Find the rows of an aggregate at the permitted places."""
         leads_out = declared if declared and is_outside(declared) else None
         for place in places(self._place.root, aggregate, declared) if declared else ():
@@ -168,8 +168,8 @@ class Pairing:
 
     def _true_path(self, below: str) -> str | None:
         """Return the path of a file with links resolved, or None. Raises OutsideFolder."""
-        known = self._tree.listed(below)
-        return known.true_path if known is not None else self._place.unlisted(below)
+        known = self._tree.find_listed_file(below)
+        return known.true_path if known is not None else self._place.find_unlisted(below)
 
     def _named_like(self, aggregate: str) -> KnownFile | None:
         """Return the rows beside an aggregate that have its name, the nearest first."""
@@ -184,11 +184,11 @@ class Pairing:
         return found
 
     def _is_aggregate(self, below: str) -> bool:
-        known = self._tree.known(below)
+        known = self._tree.find_file(below)
         return known is not None and known.look is not None and known.look.kind in AGGREGATES
 
     def _declaring(self, folder: str) -> Iterator[tuple[str, str]]:
-        for file in self._tree.aggregates_in(folder):
+        for file in self._tree.iterate_aggregates(folder):
             if file.look is not None and file.look.declared:
                 yield file.path, file.look.declared
 

@@ -12,10 +12,10 @@ from typing import Final
 
 from evalstream.discovery.file_table import Entry, FileTable
 from evalstream.discovery.patterns import WILD
-from evalstream.discovery.walk import Met, Sort, joined, walk
+from evalstream.discovery.walk import Met, Sort, join_path, walk
 from evalstream.io.file_names import NO_ENDING, Exclusion, is_data_name
 from evalstream.io.names import split_root
-from evalstream.io.remote import is_remote, listed
+from evalstream.io.remote import is_remote, list_objects
 from evalstream.model.run import NoInput
 
 _ANY_DEPTH: Final = "**"
@@ -23,13 +23,13 @@ _ANY_DEPTH: Final = "**"
 
 def matches(pattern: str, exclusion: Exclusion) -> Iterator[str | NoInput]:
     """Iterate over the matches of a pattern, in the order of a folder's listing."""
-    base, parts = _split(pattern)
+    base, parts = _split_pattern(pattern)
     if not parts:
         yield base
         return
     with closing(FileTable()) as tree:
         found = False
-        for one in _listed(
+        for one in _list_matches(
             base, _Parts(parts, pattern.endswith(("/", _ANY_DEPTH)), exclusion), tree
         ):
             found = True
@@ -43,12 +43,12 @@ def matches(pattern: str, exclusion: Exclusion) -> Iterator[str | NoInput]:
 
 def _match(base: str, below: str) -> str | NoInput:
     if not is_remote(base):
-        return joined(base, below.rstrip("/"))
-    url = joined(base, below)
+        return join_path(base, below.rstrip("/"))
+    url = join_path(base, below)
     return url if url.endswith("/") or is_data_name(url) else NoInput(url, NO_ENDING)
 
 
-def _split(pattern: str) -> tuple[str, list[str]]:
+def _split_pattern(pattern: str) -> tuple[str, list[str]]:
     """Split a pattern into its literal folder and the parts from the first wildcard on."""
     root, path = split_root(pattern)
     root = root or ("/" if path.startswith("/") else "")
@@ -61,13 +61,13 @@ def _split(pattern: str) -> tuple[str, list[str]]:
     return f"{root}{'/'.join(parts[:first])}" or os.curdir, parts[first:]
 
 
-def _listed(base: str, parts: _Parts, tree: FileTable) -> Iterator[NoInput]:
+def _list_matches(base: str, parts: _Parts, tree: FileTable) -> Iterator[NoInput]:
     """Add what matches below a folder to `tree`, and report what cannot be listed."""
     if not is_remote(base):
         if os.path.isdir(base):
-            yield from walk(base, tree, enters=parts.leads_on, takes=parts.taken)
+            yield from walk(base, tree, enters=parts.leads_on, takes=parts.match_entry)
         return
-    for page in listed(base):
+    for page in list_objects(base):
         tree.add(one for one in page if parts.matches(one.path, False))
         folders = {folder for one in page for folder in _folders_above(one.path)}
         matched = (Entry(folder) for folder in folders if parts.matches(folder, True))
@@ -87,9 +87,9 @@ class _Parts:
     def __init__(self, parts: Sequence[str], only_folders: bool, exclusion: Exclusion) -> None:
         self._parts, self._only_folders, self._exclusion = parts, only_folders, exclusion
         self._patterns = [re.compile(translate(part)) for part in parts]
-        self._after = lru_cache(maxsize=256)(self._reached)
+        self._after = lru_cache(maxsize=256)(self._advance_parts)
 
-    def taken(self, met: Met) -> Entry | None:
+    def match_entry(self, met: Met) -> Entry | None:
         """Return the entry of a match in a walk; links and devices do not match."""
         is_plain = met.sort in (Sort.FILE, Sort.FOLDER)
         is_matched = is_plain and self.matches(met.path, met.sort is Sort.FOLDER)
@@ -111,7 +111,7 @@ class _Parts:
         stay = {at for at in before if self._is_any_depth(at) and not name.startswith(".")}
         return self._with_empty(frozenset(stay | {at + 1 for at in before if self._fits(at, name)}))
 
-    def _reached(self, folder: str) -> frozenset[int]:
+    def _advance_parts(self, folder: str) -> frozenset[int]:
         """Return the numbers of pattern parts that a folder may have used."""
         return self._next(folder)
 

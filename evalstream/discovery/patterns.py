@@ -46,7 +46,7 @@ def is_many(path: str) -> bool:
     return path.endswith("/") if is_remote(path) else is_pattern(path)
 
 
-def expanded(
+def expand_patterns(
     inputs: Iterable[str | NoInput], exclude: Iterable[str] = ()
 ) -> Iterator[str | NoInput]:
     """Replace each pattern by its matches, in the order of a folder's listing.

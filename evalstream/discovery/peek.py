@@ -12,17 +12,17 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from evalstream.discovery.ignored_files import are_all_aside, aside_by_members, members_of
+from evalstream.discovery.ignored_files import are_all_aside, aside_by_members, read_members
 from evalstream.discovery.unrecognised import BASELINE, EVENTS, INDEX, REPORT, UNREADABLE
 from evalstream.engine.harness_logs import FOREIGN
 from evalstream.formats.base import Kind
-from evalstream.formats.registry import FORMATS, MAIN, kind_late, kind_of, main_format
+from evalstream.formats.registry import FORMATS, MAIN, detect_kind, kind_late, main_format
 from evalstream.io.beginning import (
     MOST_DOCUMENT_BYTES,
     Beginning,
-    lines_of,
-    outlined,
-    outlined_beginning_of,
+    iterate_lines,
+    outline_document,
+    read_outlined_beginning,
 )
 from evalstream.io.file_names import is_packed_json_name, is_rows_name
 from evalstream.model.errors import CannotCheck
@@ -70,7 +70,7 @@ class AggregatePeek(NamedTuple):
     detail: str | None = None
 
 
-def isolated(look: Callable[[], AggregatePeek | None]) -> AggregatePeek | None:
+def peek_safely(look: Callable[[], AggregatePeek | None]) -> AggregatePeek | None:
     """Look at one file; an internal error is its own, and does not end the search."""
     try:
         return look()
@@ -84,12 +84,12 @@ def peek_aggregate(path: str) -> AggregatePeek | None:
     A file that cannot be read counts as an aggregate, so that its check reports the reason.
     """
     try:
-        with open(path, "rb", buffering=0, opener=_opened) as file:
+        with open(path, "rb", buffering=0, opener=_open_nonblocking) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return None
             if status.st_size <= PEEK_BYTES:
-                return peeked(file.readall(), path)
+                return peek_document(file.readall(), path)
             head = file.read(PEEK_BYTES) or b""
             large = _of_large(path, head)
             if large is not None or status.st_size > MOST_JSON_BYTES:
@@ -103,23 +103,23 @@ def peek_aggregate(path: str) -> AggregatePeek | None:
 
 def _peeked_in_pieces(path: str, head: bytes, rest: io.FileIO) -> AggregatePeek:
     """Peek into a large JSON document, of which `head` was read, without keeping all of it."""
-    found = outlined(chain([head], iter(partial(rest.read, PEEK_BYTES), b"")))
+    found = outline_document(chain([head], iter(partial(rest.read, PEEK_BYTES), b"")))
     if found is None:
         rest.seek(0)
-        return peeked(rest.readall(), path)
+        return peek_document(rest.readall(), path)
     whole = found.text if found.is_valid and found.size <= MOST_DOCUMENT_BYTES else None
     file = Beginning(path, head, lambda: whole)
-    return _peeked(file, found.text, lambda: found.is_valid)
+    return _peek_text(file, found.text, lambda: found.is_valid)
 
 
-def peeked(text: bytes, name: str = "") -> AggregatePeek:
+def peek_document(text: bytes, name: str = "") -> AggregatePeek:
     """Peek into a JSON document."""
     whole = text if len(text) <= MOST_DOCUMENT_BYTES else None
     file = Beginning(name, text[:PEEK_BYTES], lambda: whole)
-    return _peeked(file, text, lambda: _is_valid(text))
+    return _peek_text(file, text, lambda: _is_valid(text))
 
 
-def _peeked(file: Beginning, text: bytes, is_valid: Callable[[], bool]) -> AggregatePeek:
+def _peek_text(file: Beginning, text: bytes, is_valid: Callable[[], bool]) -> AggregatePeek:
     """Peek into a JSON document, given by its beginning and by its text or outline."""
     if not is_array(file.head):
         declared = _MAIN.declared_in_text(text)
@@ -134,7 +134,7 @@ def peek_data(path: str) -> AggregatePeek:
     If the file seems to hold no data, all of it is read, since rows may follow. The check reads a
     file with a name for rows and reports why it cannot.
     """
-    file = outlined_beginning_of(path)
+    file = read_outlined_beginning(path)
     if not file.head and not is_rows_name(path) and _holds_bytes(path):
         return AggregatePeek(ASIDE, detail=UNREADABLE)
     look = peek_bytes(file)
@@ -148,7 +148,7 @@ def peek_data(path: str) -> AggregatePeek:
 def _is_all_aside(path: str, kind: str) -> bool:
     """Tell whether all lines of a file are of one kind; False if it cannot be read."""
     try:
-        return are_all_aside(lines_of(path), kind)
+        return are_all_aside(iterate_lines(path), kind)
     except (OSError, CannotCheck):
         return False
 
@@ -163,13 +163,13 @@ def _holds_bytes(path: str) -> bool:
 
 def peek_bytes(file: Beginning) -> AggregatePeek:
     """Return the kind of a file that is not named as a JSON document, from its beginning."""
-    kind = kind_of(file)
+    kind = detect_kind(file)
     if is_packed_json_name(file.name) and (kind is None or _is_aggregate(kind)):
         # A file that cannot be decompressed may be anything.
         is_like = not file.head or not _MAIN.aggregate_members.isdisjoint(file.seen.keys)
         return AggregatePeek(LIKE_AGGREGATE if is_like else OTHER)
     if kind is not None:
-        return _recognised(kind)
+        return _describe_kind(kind)
     keys = file.seen.keys
     aside = aside_by_members(keys)
     if aside in (BASELINE, INDEX, REPORT):
@@ -181,7 +181,7 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
     return AggregatePeek(STRANGE, detail=aside)
 
 
-def _recognised(kind: Kind) -> AggregatePeek:
+def _describe_kind(kind: Kind) -> AggregatePeek:
     """Return the kind of a recognised file."""
     if kind.format == FOREIGN:
         return AggregatePeek(LOG, detail=kind.document)
@@ -199,7 +199,7 @@ def is_array(head: bytes) -> bool:
     return head[:_HEAD_BYTES].lstrip(_BLANK).startswith(b"[")
 
 
-def _opened(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     """Open a file without blocking.
 
     Raises FileNotFoundError for a named pipe: its writer would take this process for its reader,
@@ -213,27 +213,27 @@ def _opened(path: str, flags: int) -> int:
 def _of_large(path: str, head: bytes) -> AggregatePeek | None:
     """Return the kind of a document from its beginning, None if all of it must be read."""
     file = Beginning(path, head)
-    kind = kind_of(file) or kind_late(file)
+    kind = detect_kind(file) or kind_late(file)
     if kind is None or (kind.format == MAIN and file.seen.kind not in (ARRAY, LINES)):
         return None
-    return _recognised(kind)
+    return _describe_kind(kind)
 
 
 def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) -> AggregatePeek:
     """Distinguish documents of other formats from other and from broken JSON files."""
     document = file.document
-    declared = _MAIN.declared_in(document) if isinstance(document, dict) else None
+    declared = _MAIN.read_declared_rows(document) if isinstance(document, dict) else None
     if declared is not None:
         return AggregatePeek(AGGREGATE, declared.path)
-    kind = kind_of(file) or kind_late(file)
+    kind = detect_kind(file) or kind_late(file)
     if kind is not None and (kind.format != MAIN or file.seen.kind in (ARRAY, LINES)):
-        return _recognised(kind)
+        return _describe_kind(kind)
     if document is None and not is_valid():
         is_aggregate = not _MAIN.aggregate_signs.isdisjoint(file.seen.keys)
         return AggregatePeek(AGGREGATE if is_aggregate else BROKEN)
     if kind is not None:
         return AggregatePeek(LIKE_AGGREGATE, detail=MAIN)
-    keys = members_of(text.removeprefix(UTF8_MARK)) or file.seen.keys
+    keys = read_members(text.removeprefix(UTF8_MARK)) or file.seen.keys
     aside = aside_by_members(keys)
     if aside in (BASELINE, INDEX, REPORT):
         return AggregatePeek(ASIDE, detail=aside)

@@ -13,7 +13,7 @@ from evalstream.discovery.unrecognised import ROWS_LIKE, Leftovers
 from evalstream.io import file_names
 from evalstream.io.beginning import Beginning
 from evalstream.io.file_names import Exclusion
-from evalstream.io.remote import Listed, as_prefix, exists, listed, read_each
+from evalstream.io.remote import Listed, as_prefix, exists, list_objects, read_each
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import NoInput
 from evalstream.parsing.limits import MOST_JSON_BYTES
@@ -35,21 +35,23 @@ class Prefix:
         In a partial list, rows whose aggregate is not listed would seem to have none.
         """
         try:
-            for page in listed(self.root):
-                tree.add(entry for one in page if (entry := self._taken(one, left)) is not None)
+            for page in list_objects(self.root):
+                tree.add(
+                    entry for one in page if (entry := self._classify_object(one, left)) is not None
+                )
         except (OSError, CannotCheck) as error:
             tree.clear()
             yield NoInput(self.root, f"it could not be listed: {error}", readable=False)
 
-    def path_of(self, below: str) -> str:
+    def join_path(self, below: str) -> str:
         """Return the URL of an object below the prefix."""
         return self.root + below
 
     def identity(self, below: str) -> str:
         """Return the one URL of an object below the prefix."""
-        return self.path_of(below)
+        return self.join_path(below)
 
-    def unlisted(self, _below: str) -> str | None:
+    def find_unlisted(self, _below: str) -> str | None:
         """Return None: an object that is not listed does not exist."""
         return None
 
@@ -69,13 +71,13 @@ class Prefix:
         files = list(files)
         known = [_known_by_list(file, tree) for file in files]
         unread, again = tee(file for file, look in zip(files, known, strict=True) if look is None)
-        texts = read_each((self.path_of(file.path) for file in unread), MOST_JSON_BYTES)
+        texts = read_each((self.join_path(file.path) for file in unread), MOST_JSON_BYTES)
         for look in known:
             if look is None:
-                look = peek.isolated(partial(_looked, next(again), next(texts)))  # noqa: PLW2901
+                look = peek.peek_safely(partial(_peek_object, next(again), next(texts)))  # noqa: PLW2901
             yield look
 
-    def _taken(self, one: Listed, left: Leftovers) -> Entry | None:
+    def _classify_object(self, one: Listed, left: Leftovers) -> Entry | None:
         if self._exclusion.covers_any(one.path):
             left.excluded += 1
         elif file_names.is_data_name(one.path):
@@ -93,7 +95,7 @@ def is_readable(url: str) -> bool:
         return False
 
 
-def _looked(file: KnownFile, text: bytes | None) -> peek.AggregatePeek:
+def _peek_object(file: KnownFile, text: bytes | None) -> peek.AggregatePeek:
     if text is None:
         return (
             peek.AggregatePeek(peek.AGGREGATE)
@@ -101,7 +103,7 @@ def _looked(file: KnownFile, text: bytes | None) -> peek.AggregatePeek:
             else peek.AggregatePeek(peek.OTHER)
         )
     if file_names.is_json_name(file.path):
-        return peek.peeked(text, file.path)
+        return peek.peek_document(text, file.path)
     return peek.peek_bytes(Beginning(file.path, text[:PEEK_BYTES], lambda: text))
 
 
@@ -117,4 +119,4 @@ def _known_by_list(file: KnownFile, tree: FileTable) -> peek.AggregatePeek | Non
         return peek.AggregatePeek(peek.TOO_LARGE)
     stem = file_names.without_ending(file.path)
     named = (f"{stem}{file_names.SAMPLES}{ending}" for ending in file_names.ALL_ROWS_ENDINGS)
-    return peek.AggregatePeek(peek.AGGREGATE) if any(map(tree.known, named)) else None
+    return peek.AggregatePeek(peek.AGGREGATE) if any(map(tree.find_file, named)) else None

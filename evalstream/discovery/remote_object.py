@@ -6,10 +6,16 @@ import os
 
 from evalstream.discovery.declared_rows import is_outside
 from evalstream.discovery.pairing import without_rows
-from evalstream.discovery.peek import AGGREGATE, BROKEN, LIKE_AGGREGATE, AggregatePeek, peeked
+from evalstream.discovery.peek import (
+    AGGREGATE,
+    BROKEN,
+    LIKE_AGGREGATE,
+    AggregatePeek,
+    peek_document,
+)
 from evalstream.discovery.remote import is_readable
 from evalstream.io import file_names
-from evalstream.io.remote import listed, read_whole
+from evalstream.io.remote import list_objects, read_whole
 from evalstream.model.run import Run
 from evalstream.parsing.limits import MOST_JSON_BYTES
 
@@ -28,7 +34,7 @@ def stands_for_prefix(url: str) -> bool:
         return True
     if file_names.ends_like_ours(url) or "?" in url or is_readable(url):
         return False
-    return any(listed(url))
+    return any(list_objects(url))
 
 
 def found_at(url: str) -> Run | AggregatePeek:
@@ -42,7 +48,7 @@ def found_at(url: str) -> Run | AggregatePeek:
     if not file_names.is_json_name(url.partition("?")[0]):
         candidates = [] if is_signed else file_names.aggregate_candidates(url)
         return Run(url, next(filter(is_readable, candidates), None))
-    look = peeked(read_whole(url, MOST_JSON_BYTES), url)
+    look = peek_document(read_whole(url, MOST_JSON_BYTES), url)
     if look.kind not in (AGGREGATE, BROKEN, LIKE_AGGREGATE):
         return look
     named = [] if is_signed else [*_beside(url, look.declared), *file_names.rows_named_like(url)]

@@ -18,20 +18,20 @@ from evalstream.discovery.remote_object import found_at, stands_for_prefix
 from evalstream.discovery.search_folder import (
     TOO_LARGE_REASON,
     faulty,
-    identified,
+    find_runs_in_folder,
+    identify_run,
     log_found,
     peeked_log,
-    runs_in,
 )
 from evalstream.discovery.unrecognised import GONE, NOT_OURS
 from evalstream.discovery.walk import real_path
 from evalstream.formats.base import Place
 from evalstream.formats.registry import FORMATS, MAIN, UNKNOWN, folder_format, paired_format
 from evalstream.io import file_names
-from evalstream.io.beginning import beginning_of
+from evalstream.io.beginning import read_beginning
 from evalstream.io.file_names import Exclusion
 from evalstream.io.remote import is_remote
-from evalstream.io.spill_table import SpillTable, stored
+from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import STDIN, FaultyInput, NoInput, Run
 
@@ -50,7 +50,7 @@ class Search:
         self._real_folder = lru_cache(maxsize=_LOOKS)(real_path)
         self._lists: list[NameList] = []
 
-    def found(self, path: str | NoInput) -> Iterator[FoundRuns]:
+    def find_runs(self, path: str | NoInput) -> Iterator[FoundRuns]:
         """Find the runs of one input that were not found before.
 
         An internal error ends the search of this input alone.
@@ -73,21 +73,21 @@ class Search:
     def _of_input(self, path: str | NoInput) -> Iterable[FoundRuns]:
         if isinstance(path, NoInput):
             return [FoundRuns(path)]
-        return self._listed(path) if isinstance(path, ListedName) else self._found(path)
+        return self._find_listed(path) if isinstance(path, ListedName) else self._find_input(path)
 
-    def _listed(self, listed: ListedName) -> Iterator[FoundRuns]:
+    def _find_listed(self, listed: ListedName) -> Iterator[FoundRuns]:
         """Find the runs of a name from a list, or count the name as left out."""
         path, names = str(listed), listed.source
         if names not in self._lists:
             self._lists.append(names)
         if is_remote(path) or not _is_name(path):
-            yield from self._found(path)
+            yield from self._find_input(path)
         elif self._exclusion.covers_any(os.path.normpath(path)):
             names.left.excluded += 1
         elif names.missing_ok and not os.path.lexists(path):
             names.left.add(GONE, path)
         else:
-            for one in self._found(path):
+            for one in self._find_input(path):
                 kind = self._kind_left_out(path, one)
                 if kind is None:
                     yield one
@@ -131,14 +131,14 @@ class Search:
 
         A file that one aggregate names as its rows may itself be an aggregate.
         """
-        places = _places_of(found.what)
+        places = _file_roles(found.what)
         names = (
-            (stored(f"{place} {name}"),)
+            (encode_name(f"{place} {name}"),)
             for place, name in zip(places, found.row_records, strict=True)
         )
         return not self._seen.change("INSERT OR IGNORE INTO seen VALUES (?)", names)
 
-    def _found(self, path: str) -> Iterator[FoundRuns]:
+    def _find_input(self, path: str) -> Iterator[FoundRuns]:
         if path == STDIN:
             yield FoundRuns(Run(path, None, format=self._stream_format()))
         elif not _is_name(path):
@@ -146,12 +146,12 @@ class Search:
         elif is_remote(path) and self._is_free():
             yield from self._remote(path)
         elif not is_remote(path) and os.path.isdir(path):
-            yield from self._searched(Folder(path, self._exclusion), path)
+            yield from self._search_place(Folder(path, self._exclusion), path)
         else:
-            yield from (one._replace(is_named=True) for one in self._named(path))
+            yield from (one._replace(is_named=True) for one in self._find_named(path))
 
-    def _searched(self, place: FileTree, path: str) -> Iterator[FoundRuns]:
-        return runs_in(place, path, self._formats, any_rows=self._any_rows)
+    def _search_place(self, place: FileTree, path: str) -> Iterator[FoundRuns]:
+        return find_runs_in_folder(place, path, self._formats, any_rows=self._any_rows)
 
     def _is_free(self) -> bool:
         """Tell whether the content of a file decides its format."""
@@ -160,11 +160,11 @@ class Search:
     def _stream_format(self) -> str:
         return self._formats[0] if len(self._formats) == 1 else MAIN
 
-    def _named(self, path: str) -> Iterator[FoundRuns]:
+    def _find_named(self, path: str) -> Iterator[FoundRuns]:
         """Find the run of a named file."""
         if not self._is_free():
             runs = FORMATS[self._formats[0]].find(path, None, None)
-            yield from map(_document_of, runs)
+            yield from map(_as_document, runs)
             return
         yield self._by_content(path)
 
@@ -174,7 +174,7 @@ class Search:
         ):
             return self._of_main(Run(path, None))
         if file_names.is_rows_name(path):
-            aggregate = self._near.aggregate_of(path)
+            aggregate = self._near.find_aggregate(path)
             is_rows = aggregate is not None or self._any_rows
             look = peek.AggregatePeek(peek.OTHER) if is_rows else peek.peek_data(path)
             if look.kind not in (peek.LOG, peek.DOCUMENT) or not self._knows(look):
@@ -195,7 +195,7 @@ class Search:
         is_aggregate = look.kind in (peek.AGGREGATE, peek.BROKEN, peek.LIKE_AGGREGATE)
         is_by_name = look.kind == peek.OTHER and self._near.has_samples(path)
         if file_names.is_json_name(path) and (is_aggregate or is_by_name):
-            return self._of_main(self._near.run_of(path, look.declared))
+            return self._of_main(self._near.find_run(path, look.declared))
         if look.kind == peek.TOO_LARGE:
             return FoundRuns(NoInput(path, TOO_LARGE_REASON))
         if not file_names.ends_like_ours(path) and look.kind == peek.ROWS:
@@ -203,11 +203,11 @@ class Search:
         if look.kind in (peek.OTHER, peek.STRANGE, peek.ASIDE) and not self._is_array(path):
             whole = next(filter(None, map(folder_format, self._formats)), None)
             if file_names.is_yaml_name(path) and whole is not None:
-                return identified(Run(path, None, format=whole.name))
+                return identify_run(Run(path, None, format=whole.name))
             return FoundRuns(
                 NoInput(path, UNKNOWN if file_names.ends_like_ours(path) else file_names.NO_ENDING)
             )
-        return self._of_main(self._run_of_rows(path, self._near.aggregate_of(path)))
+        return self._of_main(self._run_of_rows(path, self._near.find_aggregate(path)))
 
     def _run_of_rows(self, path: str, aggregate: str | None) -> Run:
         rivals = () if aggregate is not None else self._near.rivals_of(path)
@@ -223,14 +223,14 @@ class Search:
     def _remote(self, url: str) -> Iterator[FoundRuns]:
         try:
             if stands_for_prefix(url):
-                yield from self._searched(Prefix(url, self._exclusion), url)
+                yield from self._search_place(Prefix(url, self._exclusion), url)
                 return
             found = found_at(url)
         except (OSError, CannotCheck) as error:
             yield FoundRuns(NoInput(url, f"{error}", readable=False))
             return
         if isinstance(found, Run):
-            yield identified(found)._replace(is_named=True)
+            yield identify_run(found)._replace(is_named=True)
         elif found.kind == peek.LOG:
             yield log_found(url, peeked_log(found))
         elif found.kind == peek.DOCUMENT and self._knows(found):
@@ -240,7 +240,7 @@ class Search:
 
     def _is_array(self, path: str) -> bool:
         """Tell whether a file holds a list of objects, which may be rows."""
-        file = beginning_of(path)
+        file = read_beginning(path)
         return file_names.ends_like_ours(path) and peek.is_array(file.head) and bool(file.seen.keys)
 
     def _identity(self, path: str) -> str:
@@ -258,11 +258,11 @@ def _document_at(path: str, look: peek.AggregatePeek, identity: str) -> FoundRun
     """Return a named document; its pair is known when all inputs are."""
     name, _ = (look.detail or "").split(" ", maxsplit=1)
     if paired_format(name) is None:
-        return identified(Run(path, None, format=name))
+        return identify_run(Run(path, None, format=name))
     return FoundRuns(NamedDocument(path, look.detail or ""), (identity,))
 
 
-def _places_of(what: Run | NoInput) -> list[Place]:
+def _file_roles(what: Run | NoInput) -> list[Place]:
     """Return the roles of a run's files, in the order of their names."""
     if isinstance(what, NamedDocument):
         name, kind = what.reason.split(" ")
@@ -276,9 +276,9 @@ def _places_of(what: Run | NoInput) -> list[Place]:
     return places + ["inputs"] * len(what.beside)
 
 
-def _document_of(run: Run | NoInput) -> FoundRuns:
+def _as_document(run: Run | NoInput) -> FoundRuns:
     """Return a run of one document as one that may be paired with other named documents."""
-    found = identified(run)
+    found = identify_run(run)
     paired = paired_format(run.format)
     if isinstance(run, NoInput) or paired is None or len(found.row_records) != 1:
         return found

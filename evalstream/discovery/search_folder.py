@@ -25,7 +25,7 @@ from evalstream.model.run import FaultyInput, ForeignLog, NoInput, Run
 TOO_LARGE_REASON: Final = "too large for an aggregate, and not a file of rows"
 
 
-def runs_in(
+def find_runs_in_folder(
     place: FileTree, path: str, formats: Collection[str], *, any_rows: bool = False
 ) -> Iterator[FoundRuns]:
     """Find the runs of some formats in a folder or a prefix that the user named as `path`.
@@ -41,7 +41,7 @@ def runs_in(
         search = _Search(place, tree, pairing, gathered, chosen)
         search.any_rows = any_rows
         found = False
-        for one in search.found(path):
+        for one in search.find_runs(path):
             found = True
             yield one
         if not found:
@@ -58,7 +58,7 @@ def peeked_log(look: peek.AggregatePeek) -> Log:
 
 def log_found(path: str, log: Log) -> FoundRuns:
     """Return the message about a harness's log."""
-    return FoundRuns(ForeignLog(path, log.described(path)))
+    return FoundRuns(ForeignLog(path, log.describe(path)))
 
 
 def faulty(path: str, error: BaseException) -> FoundRuns:
@@ -66,7 +66,7 @@ def faulty(path: str, error: BaseException) -> FoundRuns:
     return FoundRuns(FaultyInput(path, str(internal_error(error))))
 
 
-def identified(run: Run | NoInput) -> FoundRuns:
+def identify_run(run: Run | NoInput) -> FoundRuns:
     """Return a run of documents with the one name of each document."""
     if isinstance(run, NoInput):
         return FoundRuns(run)
@@ -91,7 +91,7 @@ class _Search:
         self._holds_any = lru_cache(maxsize=1)(tree.holds_any)
         self.left = unrecognised.Leftovers()
 
-    def found(self, path: str) -> Iterator[FoundRuns]:
+    def find_runs(self, path: str) -> Iterator[FoundRuns]:
         """List the files, and iterate over the runs, those of rows first."""
         yield from map(FoundRuns, self._place.fill(self._tree, self.left))
         self._pairing.look(pairs=MAIN in self._formats)
@@ -101,13 +101,13 @@ class _Search:
             try:
                 one = self._of(file)
             except BaseException as error:  # noqa: BLE001 - whatever is wrong with this file
-                one = faulty(self._place.path_of(file.path), error)
+                one = faulty(self._place.join_path(file.path), error)
             if one is not None:
                 yield one
-        yield from map(identified, self._gathered.runs())
+        yield from map(identify_run, self._gathered.runs())
         if self._whole is not None:
             self.left.take_back(unrecognised.DOCUMENT_LINK)
-            yield from map(identified, self._whole.find(path, None, None))
+            yield from map(identify_run, self._whole.find(path, None, None))
         self.left.join(unrecognised.DOCUMENT_LINK, unrecognised.LINK_OUT)
 
     def _format_of_folder(self) -> FolderFormat | None:
@@ -115,9 +115,9 @@ class _Search:
         if self._place.kind != "folder":
             return None
         wholes = filter(None, map(folder_format, self._formats))
-        return next((one for one in wholes if self._is_of(one.name)), None)
+        return next((one for one in wholes if self._has_format(one.name)), None)
 
-    def _is_of(self, name: str) -> bool:
+    def _has_format(self, name: str) -> bool:
         return self._formats == (name,) or self._tree.holds(peek.DOCUMENT, name)
 
     def _gather(self) -> Iterator[FoundRuns]:
@@ -133,7 +133,7 @@ class _Search:
                 try:
                     self._gather_one(file, look.detail or "")
                 except BaseException as error:  # noqa: BLE001 - whatever is wrong with this file
-                    yield faulty(self._place.path_of(file.path), error)
+                    yield faulty(self._place.join_path(file.path), error)
 
     def _gather_one(self, file: KnownFile, detail: str) -> None:
         name, kind = detail.split(" ", maxsplit=1)
@@ -146,13 +146,13 @@ class _Search:
         if beside and not self._holds_any(os.path.dirname(file.path), beside):
             self.left.add(unrecognised.JSON, file.path)
         else:
-            self._gathered.add(detail, self._place.path_of(file.path))
+            self._gathered.add(detail, self._place.join_path(file.path))
 
     def _is_kept(self, whole: FolderFormat, file: KnownFile, look: peek.AggregatePeek) -> bool:
         return is_json_name(file.path) and _is_kept(whole, look)
 
     def _is_document(self, look: peek.AggregatePeek) -> bool:
-        return look.kind == peek.DOCUMENT and _format_of(look) in self._formats
+        return look.kind == peek.DOCUMENT and _format_name(look) in self._formats
 
     def _of(self, file: KnownFile) -> FoundRuns | None:
         """Return the run of a file, or a message about it, or None if it makes no run."""
@@ -160,10 +160,10 @@ class _Search:
         if look is None or not self._pairing.speaks(file) or self._is_document(look):
             return None
         if look.kind == peek.FAULTY:
-            return FoundRuns(FaultyInput(self._place.path_of(file.path), look.detail or ""))
+            return FoundRuns(FaultyInput(self._place.join_path(file.path), look.detail or ""))
         if self._whole is not None and self._is_within(self._whole, file, look):
             return None
-        log = self._log_in(look)
+        log = self._find_log(look)
         is_log = log is not None and not (self.any_rows and is_rows_name(file.path))
         found = self._log(file, log) if log and is_log else self._of_main(file, look)
         if found is None:
@@ -180,17 +180,17 @@ class _Search:
         if look.kind == peek.ROWS or are_rows:
             return self._pairing.of_rows(file)
         if look.kind == peek.TOO_LARGE:
-            return FoundRuns(NoInput(self._place.path_of(file.path), TOO_LARGE_REASON))
+            return FoundRuns(NoInput(self._place.join_path(file.path), TOO_LARGE_REASON))
         return None
 
-    def _log_in(self, look: peek.AggregatePeek) -> Log | None:
+    def _find_log(self, look: peek.AggregatePeek) -> Log | None:
         """Return the log that a file is for those who did not ask for its own format."""
         if look.kind == peek.DOCUMENT and MAIN in self._formats:
             return LOGS_OF_FORMATS.get(look.detail or "")
         return peeked_log(look) if look.kind == peek.LOG else None
 
     def _log(self, file: KnownFile, log: Log) -> FoundRuns:
-        one = log_found(self._place.path_of(file.path), log)
+        one = log_found(self._place.join_path(file.path), log)
         return one._replace(row_records=(self._place.identity(file.true_path),))
 
     def _is_within(self, whole: FolderFormat, file: KnownFile, look: peek.AggregatePeek) -> bool:
@@ -200,7 +200,7 @@ class _Search:
         if not is_json_name(file.path):
             return False
         if look.kind == peek.DOCUMENT:
-            return _format_of(look) == whole.name or _is_kept(whole, look)
+            return _format_name(look) == whole.name or _is_kept(whole, look)
         if look.kind == peek.LOG:
             return peeked_log(look).harness in whole.kept_logs
         folders = [os.path.basename(self._place.root), *file.path.split("/")[:-1]]
@@ -224,7 +224,7 @@ class _Search:
             return OTHER_KIND
         if look.kind == peek.OTHER and self._lists_documents(file.path):
             return unrecognised.LISTING
-        is_beside = self._gathered.has(_format_of(look))
+        is_beside = self._gathered.has(_format_name(look))
         return (
             unrecognised.JSON
             if look.kind == peek.OTHER and not is_beside
@@ -250,5 +250,5 @@ def _is_kept(whole: FolderFormat, look: peek.AggregatePeek) -> bool:
     return log is not None and log.harness in whole.kept_logs
 
 
-def _format_of(look: peek.AggregatePeek) -> str:
+def _format_name(look: peek.AggregatePeek) -> str:
     return (look.detail or "").split(" ")[0]

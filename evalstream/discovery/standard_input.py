@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from evalstream.formats.base import Kind
-from evalstream.formats.registry import FORMATS, kind_of, main_format
+from evalstream.formats.registry import FORMATS, detect_kind, main_format
 from evalstream.io.beginning import Beginning
-from evalstream.io.compression import compression_of
+from evalstream.io.compression import detect_compression
 from evalstream.io.standard_input import StandardInput, stream_at
 from evalstream.model.data_class import replace
 from evalstream.model.options import Options
@@ -52,14 +52,14 @@ def _kind(stream: StandardInput, *, is_hurried: bool) -> Kind | None:
     seen = b""
     while (more := stream.peek()) is not None:
         seen = more
-        kind = _kind_of(seen)
+        kind = _detect_kind(seen)
         if kind is not None or _is_settled(seen) or (is_hurried and _pauses(stream, seen)):
             return kind
-    return _kind_of(seen)
+    return _detect_kind(seen)
 
 
-def _kind_of(seen: bytes) -> Kind | None:
-    return kind_of(Beginning("", seen[:PEEK_BYTES], lambda: seen))
+def _detect_kind(seen: bytes) -> Kind | None:
+    return detect_kind(Beginning("", seen[:PEEK_BYTES], lambda: seen))
 
 
 def _pauses(stream: StandardInput, seen: bytes) -> bool:
@@ -85,7 +85,7 @@ def _looks_like_document(seen: bytes) -> bool:
 
 def _is_settled(seen: bytes) -> bool:
     """Tell whether more bytes would not help: rows, compressed bytes, or not JSON at all."""
-    if len(seen) >= PEEK_BYTES or compression_of(seen) is not None:
+    if len(seen) >= PEEK_BYTES or detect_compression(seen) is not None:
         return True
     shown = peek(seen)
     if shown == NOTHING:

@@ -10,7 +10,7 @@ from evalstream.formats.registry import FORMATS, folder_format
 from evalstream.io.names import printable
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.run import NoInput
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.rules.inputs import ES007
 
 NAMED: Final = 5
@@ -187,11 +187,11 @@ def _message(kinds: Iterable[Counted]) -> str:
     total = sum(one.number for one in kinds)
     parts = ", ".join(map(_part, kinds))
     verb = "was" if total == 1 else "were"
-    return f"{counted(total, 'name')} {verb} not checked: {parts}"
+    return f"{count_noun(total, 'name')} {verb} not checked: {parts}"
 
 
 def _part(one: Counted) -> str:
     kind = KINDS[one.kind]
     named = ", ".join(map(printable, one.first))
     more = ", …" if one.number > len(one.first) else ""
-    return f"{counted(one.number, kind.noun, kind.plural)} ({named}{more})"
+    return f"{count_noun(one.number, kind.noun, kind.plural)} ({named}{more})"

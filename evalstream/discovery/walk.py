@@ -40,20 +40,22 @@ Takes = Callable[[Met], Entry | None]
 def walk(base: str, tree: FileTable, *, enters: Enters, takes: Takes) -> Iterator[NoInput]:
     """Add the files below a folder to `tree`, and report folders that cannot be listed."""
     for below in chain([""], tree.folders()):
-        path = joined(base, below.rstrip("/"))
+        path = join_path(base, below.rstrip("/"))
         try:
             entries = _entries(path, below)
             while batch := list(islice(entries, _BATCH)):
                 folders = [one for one in batch if one.sort is Sort.FOLDER]
                 if folders:
                     tree.enter([one.path for one in folders if enters(one.path)])
-                    tree.add(_taken(folders, takes), are_folders=True)
-                tree.add(_taken((one for one in batch if one.sort is not Sort.FOLDER), takes))
+                    tree.add(_select_entries(folders, takes), are_folders=True)
+                tree.add(
+                    _select_entries((one for one in batch if one.sort is not Sort.FOLDER), takes)
+                )
         except OSError as error:
             yield NoInput(path, f"{error.strerror}", readable=False)
 
 
-def _taken(met: Iterator[Met] | list[Met], takes: Takes) -> Iterator[Entry]:
+def _select_entries(met: Iterator[Met] | list[Met], takes: Takes) -> Iterator[Entry]:
     return (entry for one in met if (entry := takes(one)) is not None)
 
 
@@ -62,13 +64,13 @@ def _entries(path: str, below: str) -> Iterator[Met]:
     with os.scandir(path) as entries:
         for entry in entries:
             try:
-                sort = sort_of(entry)
+                sort = entry_type(entry)
             except OSError:  # as of a file that is gone
                 continue
             yield Met(below + entry.name, sort)
 
 
-def sort_of(entry: os.DirEntry[str]) -> Sort:
+def entry_type(entry: os.DirEntry[str]) -> Sort:
     """Return the type of a directory entry, without following it. Raises OSError."""
     if entry.is_symlink():
         return Sort.LINK
@@ -77,7 +79,7 @@ def sort_of(entry: os.DirEntry[str]) -> Sort:
     return Sort.FILE if entry.is_file(follow_symlinks=False) else Sort.SPECIAL
 
 
-def joined(base: str, below: str) -> str:
+def join_path(base: str, below: str) -> str:
     """Return the path of a file below a folder."""
     if base == os.curdir or not below:
         return below or base

@@ -10,7 +10,7 @@ from evalstream.engine.line_repairs import LeftRow, LineRepairs, clean_lines
 from evalstream.model.block import Block
 from evalstream.model.changes import ChangeTally
 from evalstream.model.errors import CannotCheck
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 
 MOST_LEFT: Final = 20
 """Number of rows that were not rewritten whose lines and reasons are kept."""
@@ -69,13 +69,13 @@ class BlockOutcome(NamedTuple):
 def rewrite_block(job: RewriteJob, block: Block) -> BlockOutcome:
     """Rewrite one block in this process. Raises OSError, and CannotCheck if a row is lost."""
     clean = clean_lines(block.lines(), job.longest, job.repairs)
-    rewritten = _rewritten(job.rewriter, clean.rows)
+    rewritten = _rewrite_rows(job.rewriter, clean.rows)
     numbers = clean.numbers if block.places is None else _lines_of_elements(block.places)
     tally = clean.tally
-    tally.merge(_renumbered(rewritten.tally, numbers))
+    tally.merge(_renumber_lines(rewritten.tally, numbers))
     left = sorted([*clean.left, *(_at(row, numbers) for row in rewritten.left)])
     return BlockOutcome(
-        clean.restored(rewritten.data, [row.line for row in rewritten.left]),
+        clean.restore_lines(rewritten.data, [row.line for row in rewritten.left]),
         rewritten.rows + len(rewritten.left) if clean.lines is None else clean.lines,
         rewritten.rows,
         tally,
@@ -84,16 +84,16 @@ def rewrite_block(job: RewriteJob, block: Block) -> BlockOutcome:
     )
 
 
-def _rewritten(rewriter: BlockRewriter, rows: bytes) -> RewrittenBlock:
+def _rewrite_rows(rewriter: BlockRewriter, rows: bytes) -> RewrittenBlock:
     """Rewrite rows, and count that none is lost or added. Raises CannotCheck."""
     if not rows:
         return RewrittenBlock(b"", 0, ChangeTally())
     rewritten = rewriter.rewrite(rows)
     given, made = rows.count(b"\n"), rewritten.data.count(b"\n")
     if not made == rewritten.rows == given - len(rewritten.left):
-        left = counted(len(rewritten.left), "row")
+        left = count_noun(len(rewritten.left), "row")
         raise CannotCheck(
-            f"evalstream has an error: of {counted(given, 'row')}, {made:,} were rewritten and "
+            f"evalstream has an error: of {count_noun(given, 'row')}, {made:,} were rewritten and "
             f"{left} left; please report it"
         )
     return rewritten
@@ -104,7 +104,7 @@ def _lines_of_elements(places: bytes) -> Sequence[int]:
     return array("Q", places)[::2]
 
 
-def _renumbered(tally: ChangeTally, numbers: Sequence[int] | None) -> ChangeTally:
+def _renumber_lines(tally: ChangeTally, numbers: Sequence[int] | None) -> ChangeTally:
     """Return a tally of rows with the lines on which the rows are."""
     if numbers is None:
         return tally

@@ -60,7 +60,7 @@ def plan_blocks(
     backend, length = backend_for(opened, options, is_ordered=is_ordered, is_native=is_native)
     opened.source.start_digest(algorithms)
     under_way: deque[Block] = deque()
-    blocks = _noted(opened.blocks(length, options.max_line_bytes), under_way)
+    blocks = _track_blocks(opened.blocks(length, options.max_line_bytes), under_way)
     return BlockPlan(opened.source, backend, blocks, under_way)
 
 
@@ -92,7 +92,9 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[Block | None]:
+def _track_blocks(
+    blocks: Iterable[Block | None], under_way: deque[Block]
+) -> Iterator[Block | None]:
     """Yield blocks, and add them to the blocks in progress, for the reader of their results."""
     for block in blocks:
         if block is not None:
@@ -140,5 +142,5 @@ def backend_for(
 def _is_small(source: Source, options: Options) -> bool:
     """Tell whether an input is too small to start workers for."""
     if not isinstance(source, FileSource):
-        return source.ended or (options.routing.is_interactive and not source.has_more)
+        return source.is_at_end or (options.routing.is_interactive and not source.has_more)
     return source.size < WORTH_A_POOL_BYTES

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.finding import CountKey, Finding, FindingList, Severity, Violation, numbered
-from evalstream.rules.base import place_in
+from evalstream.model.finding import (
+    CountKey,
+    Finding,
+    FindingList,
+    Severity,
+    Violation,
+    pointer_key,
+)
+from evalstream.rules.base import position_namer
 from evalstream.rules.catalogue import Selection
 from evalstream.rules.torn_line import HALF_WRITTEN, with_rows_before
 from evalstream.stats.duplicate_index import DuplicateIndex
@@ -105,7 +112,7 @@ class Collector(Generic[C]):
             self.tally = result.tally
         for key, count in result.counts.items():
             self.counts[key] = self.counts.get(key, 0) + count
-        if self._index.spilled and self._waiting is None:
+        if self._index.is_spilled and self._waiting is None:
             self._waiting = FindingList()
         rows = [self._finding(located, shift, result) for located in result.violations]
         self._whole += len(result.row_records)
@@ -141,11 +148,13 @@ class Collector(Generic[C]):
         """Iterate over the findings that come after the last row, those that may be shown."""
         later, self._later = self._later, None
         for one in later() if later is not None else ():
-            if one.violation.code not in self.context.enabled:
+            if one.violation.code not in self.context.enabled_codes:
                 continue
             violation = shorten_values(one.violation, show_values=self.context.options.show_values)
             self._count(violation, one.line)
-            finding = self._placed(violation, one.line, one.offset, one.sample_id, one.column)
+            finding = self._place_violation(
+                violation, one.line, one.offset, one.sample_id, one.column
+            )
             if self._room(finding):
                 yield finding
 
@@ -157,14 +166,14 @@ class Collector(Generic[C]):
         column: int | None = None,
     ) -> None:
         """Add a finding about the whole file, or about another file of the run."""
-        if violation.code not in self.context.enabled:
+        if violation.code not in self.context.enabled_codes:
             return
         violation = shorten_values(violation, show_values=self.context.options.show_values)
         about_row = line is not None and file in (None, self._file)
         # A row that breaks an array off is not among the rows that were read.
         place = line if self._places is None else self.tally.lines + 1
         self._count(violation, place if about_row else None)
-        self._pass_on(self._stamped(violation, file or self._file, line, column))
+        self._pass_on(self._stamp_violation(violation, file or self._file, line, column))
 
     def may_show(self, violation: Violation) -> bool:
         """Tell whether a violation in the rows may be shown, so that its place matters."""
@@ -201,21 +210,23 @@ class Collector(Generic[C]):
         return Finding.order if self._places is None else _element_order
 
     def _duplicates(self, notices: Iterable[DuplicateMatch]) -> Iterator[Finding]:
-        where = place_in("jsonl" if self._places is None else "json")
+        where = position_namer("jsonl" if self._places is None else "json")
         for notice in notices:
             violation = self.context.duplicate(notice, where)
-            if violation.code in self.context.enabled:
+            if violation.code in self.context.enabled_codes:
                 self._count(violation, notice.line)
-                yield self._placed(violation, notice.line, notice.offset)
+                yield self._place_violation(violation, notice.line, notice.offset)
 
     def _finding(self, located: LocatedViolation, shift: int, result: BlockResult) -> Finding:
         violation = located.violation
         if violation.code in HALF_WRITTEN:
             before = self._whole + bisect_left(result.row_records.lines(), located.line)
             violation = with_rows_before(violation, before)
-        return self._placed(violation, located.line + shift, located.offset, located.sample_id)
+        return self._place_violation(
+            violation, located.line + shift, located.offset, located.sample_id
+        )
 
-    def _placed(
+    def _place_violation(
         self,
         violation: Violation,
         number: int,
@@ -227,9 +238,9 @@ class Collector(Generic[C]):
         if self._places is not None:
             violation = violation._replace(pointer=f"/{number - 1}{violation.pointer or ''}")
             number = self._places.line(number)
-        return self._stamped(violation, self._file, number, column, offset, sample_id)
+        return self._stamp_violation(violation, self._file, number, column, offset, sample_id)
 
-    def _stamped(
+    def _stamp_violation(
         self,
         violation: Violation,
         file: str,
@@ -238,7 +249,7 @@ class Collector(Generic[C]):
         offset: int | None = None,
         sample_id: str | int | None = None,
     ) -> Finding:
-        finding = finding_of(
+        finding = make_finding(
             violation,
             file,
             self.context.selection,
@@ -312,10 +323,10 @@ def _samples(request: SampleRequest | None) -> RunSamples | None:
 def _element_order(finding: Finding) -> tuple[float, str, str]:
     """Sort findings about the elements of an array, many of which may share a line."""
     pointer = finding.pointer or "/0"
-    return int(pointer.split("/")[1]), finding.code, numbered(pointer)
+    return int(pointer.split("/")[1]), finding.code, pointer_key(pointer)
 
 
-def finding_of(
+def make_finding(
     violation: Violation,
     file: str,
     selection: Selection,

@@ -42,7 +42,7 @@ class CheckContext(DataClass, frozen=True):
     links: bool = False
 
     @property
-    def enabled(self) -> frozenset[str]:
+    def enabled_codes(self) -> frozenset[str]:
         """The codes that are reported."""
         return self.selection.enabled
 

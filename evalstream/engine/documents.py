@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evalstream.engine.collector import Collector, LaterViolation
 from evalstream.engine.context import CheckContext
 from evalstream.engine.positions import json_locator, place_violations
-from evalstream.engine.row_pass import reason_of
+from evalstream.engine.row_pass import describe_error
 from evalstream.io.document import document_bytes
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
@@ -80,7 +80,7 @@ class DocumentCheck:
             text = document_bytes(path, self.watch)
             refuse_many_values(text)
         except (OSError, CannotCheck) as error:
-            reason = reason_of(error)
+            reason = describe_error(error)
             self.note(ES001.violation(f"cannot be read: {reason}"), printable(path))
             self.cannot(f"{printable(path)} cannot be read: {reason}")
             return None
@@ -130,7 +130,7 @@ class DocumentCheck:
         """Note why something could not be checked; only the first reason is reported."""
         self.incomplete_reason = self.incomplete_reason or reason
 
-    def closed(
+    def close(
         self,
         *,
         rows: int = 0,
@@ -151,7 +151,7 @@ class DocumentCheck:
         if self._has_parts:
             self.collector.end_of_rows()
         for file in dict.fromkeys(self._names()):
-            for one in self._placed(file):
+            for one in self._place_noted(file):
                 if not (self._has_parts and one.line and file == self.name):
                     self.collector.note(one.violation, file, one.line, one.column)
         run = self.run
@@ -188,11 +188,11 @@ class DocumentCheck:
 
     def _beside_parts(self) -> Iterator[LaterViolation]:
         """Iterate over what was noted on lines of the first document."""
-        for violation, line, column in self._placed(self.name):
+        for violation, line, column in self._place_noted(self.name):
             if line:
                 yield LaterViolation(line, None, None, violation, column)
 
-    def _placed(self, file: str) -> list[PlacedViolation]:
+    def _place_noted(self, file: str) -> list[PlacedViolation]:
         """Return what was noted about a file, in order."""
         placed = place_violations(self._noted.get(file, ()), self._locators.get(file))
         return sorted(placed, key=PlacedViolation.order)

@@ -48,7 +48,7 @@ class Log(NamedTuple):
     harness: str
     what: str
 
-    def described(self, path: str | None) -> str:
+    def describe(self, path: str | None) -> str:
         """Return what a log is and how to convert it; `path` is None for a stream."""
         text = f"this is {self.what} of {self.harness}, not a file of Every Eval Ever"
         command = self._command(path)
@@ -77,7 +77,7 @@ FORMATS_OF_LOGS: Final = {INSPECT: "inspect", LM_EVAL: "lm_eval"}
 """The formats of logs that can be checked as they are, by harness."""
 
 
-def log_of(file: Beginning) -> Log | None:
+def detect_log(file: Beginning) -> Log | None:
     """Return the harness that wrote a file, or None if no harness is known to write such a file."""
     if file.head.startswith(_ZIP):
         is_log = file.name.lower().endswith(".eval") or _INSPECT_MEMBER.match(file.head)

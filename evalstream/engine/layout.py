@@ -44,7 +44,7 @@ _NEAR: Final = 1 << 14
 """In most files the first row begins within so many bytes."""
 
 
-def layout_of(
+def detect_layout(
     head: bytes,
     size: int,
     path: str | None = None,
@@ -60,13 +60,13 @@ def layout_of(
     """
     if not any_rows and not any(member in head[:_NEAR] for member in _ROW_MEMBERS):
         # Nearly all files have such members.
-        from evalstream.engine.harness_logs import log_of
+        from evalstream.engine.harness_logs import detect_log
         from evalstream.io.beginning import Beginning
         from evalstream.parsing.peek import PEEK_BYTES
 
-        log = log_of(Beginning("", head[:PEEK_BYTES]))
+        log = detect_log(Beginning("", head[:PEEK_BYTES]))
         if log is not None:
-            return Layout(FOREIGN, log.described(path))
+            return Layout(FOREIGN, log.describe(path))
     for name, beginning in _WIDE.items():
         if beginning.match(head):
             return Layout(WIDE, name)
@@ -74,7 +74,7 @@ def layout_of(
     if start.startswith(b"["):
         return Layout(JSON_ARRAY) if _is_array(head, size) else Layout(JSONL)
     if start.startswith(b"{") and size <= len(head) and _BETWEEN_ROWS not in head:
-        document = _parsed(head)
+        document = _parse_head(head)
         if isinstance(document, dict) and any(member in document for member in of_aggregates):
             return Layout(AGGREGATE)
     return Layout(JSONL)
@@ -85,7 +85,7 @@ def _is_array(head: bytes, size: int) -> bool:
 
     A broken array is an array, too, so that the report says where it breaks.
     """
-    if size <= len(head) and isinstance(document := _parsed(head), list):
+    if size <= len(head) and isinstance(document := _parse_head(head), list):
         return any(isinstance(item, dict) for item in document)
     lines = head.lstrip(b" \t\r\n\xef\xbb\xbf").split(b"\n", 2)
     first = lines[0]
@@ -97,12 +97,12 @@ def _is_array(head: bytes, size: int) -> bool:
         return True
     return (
         begins
-        and _parsed(first) is None
-        and not (len(lines) > 1 and isinstance(_parsed(lines[1]), dict))
+        and _parse_head(first) is None
+        and not (len(lines) > 1 and isinstance(_parse_head(lines[1]), dict))
     )
 
 
-def _parsed(text: bytes) -> object:
+def _parse_head(text: bytes) -> object:
     try:
         return fast(text)
     except ValueError:

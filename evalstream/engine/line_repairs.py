@@ -66,7 +66,7 @@ class CleanLines(NamedTuple):
     kept: Sequence[tuple[int, bytes]] = ()
     lacks_newline: bool = False
 
-    def restored(self, rewritten: bytes, left: Sequence[int] = ()) -> bytes:
+    def restore_lines(self, rewritten: bytes, left: Sequence[int] = ()) -> bytes:
         """Return rewritten rows, one line for each row, with all that is not to be repaired.
 
         `left` has the numbers of rows, from 1, whose lines are missing.
@@ -91,7 +91,7 @@ def clean_lines(lines: Lines, longest: int, repairs: LineRepairs) -> CleanLines:
         return CleanLines(b"", 1, None, ChangeTally(), (left,))
     if len(text) <= longest and _is_clean(text):
         return CleanLines(text, None, None, ChangeTally())
-    return _Cleaner(longest, repairs).cleaned(text, final=lines.final)
+    return _Cleaner(longest, repairs).clean(text, final=lines.final)
 
 
 def _without_mark(text: bytes, lines: Lines, longest: int, repairs: LineRepairs) -> CleanLines:
@@ -132,7 +132,7 @@ class _Cleaner:
         self._left: list[LeftRow] = []
         self._changed: dict[ChangeKind, list[int]] = {}
 
-    def cleaned(self, text: bytes, *, final: bool) -> CleanLines:
+    def clean(self, text: bytes, *, final: bool) -> CleanLines:
         """Return the rows of a text; `final` says that the file ends with it."""
         *lines, last = text.split(b"\n")
         for number, line in enumerate(lines, 1):

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Union
 from evalstream.engine import layout
 from evalstream.engine.layout import Layout
 from evalstream.engine.routing import Sink
-from evalstream.io.compression import DecompressingReader, compression_of
+from evalstream.io.compression import DecompressingReader, detect_compression
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource
 from evalstream.io.readers import (
@@ -68,7 +68,7 @@ class OpenRows(DataClass):
     left: ArrayRemainder | None = None
     origin: Any = None
 
-    def changed(self) -> str | None:
+    def describe_change(self) -> str | None:
         """Return what changed since the rows were opened, if that is known."""
         changed: Callable[[], str | None] | None = getattr(self.origin, "changed", None)
         return None if changed is None else changed()
@@ -92,12 +92,16 @@ class OpenRows(DataClass):
         if self.has_mappings:
             return {}
         digests = {"stored": read}
-        if not isinstance(self.source, FileSource) and self.held and self.held.ends_unknown:
+        if (
+            not isinstance(self.source, FileSource)
+            and self.held_lines
+            and self.held_lines.ends_unknown
+        ):
             digests["unended"] = self.source.checksums(without_newline=True)
         return digests
 
     @property
-    def held(self) -> RowLines | None:
+    def held_lines(self) -> RowLines | None:
         """What is known of rows that the calling program holds; None for others."""
         lines: RowLines | None = getattr(self.origin, "lines", None)
         return lines
@@ -105,7 +109,7 @@ class OpenRows(DataClass):
     @property
     def has_mappings(self) -> bool:
         """Whether rows came as mappings, whose bytes nobody knows."""
-        return self.held is not None and self.held.has_mappings
+        return self.held_lines is not None and self.held_lines.has_mappings
 
     def rest(self, offset: int) -> IO[bytes] | None:
         """Return the bytes cut off the line at an offset, or None."""
@@ -172,7 +176,7 @@ def open_rows(
     opened, and MissingExtra if a required library is not installed.
     """
     layout_of = partial(
-        layout.layout_of,
+        layout.detect_layout,
         any_rows=any_rows or options.schema is not None,
         of_aggregates=of_aggregates,
     )
@@ -184,7 +188,7 @@ def open_rows(
     reader = _reader(path, options)
     try:
         origin = path.origin if isinstance(path, HeldInput) else reader
-        return _streamed(reader, origin, name, options, algorithms, taps, keep_rests, layout_of)
+        return _open_stream(reader, origin, name, options, algorithms, taps, keep_rests, layout_of)
     except BaseException:
         reader.close()
         raise
@@ -199,7 +203,7 @@ def _opened_file(path: str, layout_of: LayoutOf, options: Options) -> OpenRows |
     except BaseException:
         source.close()
         raise
-    if compression_of(head) is None and found.kind != layout.JSON_ARRAY:
+    if detect_compression(head) is None and found.kind != layout.JSON_ARRAY:
         return OpenRows(source, head, found, origin=source)
     source.close()
     return None
@@ -241,7 +245,7 @@ def _reader(path: str, options: Options) -> ByteStream:
         return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
 
 
-def _streamed(
+def _open_stream(
     reader: ByteStream,
     origin: ByteStream,
     name: str,
@@ -258,7 +262,7 @@ def _streamed(
         reader = TappedReader(reader, tap)
     # Who feeds rows waits for the findings of each, and cannot wait for more bytes.
     start = b"" if hasattr(origin, "answer") else _start(reader)
-    packed, stored = compression_of(start), None
+    packed, stored = detect_compression(start), None
     reader = PrefixedReader(start, reader)
     if packed is not None:
         stored = RunningDigest(algorithms)
@@ -274,7 +278,7 @@ def _streamed(
     )
     head = _head(source)
     shown = None if name == STDIN else name
-    found = layout_of(head, source.size if source.ended else sys.maxsize, shown)
+    found = layout_of(head, source.size if source.is_at_end else sys.maxsize, shown)
     if found.kind == layout.JSON_ARRAY:
         from evalstream.engine.array_rows import lines_of_array
 

@@ -134,7 +134,7 @@ class RecordEngine:
         depth, noun = self.context.options.max_depth, self.record.noun
         return syntax.read_object(line, depth, torn=torn, noun=noun, offset=offset)
 
-    def judged(
+    def judge_record(
         self, reading: syntax.ObjectReading, line: int
     ) -> tuple[dict[str, Any] | None, list[Violation]]:
         """Return the record of a line, or None, and all its violations."""
@@ -145,7 +145,7 @@ class RecordEngine:
             said = list(self.record.violations(reading.value, line, certain=is_certain(reading)))
         except RecursionError:
             return None, [*violations, syntax.ES113.violation("nested too deep to be checked")]
-        return reading.value, [*violations, *reading.concerned(said)]
+        return reading.value, [*violations, *reading.filter_violations(said)]
 
 
 def is_certain(reading: syntax.ObjectReading) -> bool:
@@ -220,7 +220,7 @@ class _Pass:
             self._noted.fates[number] = LineStatus.NOISE
             self._end(line, number, torn=torn)
             return
-        record, violations = self._engine.judged(reading, number)
+        record, violations = self._engine.judge_record(reading, number)
         if record is None:
             self._lose(number)
         else:

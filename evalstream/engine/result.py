@@ -102,10 +102,10 @@ class BlockResult(NamedTuple):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle violations as plain tuples, which takes half the time."""
         violations = [(*located[:3], tuple(located.violation)) for located in self.violations]
-        return _arrived, (violations, *self[1:])
+        return _restore_result, (violations, *self[1:])
 
 
-def _arrived(
+def _restore_result(
     violations: Iterable[tuple[int, int, str | int | None, Iterable[Any]]], *others: Any
 ) -> BlockResult:
     """Restore a block's result from its pickle."""

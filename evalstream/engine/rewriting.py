@@ -18,7 +18,7 @@ from evalstream.engine.block_rewriting import (
 from evalstream.engine.block_tasks import plan_blocks, run_blocks, usable_cores
 from evalstream.engine.line_repairs import LeftRow, LineRepairs
 from evalstream.engine.open_rows import OpenRows, open_rows
-from evalstream.engine.row_pass import SAMPLE_BYTES, reason_of
+from evalstream.engine.row_pass import SAMPLE_BYTES, describe_error
 from evalstream.io.compressors import Target
 from evalstream.io.digested_target import DigestedTarget
 from evalstream.io.names import printable
@@ -27,7 +27,7 @@ from evalstream.model.changes import ARRAY_TO_LINES, Change, ChangeTally
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.options import Options
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 
 KEEP: Final = "keep"
 """The codec of a target that is compressed as its source is."""
@@ -97,7 +97,7 @@ def rewrite_rows(
     try:
         opened = open_rows(path, rewritten.name, options, algorithms, of_aggregates=of_aggregates)
     except (OSError, CannotCheck) as error:
-        rewritten.incomplete_reason = f"cannot be opened: {reason_of(error)}"
+        rewritten.incomplete_reason = f"cannot be opened: {describe_error(error)}"
         return rewritten
     try:
         sample = opened.take_head()[:SAMPLE_BYTES]
@@ -134,7 +134,7 @@ class _Pass:
     def run(self, job: RewriteJob, options: Options, algorithms: Sequence[str]) -> None:
         """Rewrite all rows. Raises Stopped, and CannotWrite."""
         opened, rewritten = self._opened, self._rewritten
-        rewritten.unsuited = _unsuited(opened, job.repairs)
+        rewritten.unsuited = _describe_layout(opened, job.repairs)
         if rewritten.unsuited is not None:
             return
         if opened.layout.kind == layout.JSON_ARRAY:
@@ -144,7 +144,7 @@ class _Pass:
             with self._noting_failures():
                 self._rewrite(job, options, algorithms)
                 rewritten.source = opened.digests()
-                rewritten.changed = opened.changed()
+                rewritten.changed = opened.describe_change()
             rewritten.target = self._target.finish()
         finally:
             self._progress.end()
@@ -189,10 +189,10 @@ class _Pass:
         try:
             yield
         except BrokenCompression as error:
-            before = counted(rewritten.rows + rewritten.left_count, "row")
+            before = count_noun(rewritten.rows + rewritten.left_count, "row")
             rewritten.incomplete_reason = f"{error}; {before} before the break could be read"
         except OSError as error:
-            rewritten.incomplete_reason = f"reading failed part-way: {reason_of(error)}"
+            rewritten.incomplete_reason = f"reading failed part-way: {describe_error(error)}"
         except CannotCheck as error:
             rewritten.incomplete_reason = str(error)
 
@@ -202,7 +202,7 @@ def _threads(options: Options) -> int:
     return 1 if options.executor == "serial" else options.jobs or usable_cores()
 
 
-def _unsuited(opened: OpenRows, repairs: LineRepairs) -> str | None:
+def _describe_layout(opened: OpenRows, repairs: LineRepairs) -> str | None:
     """Return why the layout of a file does not let its rows be rewritten, or None."""
     kind, detail = opened.layout
     if kind == layout.WIDE:

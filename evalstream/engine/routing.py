@@ -14,7 +14,7 @@ from evalstream.io.digest import RunningDigest
 from evalstream.io.names import printable
 from evalstream.io.output import Output, writing
 from evalstream.io.overwriting import UNMARKED, OutputKind, is_device, is_same_file
-from evalstream.io.remote import is_remote, shown
+from evalstream.io.remote import is_remote, redact_url
 from evalstream.io.writing import write_all
 from evalstream.model.block import MEBIBYTE, Block, Bytes
 from evalstream.model.data_class import replace
@@ -46,9 +46,9 @@ def check_routing(routing: RowRouting, inputs: Sequence[str], aggregate: str | N
     if len(inputs) != 1 or os.path.isdir(inputs[0]):
         raise UsageError(one_run_for(routing))
     (rows,) = inputs
-    for name in outputs_of(routing):
+    for name in routed_files(routing):
         if is_remote(name):
-            raise UsageError(f"{shown(name)}: only local files are written")
+            raise UsageError(f"{redact_url(name)}: only local files are written")
     if routing.follow and not _can_be_followed(rows):
         raise UsageError("--follow needs a local file; a pipe is always read to its end")
     is_stream = rows == STDIN or is_device(rows)
@@ -100,7 +100,7 @@ def _refuse_another(sealed: str | None, aggregate: str | None) -> None:
         )
 
 
-def outputs_of(routing: RowRouting) -> list[str]:
+def routed_files(routing: RowRouting) -> list[str]:
     """Return the files that a routing writes."""
     sidecar = None if routing.rejected is None else routing.rejected + SIDECAR
     sealed = None if routing.dry_run else routing.seal_to
@@ -113,7 +113,7 @@ SIDECARS: Final = OutputKind(
 )
 
 
-def kinds_of(routing: RowRouting) -> dict[str, OutputKind]:
+def output_kinds(routing: RowRouting) -> dict[str, OutputKind]:
     """Return what the copies of rows are that a routing writes, by path."""
     named = (routing.tee, routing.accepted, routing.rejected)
     kinds = {name: UNMARKED for name in named if name is not None}
@@ -124,7 +124,7 @@ def kinds_of(routing: RowRouting) -> dict[str, OutputKind]:
 
 def refuse_foreign(routing: RowRouting) -> None:
     """Raise UsageError if copies of rows would replace files that evalstream did not write."""
-    for path, kind in () if routing.overwrite else kinds_of(routing).items():
+    for path, kind in () if routing.overwrite else output_kinds(routing).items():
         kind.refuse_foreign(path)
 
 
@@ -137,7 +137,7 @@ class RowRouter:
 
     def __init__(self, options: Options, algorithms: Sequence[str]) -> None:
         self._routing = options.routing
-        self._kinds = {} if options.routing.overwrite else kinds_of(options.routing)
+        self._kinds = {} if options.routing.overwrite else output_kinds(options.routing)
         self._files: list[tuple[str, Output]] = []
         self._skips = options.skip_noise
         self.kept = RunningDigest(algorithms) if self._skips else None
@@ -154,15 +154,15 @@ class RowRouter:
         """Open the files, before any row comes."""
         routing = self._routing
         if routing.tee is not None:
-            self._copies.append(self._opened(routing.tee, live=True))
+            self._copies.append(self._open_sink(routing.tee, live=True))
         if routing.accepted is not None:
-            self._accepted.append(self._opened(routing.accepted))
+            self._accepted.append(self._open_sink(routing.accepted))
         # Opening a pipe may wait for its reader until we are stopped: everything else comes first.
         if routing.passing is not None:
             (self._copies if routing.passing == "all" else self._accepted).append(self._pass_on)
         if routing.rejected is not None:
-            self._rejected = self._opened(routing.rejected)
-            self._sidecar = self._opened(routing.rejected + SIDECAR)
+            self._rejected = self._open_sink(routing.rejected)
+            self._sidecar = self._open_sink(routing.rejected + SIDECAR)
 
     def taps(self) -> list[Sink]:
         """Return the sinks that receive every byte of the input as it is read."""
@@ -238,7 +238,7 @@ class RowRouter:
             names = ", ".join(on_one_line(printable(path)) for path, _ in self._files)
             notify(f"the reader of the rows is gone; they still go to {names}")
 
-    def _opened(self, path: str, *, live: bool = False) -> Sink:
+    def _open_sink(self, path: str, *, live: bool = False) -> Sink:
         """Open a file and return its sink."""
         with writing(path):
             output = Output(path, live=live, kind=self._kinds.get(path))

@@ -22,7 +22,7 @@ from evalstream.model.errors import BrokenCompression, CannotCheck, ExecutorLost
 from evalstream.model.finding import CountKey, PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.signals import Stopped
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005, ES008
 from evalstream.rules.syntax import ES102, ES103, ES113
@@ -82,7 +82,7 @@ class RowPass(DataClass):
             self.lacks = True
             self._fail(ES001 if is_remote(path) else ES002, str(error))
         except (OSError, CannotCheck) as error:
-            self._fail(ES001, f"cannot be opened: {reason_of(error)}")
+            self._fail(ES001, f"cannot be opened: {describe_error(error)}")
         except Stopped as stopped:
             self._cannot(f"stopped by {stopped.name} before any row came")
         head = b"" if self.opened is None else self.opened.take_head()
@@ -110,12 +110,12 @@ class RowPass(DataClass):
                 self.digests["rows"] = self.outlets.kept.result()
             self.layout = opened.layout.kind
         except BrokenCompression as error:
-            rows = counted(collector.tally.rows, "row")
+            rows = count_noun(collector.tally.rows, "row")
             self._fail(ES002, f"{error}; {rows} before the break could be checked")
         except BrokenPipeError:
             raise
         except OSError as error:
-            self._fail(ES001, f"reading failed part-way: {reason_of(error)}")
+            self._fail(ES001, f"reading failed part-way: {describe_error(error)}")
         except (ExecutorLost, MissingExtra) as error:
             # The input is not at fault: the executor that was to check it is gone.
             self._cannot(str(error))
@@ -164,7 +164,7 @@ class RowPass(DataClass):
         """Report where an array of rows breaks; the rest cannot be checked."""
         message = (
             f"{error.message} (byte {error.offset:,} of the file); "
-            f"{counted(rows, 'whole row')} before, and the rest was not checked"
+            f"{count_noun(rows, 'whole row')} before, and the rest was not checked"
         )
         rule = BREAKS[error.name]
         self.breaks.append(PlacedViolation(rule.violation(message, pointer=f"/{rows}"), error.line))
@@ -204,14 +204,14 @@ def check_block(
     return context.checker().run(block.lines(unshown))
 
 
-def reason_of(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return the text of an error, in the operating system's words if it is a system error."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _how_far(opened: OpenRows, collector: Collector[Any]) -> str:
     """Say how much of an input was checked when it was stopped."""
-    lines = counted(collector.tally.lines, "line")
+    lines = count_noun(collector.tally.lines, "line")
     begun = 0 if isinstance(opened.source, FileSource) else len(opened.source.unfinished)
-    more = f" and {counted(begun, 'byte')} of the next" if begun else ""
+    more = f" and {count_noun(begun, 'byte')} of the next" if begun else ""
     return f"after {lines}{more}: the verdict is partial"

@@ -20,10 +20,10 @@ from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import CannotCheck
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps, fast
 from evalstream.parsing.limits import refuse_long_lines
-from evalstream.parsing.line_recovery import EMPTY, LinePiece, beginning_of, split_line
+from evalstream.parsing.line_recovery import EMPTY, LinePiece, find_row_start, split_line
 
 REST: Final = ".rest.jsonl"
 """The suffix of the file of other bytes, added to the name of the rows file."""
@@ -109,13 +109,13 @@ def salvage(
 
 def salvage_lines(saved: Salvage, to: str, rest: str) -> Iterator[str]:
     """Yield the lines that report a salvage to the user."""
-    yield f"{saved.file}: {counted(saved.rows, 'whole row')} saved in {to}"
+    yield f"{saved.file}: {count_noun(saved.rows, 'whole row')} saved in {to}"
     if saved.first is not None:
         first = saved.first
-        lost = counted(saved.lost, "damaged part")
+        lost = count_noun(saved.lost, "damaged part")
         yield (
-            f"{saved.file}: {lost} ({counted(saved.lost_bytes, 'byte')}) in {rest}, the first on "
-            f"line {first['line']:,} at byte {first['offset']:,}: {first['reason']}"
+            f"{saved.file}: {lost} ({count_noun(saved.lost_bytes, 'byte')}) in {rest}, the first "
+            f"on line {first['line']:,} at byte {first['offset']:,}: {first['reason']}"
         )
     if saved.incomplete_reason is not None:
         yield f"{saved.file}: the rest could not be read: {saved.incomplete_reason}"
@@ -170,7 +170,7 @@ class _Salvager:
     def take_unfinished(self, source: Source) -> None:
         """Add the line that was incomplete when reading failed."""
         if isinstance(source, StreamSource) and source.unfinished:
-            self._split(source.unfinished, self._line + 1, self._read_to)
+            self._split_line(source.unfinished, self._line + 1, self._read_to)
 
     def _lose_remainder(self, opened: OpenRows, data: bytes, offset: int) -> None:
         """Write the bytes after a broken array to the file of other bytes."""
@@ -191,7 +191,7 @@ class _Salvager:
                 if len(line) > self._longest:
                     self._lose(line, number, offset, TOO_LONG)
                 else:
-                    self._split(line, number, offset)
+                    self._split_line(line, number, offset)
                 kept = stop
             else:
                 next(places, None)
@@ -209,14 +209,14 @@ class _Salvager:
         if row.__class__ is not dict:
             return False
         if self._row_start is None:
-            self._row_start = beginning_of(line)
+            self._row_start = find_row_start(line)
         return True
 
     def _keep(self, lines: bytes) -> None:
         self._rows.write(lines)
         self.outcome.rows += lines.count(b"\n")
 
-    def _split(self, line: bytes, number: int, offset: int) -> None:
+    def _split_line(self, line: bytes, number: int, offset: int) -> None:
         """Split a damaged line, and write each piece to its file."""
         content = line.removesuffix(b"\n")
         for piece in split_line(content, self._row_start):

@@ -20,7 +20,7 @@ class Task(Protocol):
     def path(self) -> str:
         """The name of the file that the task reads."""
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """Name the rows of the task, as a plural noun phrase."""
 
 
@@ -256,7 +256,7 @@ def _run_alone(
         finally:
             executor.shutdown(wait=True, cancel_futures=True)
     error = WorkerLost(
-        f"{task.path}: the worker process died on each attempt to check {task.described()}; "
+        f"{task.path}: the worker process died on each attempt to check {task.describe()}; "
         "these rows were not checked"
     )
     if lost is None:

@@ -60,13 +60,13 @@ def _call(pickled: bytes, /, *args: Any, **keywords: Any) -> Any:
     cannot be pickled would break the pool.
     """
     try:
-        return _unpickled(pickled)(*args, **keywords)
+        return _load_function(pickled)(*args, **keywords)
     except BaseException as error:  # noqa: BLE001 - whatever a library raises
         raise internal_error(error) from None
 
 
 @lru_cache(maxsize=1)
-def _unpickled(pickled: bytes) -> Callable[..., Any]:
+def _load_function(pickled: bytes) -> Callable[..., Any]:
     """Return a function from its pickle, which is the same for many tasks."""
     function: Callable[..., Any] = pickle.loads(pickled)  # noqa: S301 - made by this program
     return function

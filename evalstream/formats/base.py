@@ -110,10 +110,10 @@ class Format(Protocol):
     def rules(self) -> Iterable[Rule]:
         """Return its rules, without those that all formats share."""
 
-    def recognised(self, file: Beginning) -> str | None:
+    def detect_kind(self, file: Beginning) -> str | None:
         """Return the kind of document of a file, or None for a file of another format."""
 
-    def recognised_late(self, _file: Beginning, /) -> str | None:
+    def detect_late(self, _file: Beginning, /) -> str | None:
         """Return the kind of a document whose beginning does not show it, or None.
 
         It is called only if no format recognises the file.
@@ -154,7 +154,7 @@ class Format(Protocol):
         """
         return (None for _ in places)
 
-    def sealed(self, run: Run, _options: Options, /) -> SealedText:
+    def make_seal(self, run: Run, _options: Options, /) -> SealedText:
         """Return the document that has the seal of a run, as it is and as it will be.
 
         The check of the run decides whether it is written. Raises OSError and CannotCheck where it
@@ -215,7 +215,7 @@ class RowFormat(Format, Protocol):
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
         """Return what an aggregate declares; None for another document, and for invalid JSON."""
 
-    def declared_in(self, document: Mapping[str, Any]) -> DeclaredRows | None:
+    def read_declared_rows(self, document: Mapping[str, Any]) -> DeclaredRows | None:
         """Return what a parsed aggregate declares, None for another document."""
 
     def run_id(self, document: Any) -> str | None:
@@ -224,7 +224,7 @@ class RowFormat(Format, Protocol):
     def needs_no_rows(self, document: Mapping[str, Any]) -> bool:
         """Tell whether an aggregate is complete without rows."""
 
-    def uuid_of(self, path: str) -> str | None:
+    def read_uuid(self, path: str) -> str | None:
         """Return the UUID that a record has by its path."""
 
     def prepare(self, options: Options, size: int = 0) -> None:
@@ -277,7 +277,7 @@ AnyFormat = RowFormat | PairedFormat | FolderFormat
 """A format; `grouping` says how its files belong together."""
 
 
-def source_of(path: str, options: Options, wanted: Wanted) -> SourceLog:
+def open_source(path: str, options: Options, wanted: Wanted) -> SourceLog:
     """Return the harness log at a path, which one of the formats reads.
 
     Raises OSError and CannotCheck.

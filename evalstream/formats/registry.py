@@ -47,7 +47,7 @@ class _Formats(Mapping[str, AnyFormat]):
     def __getitem__(self, name: str) -> AnyFormat:
         if name not in _PREFIXES:
             raise KeyError(name)
-        return _loaded(name)
+        return _load_format(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(NAMES)
@@ -57,7 +57,7 @@ class _Formats(Mapping[str, AnyFormat]):
 
 
 @cache
-def _loaded(name: str) -> AnyFormat:
+def _load_format(name: str) -> AnyFormat:
     found: AnyFormat = import_module(f"evalstream.formats.{name}.format").FORMAT
     return found
 
@@ -83,7 +83,7 @@ def folder_format(name: str) -> FolderFormat | None:
     return found if found is not None and found.grouping == "folder" else None
 
 
-def kind_of(file: Beginning, formats: Collection[str] = NAMES) -> Kind | None:
+def detect_kind(file: Beginning, formats: Collection[str] = NAMES) -> Kind | None:
     """Return the kind of a file, or None if it shows none of the formats.
 
     Formats with certain signs are tried first, then harness logs, and last the formats whose
@@ -93,15 +93,15 @@ def kind_of(file: Beginning, formats: Collection[str] = NAMES) -> Kind | None:
         # JSON does not begin so: the other formats have no such document.
         return _first(file, (FORMATS[name] for name in formats if FORMATS[name].has_yaml))
     # Most files are of the main format, whose signs are certain: no other format need be loaded.
-    if MAIN in formats and (kind := main_format().recognised(file)) is not None:
+    if MAIN in formats and (kind := main_format().detect_kind(file)) is not None:
         return Kind(MAIN, kind)
     others = [FORMATS[name] for name in NAMES if name != MAIN and name in formats]
     sure = _first(file, (one for one in others if one.is_sure))
     if sure is not None:
         return sure
-    from evalstream.engine.harness_logs import FOREIGN, log_of
+    from evalstream.engine.harness_logs import FOREIGN, detect_log
 
-    log = log_of(file)
+    log = detect_log(file)
     if log is not None:
         return Kind(FOREIGN, f"{log.harness}: {log.what}")
     return _first(file, (one for one in others if not one.is_sure))
@@ -109,16 +109,16 @@ def kind_of(file: Beginning, formats: Collection[str] = NAMES) -> Kind | None:
 
 def kind_late(file: Beginning) -> Kind | None:
     """Return the kind of a file whose beginning shows none of the formats, or None."""
-    found = ((one.name, one.recognised_late(file)) for one in FORMATS.values())
+    found = ((one.name, one.detect_late(file)) for one in FORMATS.values())
     return next((Kind(name, kind) for name, kind in found if kind is not None), None)
 
 
 def _first(file: Beginning, formats: Iterable[Format]) -> Kind | None:
-    found = ((one.name, one.recognised(file)) for one in formats)
+    found = ((one.name, one.detect_kind(file)) for one in formats)
     return next((Kind(name, kind) for name, kind in found if kind is not None), None)
 
 
-def formats_of(rule: Rule) -> tuple[str, ...]:
+def find_formats(rule: Rule) -> tuple[str, ...]:
     """Return the formats whose files a rule checks: all of them for a shared rule."""
     if rule in SHARED_RULES:
         return NAMES
@@ -129,7 +129,7 @@ def formats_of(rule: Rule) -> tuple[str, ...]:
 @lru_cache(maxsize=64)
 def has_rules(name: str, enabled: frozenset[str]) -> bool:
     """Tell whether any of the enabled rules, by their codes, checks files of a format."""
-    return any(name in formats_of(CATALOGUE[code]) for code in enabled)
+    return any(name in find_formats(CATALOGUE[code]) for code in enabled)
 
 
 def has_needed(code: str, options: Options) -> bool:
@@ -137,18 +137,18 @@ def has_needed(code: str, options: Options) -> bool:
     return not CATALOGUE[code].needs or getattr(options, CATALOGUE[code].needs) is not None
 
 
-def _rules_of(name: str) -> Iterable[Rule]:
+def _iterate_rules(name: str) -> Iterable[Rule]:
     rules = FORMATS[name].rules()
     return (*SHARED_RULES, *rules) if name == MAIN else rules
 
 
 CATALOGUE: Final = Catalogue(
     {
-        prefix: partial(_rules_of, name)
+        prefix: partial(_iterate_rules, name)
         for prefix, name in sorted(zip(_PREFIXES.values(), _PREFIXES, strict=True))
     }
 )
 """The rules of all formats by code, with those that all formats share."""
 
-MAIN_CATALOGUE: Final = Catalogue({_PREFIXES[MAIN]: partial(_rules_of, MAIN)})
+MAIN_CATALOGUE: Final = Catalogue({_PREFIXES[MAIN]: partial(_iterate_rules, MAIN)})
 """The shared rules and those of the main format, without the time to load those of others."""

@@ -43,9 +43,9 @@ class BackgroundDigest:
 
     def result(self) -> dict[str, str]:
         """Wait for all bytes, and return the hex digests by algorithm."""
-        return self.finished().result()
+        return self.finish().result()
 
-    def finished(self) -> RunningDigest:
+    def finish(self) -> RunningDigest:
         """Wait for all bytes, and return the digest of them."""
         self._wait(self._added)
         return self._digest

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final
 
-from evalstream.io.compression import DecompressingReader, compression_of
+from evalstream.io.compression import DecompressingReader, detect_compression
 from evalstream.io.file_names import is_rows_name
 from evalstream.io.readers import PrefixedReader
 from evalstream.model.block import ByteStream
@@ -64,7 +64,7 @@ class Outlined(NamedTuple):
     is_valid: bool
 
 
-def outlined(pieces: Iterable[bytes]) -> Outlined | None:
+def outline_document(pieces: Iterable[bytes]) -> Outlined | None:
     """Outline a JSON document that arrives in pieces, in constant memory.
 
     All members of the outermost object are kept. None means that the document must be read as a
@@ -90,12 +90,12 @@ def outlined(pieces: Iterable[bytes]) -> Outlined | None:
     return Outlined(outline.text() if is_valid else b"", size, is_valid)
 
 
-def outlined_beginning_of(path: str) -> Beginning:
-    """Return the beginning of a local file as `beginning_of` does, and its document outlined."""
-    file = beginning_of(path)
+def read_outlined_beginning(path: str) -> Beginning:
+    """Return the beginning of a local file as `read_beginning` does, and its document outlined."""
+    file = read_beginning(path)
 
     def whole() -> bytes | None:
-        found = outlined(_pieces(path, MOST_DOCUMENT_BYTES + 1))
+        found = outline_document(_pieces(path, MOST_DOCUMENT_BYTES + 1))
         if found is None:
             return file.whole()
         return found.text if found.is_valid and found.size <= MOST_DOCUMENT_BYTES else None
@@ -103,7 +103,7 @@ def outlined_beginning_of(path: str) -> Beginning:
     return Beginning(path, file.head, whole)
 
 
-def beginning_of(path: str) -> Beginning:
+def read_beginning(path: str) -> Beginning:
     """Return the beginning of a local file, decompressed; empty where it cannot be read.
 
     A FIFO or a device yields no bytes, and the call does not wait for it.
@@ -111,14 +111,14 @@ def beginning_of(path: str) -> Beginning:
     return Beginning(path, b"".join(_pieces(path, PEEK_BYTES))[:PEEK_BYTES], _whole(path))
 
 
-def lines_of(path: str) -> Iterator[bytes]:
+def iterate_lines(path: str) -> Iterator[bytes]:
     """Iterate over the lines of a local file, decompressed. Raises OSError, CannotCheck.
 
     A line of more than MOST_DOCUMENT_BYTES ends the iteration; only its beginning is yielded.
     """
     pending: list[bytes] = []
     size = 0
-    for piece in _decompressed(path, sys.maxsize):
+    for piece in _decompress_head(path, sys.maxsize):
         *lines, rest = piece.split(b"\n")
         if lines:
             yield b"".join([*pending, lines[0]])
@@ -142,10 +142,10 @@ def _whole(path: str) -> Any:
 def _pieces(path: str, most: int) -> Iterator[bytes]:
     """Iterate over the first `most` bytes of a local file, decompressed, or up to an error."""
     with suppress(OSError, ValueError, CannotCheck):
-        yield from _decompressed(path, most)
+        yield from _decompress_head(path, most)
 
 
-def _decompressed(path: str, most: int) -> Iterator[bytes]:
+def _decompress_head(path: str, most: int) -> Iterator[bytes]:
     """Iterate over the first bytes of a local file, decompressed, until there are `most`.
 
     Raises OSError, CannotCheck, and ValueError for an invalid path.
@@ -164,7 +164,7 @@ def _decompressed(path: str, most: int) -> Iterator[bytes]:
 
 def _read_pieces(reader: ByteStream, most: int) -> Iterator[bytes]:
     start = reader.read()
-    packed = compression_of(start)
+    packed = detect_compression(start)
     reader = PrefixedReader(start, reader)
     if packed is not None:
         reader = DecompressingReader(reader, packed)

@@ -71,7 +71,7 @@ class _GzipDecompressor:
 
 
 def _gzip() -> Codec:
-    library = _first_of("isal.igzip_lib")
+    library = _import_first("isal.igzip_lib")
     if library is None:
         return Codec(lambda _: _GzipDecompressor(), (zlib.error,), 0)
 
@@ -89,7 +89,7 @@ def zstandard_library() -> ModuleType:
     """Return the library of zstandard. Raises MissingExtra if none is installed."""
     from evalstream.model.extras import install_command
 
-    library = _first_of("compression.zstd", "backports.zstd")
+    library = _import_first("compression.zstd", "backports.zstd")
     if library is None:
         raise MissingExtra(
             f"zstandard is not installed; install it with: {install_command('compressed')}"
@@ -151,7 +151,7 @@ COMPRESSIONS: Final = MappingProxyType(
 """The compressions by name. No `magic` is longer than six bytes."""
 
 
-def _first_of(*modules: str) -> ModuleType | None:
+def _import_first(*modules: str) -> ModuleType | None:
     """Return the first of these modules that is installed, or None."""
     for name in modules:
         try:

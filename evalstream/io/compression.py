@@ -26,7 +26,7 @@ HEAD_BYTES: Final = 4
 """Number of bytes of a member that are read before its decompressor is created."""
 
 
-def compression_of(head: bytes) -> str | None:
+def detect_compression(head: bytes) -> str | None:
     """Return the compression of an input from its first six bytes or more, or None."""
     for kind, compression in COMPRESSIONS.items():
         if head.startswith(compression.magic):
@@ -42,7 +42,7 @@ class DecompressingReader:
     """
 
     def __init__(self, compressed: ByteStream, kind: str) -> None:
-        """Wrap a reader; `kind` is a name that `compression_of` returns. Raises MissingExtra."""
+        """Wrap a reader of a kind from `detect_compression`. Raises MissingExtra."""
         self.members = 0
         self._compressed, self._kind, self._codec = compressed, kind, COMPRESSIONS[kind].load()
         self._member: _Member | None = None
@@ -120,14 +120,14 @@ class DecompressingReader:
             return False
         self._position += len(chunk)
         try:
-            for output in member.decompressed(chunk, PIECE_BYTES - self._output_size):
+            for output in member.decompress(chunk, PIECE_BYTES - self._output_size):
                 self._output.append(output)
                 self._output_size += len(output)
         except self._codec.errors as error:
             self._handle_failure(member, error)
             return False
-        if member.ended:
-            self._position -= len(member.unused)
+        if member.is_at_end:
+            self._position -= len(member.unused_data)
             self._member = None
         return True
 
@@ -163,7 +163,7 @@ class DecompressingReader:
 
     def _handle_failure(self, member: _Member, error: Exception) -> None:
         """Add the bytes that the failed step decompressed, if known, and record the error."""
-        output, offset = member.salvaged() or (b"", self._offset)
+        output, offset = member.salvage_output() or (b"", self._offset)
         self._output += filter(None, [output])
         self._output_size += len(output)
         # The libraries distinguish this from damage only in the text of the error.
@@ -197,14 +197,14 @@ class _Member:
         return self._decompressor.needs_input
 
     @property
-    def ended(self) -> bool:
+    def is_at_end(self) -> bool:
         return self._decompressor.eof
 
     @property
-    def unused(self) -> bytes:
+    def unused_data(self) -> bytes:
         return self._decompressor.unused_data
 
-    def decompressed(self, data: Bytes, most: int) -> Iterator[bytes]:
+    def decompress(self, data: Bytes, most: int) -> Iterator[bytes]:
         """Iterate over at most `most` bytes decompressed from `data`, in steps.
 
         Raises the codec's exceptions, after all steps before the one that fails.
@@ -228,7 +228,7 @@ class _Member:
         if self._replay is not None and max(self._returned, len(self._replay)) > REPLAY_BYTES:
             self._replay = None
 
-    def salvaged(self) -> tuple[bytes, int] | None:
+    def salvage_output(self) -> tuple[bytes, int] | None:
         """Return the output of a failed `decompress`, and the compressed offset of the failure."""
         if self._replay is None:
             return None

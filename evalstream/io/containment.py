@@ -29,17 +29,17 @@ class FolderBoundary:
         self._start = f"{self.real.rstrip('/')}/"
         self._folders: set[str] = set()
 
-    def resolved(self, path: str) -> str | None:
+    def resolve(self, path: str) -> str | None:
         """Return the path below the folder to which a path resolves through links.
 
         None where nothing exists there, or where links form a cycle. Raises OutsideFolder where the
         path leaves the folder; nothing outside is accessed before.
         """
-        return self._resolved(path)[0]
+        return self._resolve_links(path)[0]
 
     def file_at(self, path: str) -> str | None:
-        """Return what `resolved` does for a regular file, None for anything else."""
-        below, mode = self._resolved(path)
+        """Return what `resolve` does for a regular file, None for anything else."""
+        below, mode = self._resolve_links(path)
         return below if stat.S_ISREG(mode) else None
 
     def has_file(self, path: str) -> bool:
@@ -49,7 +49,7 @@ class FolderBoundary:
         except OutsideFolder:
             return False
 
-    def _resolved(self, path: str) -> tuple[str | None, int]:
+    def _resolve_links(self, path: str) -> tuple[str | None, int]:
         """Resolve a path; return also the mode of the file, 0 for a folder or nothing."""
         remaining = (self._below(path) if os.path.isabs(path) else _parts(path))[::-1]
         resolved_parts: list[str] = []
@@ -63,7 +63,7 @@ class FolderBoundary:
                 mode = 0
                 continue
             location = self._start + "/".join((*resolved_parts, part))
-            mode = self._mode_of(location)
+            mode = self._read_mode(location)
             if mode < 0:
                 return None, 0
             if not stat.S_ISLNK(mode):
@@ -80,7 +80,7 @@ class FolderBoundary:
             remaining.extend(reversed(parts))
         return "/".join(resolved_parts), mode
 
-    def _mode_of(self, location: str) -> int:
+    def _read_mode(self, location: str) -> int:
         """Return the mode of a file or link, 0 for a folder, -1 where nothing exists."""
         if location in self._folders:
             return 0

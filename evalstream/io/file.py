@@ -76,7 +76,7 @@ class FileSource:
             pass
         return self._digest.result()
 
-    def changed(self) -> str | None:
+    def describe_change(self) -> str | None:
         """Describe what changed since the file was opened, or return None."""
         return describe_change(self.path, self._opened)
 
@@ -89,7 +89,7 @@ class FileSource:
 
         if self._digest is None:
             return None
-        reopen, digest = partial(FileReader, self.path), self._digest.finished()
+        reopen, digest = partial(FileReader, self.path), self._digest.finish()
         return explain_mismatch(reopen, self.size, digest, declared, algorithm, grew=grew)
 
     def close(self) -> None:

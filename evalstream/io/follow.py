@@ -85,7 +85,7 @@ class FollowedFile(ByteStream):
                 time.sleep(min(POLL_SECONDS, left))
         return True
 
-    def changed(self) -> str | None:
+    def describe_change(self) -> str | None:
         """Return a message if another file replaced the followed one, else None."""
         try:
             now, followed = os.stat(self._path), os.fstat(self._file.fileno())

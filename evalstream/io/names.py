@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from evalstream.io.remote import is_remote, shown
+from evalstream.io.remote import is_remote, redact_url
 from evalstream.model.run import HeldInput
 
 
 def printable(path: str) -> str:
     """Return a path or URL as valid UTF-8, without the credentials of a URL."""
     if is_remote(path):
-        return shown(path)
+        return redact_url(path)
     if isinstance(path, HeldInput):
         return path.label
     try:

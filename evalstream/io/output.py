@@ -177,7 +177,7 @@ class Output:
             self._temporary = TemporaryFile(path)
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from error
-        os.fchmod(self._temporary.descriptor, _mode_of(path))
+        os.fchmod(self._temporary.descriptor, _output_mode(path))
         return os.fdopen(self._temporary.descriptor, "wb")
 
     def _open_live(self, path: str) -> int:
@@ -200,7 +200,7 @@ def _standard_writer(standard: IO[bytes]) -> Stream:
     return PollingWriter(descriptor)
 
 
-def _mode_of(path: str) -> int:
+def _output_mode(path: str) -> int:
     """Return the mode of a file, or the mode of a new one."""
     with contextlib.suppress(OSError):
         return stat.S_IMODE(os.stat(path).st_mode)

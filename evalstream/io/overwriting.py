@@ -57,7 +57,7 @@ UNMARKED: Final = OutputKind("empty", lambda _head: False)
 """Copies of rows, and answers: nothing tells them from other files, so they replace none."""
 
 
-def journaled(ledger: str | None) -> list[str]:
+def ledger_files(ledger: str | None) -> list[str]:
     """Return the files that a ledger writes: itself, and the journal of SQLite."""
     return [] if ledger is None else [ledger, f"{os.path.realpath(ledger)}-journal"]
 
@@ -78,8 +78,10 @@ class Outputs:
         for path in named:
             identity = _identity(os.path.join(os.curdir, path) if path == STDIN else path)
             if identity in self._paths:
-                other = _shown(self._paths[identity])
-                raise UsageError(f"output {_shown(path)} would overwrite {other}, another output")
+                other = _show_path(self._paths[identity])
+                raise UsageError(
+                    f"output {_show_path(path)} would overwrite {other}, another output"
+                )
             if identity is not None:
                 self._paths[identity] = path
 
@@ -106,7 +108,7 @@ class Outputs:
         output = self.output_at(path)
         if output is not None:
             raise UsageError(
-                f"output {_shown(output)} would overwrite the input {_shown(path)}; "
+                f"output {_show_path(output)} would overwrite the input {_show_path(path)}; "
                 "choose another output"
             )
 
@@ -143,6 +145,6 @@ def _identity(path: str) -> object:
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
-def _shown(path: str) -> str:
+def _show_path(path: str) -> str:
     names = {STDIN: "standard input", STDOUT: "standard output", STDERR: "standard error"}
     return names.get(path) or printable(path)

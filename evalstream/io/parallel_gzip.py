@@ -70,13 +70,13 @@ class ParallelGzip:
     def _submit(self, piece: bytes) -> Callable[[], bytes]:
         """Compress a piece, in a thread if others came before; return what gives the result."""
         if self._threads <= 1 or not self._size:
-            compressed = _deflated(piece, self._window)
+            compressed = _deflate_piece(piece, self._window)
             return lambda: compressed
         if self._executor is None:
             from concurrent.futures import ThreadPoolExecutor
 
             self._executor = ThreadPoolExecutor(self._threads, "evalstream-gzip")
-        future: Future[bytes] = self._executor.submit(_deflated, piece, self._window)
+        future: Future[bytes] = self._executor.submit(_deflate_piece, piece, self._window)
         return future.result
 
     def _take(self, most: int) -> bytes:
@@ -88,7 +88,7 @@ class ParallelGzip:
         return b"".join(ready)
 
 
-def _deflated(piece: bytes, window: bytes) -> bytes:
+def _deflate_piece(piece: bytes, window: bytes) -> bytes:
     """Compress a piece that follows other bytes, up to a byte boundary."""
     compressor = zlib.compressobj(
         LEVEL, zlib.DEFLATED, _RAW_DEFLATE, _MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, window

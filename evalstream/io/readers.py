@@ -69,7 +69,7 @@ class FileReader:
         """Return True: reading a file does not block."""
         return True
 
-    def changed(self) -> str | None:
+    def describe_change(self) -> str | None:
         """Describe what changed since the file was opened, or return None."""
         return describe_change(self._path, self._opened)
 
@@ -100,7 +100,7 @@ class StoppableReader:
 
     def wait(self, seconds: float) -> bool:
         """Tell whether `read` would return or raise within some seconds, Stopped included."""
-        return STOPPING.received is not None or self._reader.wait(seconds)
+        return STOPPING.last_signal is not None or self._reader.wait(seconds)
 
 
 class TappedReader:

@@ -48,12 +48,12 @@ class SpillTable:
         self._base.close()
 
 
-def stored(text: str) -> bytes:
+def encode_name(text: str) -> bytes:
     """Encode a name for storage, also one that is not valid text."""
     return text.encode(errors="surrogatepass")
 
 
-def restored(data: bytes) -> str:
+def decode_name(data: bytes) -> str:
     """Decode a stored name."""
     return data.decode(errors="surrogatepass")
 

@@ -32,22 +32,22 @@ class StandardInput:
 
         Raises OSError where standard input is closed or cannot be read.
         """
-        data = self._opened().read()
+        data = self._open_stream().read()
         self._seen += data
         return bytes(self._seen) if data else None
 
     def wait(self, seconds: float) -> bool:
         """Tell whether more bytes arrive within some seconds, the end included. Raises OSError."""
-        return self._opened().wait(seconds)
+        return self._open_stream().wait(seconds)
 
     def reader(self) -> ByteStream:
         """Return a reader of standard input from its first byte. Raises OSError."""
-        reader, seen = self._opened(), bytes(self._seen)
+        reader, seen = self._open_stream(), bytes(self._seen)
         self._seen.clear()
         self._reader = None
         return PrefixedReader(seen, reader) if seen else reader
 
-    def _opened(self) -> ByteStream:
+    def _open_stream(self) -> ByteStream:
         if self._reader is None:
             self._reader = self._open()
         return self._reader

@@ -65,7 +65,7 @@ class StreamSource:
         self.unfinished = b""
 
     @property
-    def ended(self) -> bool:
+    def is_at_end(self) -> bool:
         """Whether the input has ended."""
         return self._ended
 
@@ -106,7 +106,7 @@ class StreamSource:
         buffer, offset = LineBuffer(), 0
         while True:
             yield from self._gather(buffer, length)
-            block = self._cut(buffer, offset)
+            block = self._cut_block(buffer, offset)
             if block is None:
                 break
             yield block
@@ -140,9 +140,7 @@ class StreamSource:
         """
         if self._digest is None:
             return {}
-        return (
-            self._digest.finished().without_newline() if without_newline else self._digest.result()
-        )
+        return self._digest.finish().without_newline() if without_newline else self._digest.result()
 
     def diagnose(self, algorithm: str, declared: str, *, grew: bool) -> str | None:
         """Explain a checksum mismatch; None if there is no explanation.
@@ -154,7 +152,7 @@ class StreamSource:
 
         if self._digest is None:
             return None
-        digest, known = self._digest.finished(), (declared, algorithm)
+        digest, known = self._digest.finish(), (declared, algorithm)
         if self._reopen is not None and self.size <= REREAD_BYTES:
             return explain_mismatch(self._reopen, self.size, digest, *known, grew=grew)
         large = f"not read again to find out why, because it has more than {REREAD_BYTES:,} bytes"
@@ -181,7 +179,7 @@ class StreamSource:
             if deadline is None and buffer.whole:
                 deadline = self._deadline()
 
-    def _cut(self, buffer: LineBuffer, offset: int) -> Block | None:
+    def _cut_block(self, buffer: LineBuffer, offset: int) -> Block | None:
         """Return the whole lines, the last line or the overlong line of a buffer as a block."""
         if not buffer.size:
             return None

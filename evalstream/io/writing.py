@@ -33,7 +33,7 @@ def write_all(descriptor: int, data: Bytes) -> None:
     while left:
         _wait_until_writable(poller)
         # A write above the free space may block for good; only a later signal would end it.
-        most = select.PIPE_BUF if STOPPING.received is not None else MEBIBYTE
+        most = select.PIPE_BUF if STOPPING.last_signal is not None else MEBIBYTE
         left = left[os.write(descriptor, left[:most]) :]
 
 
@@ -41,7 +41,7 @@ def _wait_until_writable(poller: select.poll) -> None:
     """Wait until bytes can be written or writing fails. Raises Stopped."""
     waited = 0.0
     while not poller.poll(POLL_SECONDS * 1000):
-        if STOPPING.received is not None:
+        if STOPPING.last_signal is not None:
             waited += POLL_SECONDS
         if waited >= STOP_WAIT_SECONDS:
             STOPPING.check_again()

@@ -41,7 +41,7 @@ class Block(NamedTuple):
     places: bytes | None = None
     overlong: bool = False
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """Describe the position of the block."""
         return f"the rows in bytes {self.offset:,} to {self.offset + self.length:,}"
 

@@ -207,7 +207,7 @@ class DataClass:
         return f"{self.__class__.__qualname__}({', '.join(values)})"
 
     def __replace__(self: Kind, /, **changes: Any) -> Kind:
-        return self.__class__(**{**values_of(self), **changes})
+        return self.__class__(**{**field_values(self), **changes})
 
     def _name(self, values: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Add values to the named ones. Raises TypeError if there are too many."""
@@ -217,7 +217,7 @@ class DataClass:
         named.update(zip(names, values, strict=True))
 
 
-def values_of(value: DataClass) -> dict[str, Any]:
+def field_values(value: DataClass) -> dict[str, Any]:
     """Return the values of an object by the names of its fields."""
     return {name: getattr(value, name) for name in value.__data_fields__}
 

@@ -71,10 +71,10 @@ def exit_code(totals: Totals) -> int:
     """
     if STOPPING.raised is not None:
         return of_signal(STOPPING.raised)
-    return code_of(totals)
+    return check_exit_code(totals)
 
 
-def code_of(totals: Totals) -> ExitCode:
+def check_exit_code(totals: Totals) -> ExitCode:
     """Return the exit code of a check that no signal stopped."""
     if _lacks(totals):
         return ExitCode.UNCHECKED

@@ -25,7 +25,7 @@ CountKey = tuple[str, Severity]
 """A code and a severity, by which findings are counted."""
 
 
-def numbered(pointer: str) -> str:
+def pointer_key(pointer: str) -> str:
     """Return a JSON Pointer as a sort key that has its indices in the order of numbers."""
     return "/".join(part.zfill(20) if part.isdecimal() else part for part in pointer.split("/"))
 
@@ -58,7 +58,7 @@ class Violation(NamedTuple):
 
     def order(self) -> tuple[str, str]:
         """Sort key within one line: code, then pointer, whose indices are sorted as numbers."""
-        return self.code, numbered(self.pointer or "")
+        return self.code, pointer_key(self.pointer or "")
 
 
 SAFE: Final = "safe"
@@ -66,7 +66,7 @@ UNSAFE: Final = "unsafe"
 """The kinds of repairs; an unsafe one replaces what a source says."""
 
 
-def one_of(values: Iterable[Any]) -> dict[str, Any]:
+def expect_one(values: Iterable[Any]) -> dict[str, Any]:
     """Return `expected` for a finding where several values are valid, as JSON Schema."""
     return {"enum": list(values)}
 
@@ -155,7 +155,7 @@ class Finding(NamedTuple):
         Indices in pointers are sorted as numbers.
         """
         line = float("inf") if self.line is None else self.line
-        return line, self.code, numbered(self.pointer or "")
+        return line, self.code, pointer_key(self.pointer or "")
 
 
 _FIELDS: Final = Finding._fields

@@ -12,7 +12,7 @@ ALGORITHMS: Final = tuple(ALGORITHM_OF_LENGTH.values())
 _HEX: Final = frozenset("0123456789abcdef")
 
 
-def normalised(digest: str) -> str:
+def normalise_digest(digest: str) -> str:
     """Return a digest in lower case, without spaces and without a `sha256:` or `md5:` prefix.
 
     A prefix that contradicts the length stays, because the text is then not a digest.

@@ -31,10 +31,10 @@ def internal_error(error: BaseException) -> InternalError:
         import traceback
 
         traceback.print_exception(error, file=sys.stderr)
-    return InternalError(type(error).__name__, _place_of(error))
+    return InternalError(type(error).__name__, _error_place(error))
 
 
-def _place_of(error: BaseException) -> str:
+def _error_place(error: BaseException) -> str:
     """Return where the exception left our code, as module:function:line."""
     place, step = "unknown place", error.__traceback__
     while step is not None:

@@ -281,7 +281,7 @@ class RunSummary(DataClass):
             "counts": dict(sorted(self.counts.items())),
             "severities": _by_label(self.severities),
             **({"failing": dict(sorted(self.failing.items()))} if self.failing else {}),
-            **_known_of(self.known, self.known_severities),
+            **_known_counts(self.known, self.known_severities),
             **({"fixable": dict(sorted(self.fixable.items()))} if self.fixable else {}),
             **(
                 {"fixable_unsafely": dict(sorted(self.fixable_unsafely.items()))}
@@ -351,7 +351,7 @@ def _by_label(severities: Mapping[Severity, int]) -> dict[str, int]:
     return {one.label: severities[one] for one in sorted(severities, reverse=True)}
 
 
-def _known_of(known: Mapping[str, int], severities: Mapping[Severity, int]) -> dict[str, Any]:
+def _known_counts(known: Mapping[str, int], severities: Mapping[Severity, int]) -> dict[str, Any]:
     """Return what a baseline knows as the output contract writes it."""
     if not known:
         return {}
@@ -455,7 +455,7 @@ class Totals(DataClass):
             "bytes": self.bytes,
             "counts": dict(sorted(self.counts.items())),
             "severities": _by_label(self.severities),
-            **_known_of(self.known, self.known_severities),
+            **_known_counts(self.known, self.known_severities),
             **({"fixable": self.fixable} if self.fixable else {}),
             **({"fixable_unsafely": self.fixable_unsafely} if self.fixable_unsafely else {}),
             **({"unfixable": self.unfixable} if self.unfixable else {}),

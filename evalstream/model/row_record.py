@@ -60,7 +60,7 @@ class RowRecord(NamedTuple):
     score: float
 
     @property
-    def scored(self) -> int:
+    def result_identity(self) -> int:
         """The identity of the scored result: the joined result, else the digest of the id; 0: none.
 
         Indices are negative here, so that they differ from digests.
@@ -124,7 +124,7 @@ class RowRecords:
         """Iterate over the rows."""
         return map(RowRecord._make, _RECORD.iter_unpack(self.data))
 
-    def shifted(self, shift: int) -> bytes:
+    def shift_lines(self, shift: int) -> bytes:
         """Return the packed records with `shift` added to their lines."""
         words = array("Q", self.data)
         words[::_WORDS] = array("Q", [line + shift for line in words[::_WORDS]])

@@ -42,7 +42,7 @@ class Stopping:
         self.raised: int | None = None
 
     @property
-    def received(self) -> int | None:
+    def last_signal(self) -> int | None:
         """The signal that arrived last, raised or not; None before the first."""
         return self._received
 

@@ -107,7 +107,7 @@ class SourceLog(Protocol):
     def samples(self) -> Iterator[SourceSample]:
         """Iterate over the samples in the order of the log. Raises OSError and CannotCheck."""
 
-    def part_of(self, name: str) -> str | None:
+    def find_part(self, name: str) -> str | None:
         """Return the part that a row with an evaluation_name is about, or None."""
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ LONGEST: Final = 100
 """The longest word that is compared: longer ones are not mistyped."""
 
 
-def unknown(what: str, given: str, known: Iterable[str]) -> str:
+def describe_unknown(what: str, given: str, known: Iterable[str]) -> str:
     """Return the message for a word that is not one of the known ones."""
     allowed = list(known)
     meant = suggestion(given, allowed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
+def count_noun(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun in singular or plural."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
 
@@ -15,14 +15,14 @@ def join_words(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-def entries_of(given: str | Iterable[str] | None) -> tuple[str, ...]:
+def split_entries(given: str | Iterable[str] | None) -> tuple[str, ...]:
     """Return the entries of an option that takes several; a single text is one entry."""
     return (given,) if isinstance(given, str) else tuple(given or ())
 
 
-def codes_of(given: str | Iterable[str] | None) -> tuple[str, ...]:
+def split_codes(given: str | Iterable[str] | None) -> tuple[str, ...]:
     """Return codes; each entry may hold several, separated by commas."""
-    codes = (code.strip() for text in entries_of(given) for code in text.split(","))
+    codes = (code.strip() for text in split_entries(given) for code in text.split(","))
     return tuple(code for code in codes if code)
 
 
@@ -39,10 +39,10 @@ def on_one_line(text: str) -> str:
     """
     if not text.isprintable():
         text = "".join(letter if letter.isprintable() else "·" for letter in text)
-    return disarmed(text)
+    return disarm_command(text)
 
 
-def disarmed(line: str) -> str:
+def disarm_command(line: str) -> str:
     """Return a line with a dot in what logs of CI would read as a command."""
     if line.lstrip(" ").startswith("::"):
         line = line.replace("::", "·:", 1)

@@ -11,7 +11,7 @@ from evalstream.model.signals import SIGNALS
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def pause_interruptions() -> Iterator[None]:
     """Block the signals that stop the program, and pause the garbage collector, until the end.
 
     Signals are delivered then: an interrupted extension module may crash. The objects that imports

@@ -139,7 +139,7 @@ class ArraySplitter:
             return []
         self._pieces.append(data)
         self._buffered += len(data)
-        return self._split() if self._buffered >= self._needed else []
+        return self._split_buffer() if self._buffered >= self._needed else []
 
     def end(self) -> list[Element]:
         """End the input and return the remaining elements.
@@ -147,7 +147,7 @@ class ArraySplitter:
         The last one is not whole if the array ends inside it.
         """
         self._ended = True
-        found = self._split()
+        found = self._split_buffer()
         if self._expected is _Expected.ARRAY:
             self._fail(_NOT_BEGUN, self._position)
         elif self._expected not in {_Expected.END, _Expected.NOTHING}:
@@ -155,7 +155,7 @@ class ArraySplitter:
         self._expected = _Expected.NOTHING
         return found
 
-    def _split(self) -> list[Element]:
+    def _split_buffer(self) -> list[Element]:
         """Read all buffered bytes, and keep those that are not part of a complete element."""
         self._data = b"".join(self._pieces)
         self._pieces.clear()
@@ -175,7 +175,7 @@ class ArraySplitter:
 
     def _drop_consumed(self) -> None:
         """Drop all bytes before the position."""
-        self._line_of(self._position)
+        self._find_line(self._position)
         self._data = self._data[self._position :]
         self._offset += self._position
         self._position = self._counted = self._last_end = 0
@@ -206,12 +206,12 @@ class ArraySplitter:
     def _next_on_line(self, lengths: Sequence[int]) -> list[Element]:
         """Return the next elements, with no line feed before or in them: this saves a search."""
         data, offset, position, found = self._data, self._offset, self._position, []
-        line = self._line_of(position)
+        line = self._find_line(position)
         for length in lengths:
             between = _BETWEEN.match(data, position)
             start = between.end() if between else position
             position = start + length
-            column = self._column_of(start)
+            column = self._find_column(start)
             found.append(Element(data[start:position], offset + start, line, True, column))
             self._content_end = offset + position
         self._position = self._counted = position
@@ -233,7 +233,7 @@ class ArraySplitter:
         between = _BETWEEN.match(self._data, self._position)
         start = between.end() if between else self._position
         self._position = start + length
-        text, line, column = self._data[start : self._position], *self._place_of(start)
+        text, line, column = self._data[start : self._position], *self._find_position(start)
         self._content_end = self._offset + self._position
         return Element(text, self._offset + start, line, column=column)
 
@@ -252,7 +252,7 @@ class ArraySplitter:
             return self._leave() if self._inner else self._expect(_Expected.END)
         if mark not in ",]" and expected in {_Expected.FIRST, _Expected.VALUE}:
             return self._take_element(found)
-        return self._fail(self._misplaced(mark), start)
+        return self._fail(self._describe_mark(mark), start)
 
     def _expect(self, expected: _Expected) -> bool:
         """Step over the mark at the position."""
@@ -263,7 +263,7 @@ class ArraySplitter:
     def _leave(self) -> bool:
         """Step over the end of an inner array, and store the bytes after it."""
         end = self._position + 1
-        self.closes_at = self._place_of(self._position)
+        self.closes_at = self._find_position(self._position)
         self.after, self._data = self._data[end:], self._data[:end]
         self._expected = _Expected.NOTHING
         return False
@@ -279,7 +279,7 @@ class ArraySplitter:
                 return False
         return self._fail(_NOT_BEGUN, self._position)
 
-    def _misplaced(self, mark: str) -> str:
+    def _describe_mark(self, mark: str) -> str:
         """Return the error for a mark that is not expected here."""
         if self._expected is _Expected.END:
             return f"{_MORE_FOLLOWS} at byte {self._offset + self._position}"
@@ -332,19 +332,19 @@ class ArraySplitter:
         """Return the bytes up to `end` as the last element, and record the error."""
         start = self._position
         text = self._data[start:end]
-        line, column = self._place_of(start)
+        line, column = self._find_position(start)
         found.append(Element(text, self._offset + start, line, whole=False, column=column))
         return self._fail(message, error)
 
     def _fail(self, message: str, position: int) -> bool:
         """Record the error and stop reading."""
         name = _RULES.get(message, "invalid-json")
-        line = self._line_of(position)
+        line = self._find_line(position)
         self.issue = ArrayError(message, self._offset + position, line, name)
         self._expected = _Expected.NOTHING
         return False
 
-    def _line_of(self, position: int) -> int:
+    def _find_line(self, position: int) -> int:
         """Return the line of a buffered position, not before the last one requested."""
         breaks = self._data.count(b"\n", self._counted, position)
         if breaks:
@@ -354,11 +354,11 @@ class ArraySplitter:
         self._counted = position
         return self._line
 
-    def _place_of(self, position: int) -> Position:
-        """Return the line and column of a buffered position, as `_line_of` does."""
-        return Position(self._line_of(position), self._column_of(position))
+    def _find_position(self, position: int) -> Position:
+        """Return the line and column of a buffered position, as `_find_line` does."""
+        return Position(self._find_line(position), self._find_column(position))
 
-    def _column_of(self, position: int) -> int | None:
+    def _find_column(self, position: int) -> int | None:
         """Return the column on the line that was requested last, None if bytes do not tell it."""
         offset, wide = self._offset + position, self._first_wide
         is_exact = wide is None or offset <= wide or self._line_start >= self._content_end

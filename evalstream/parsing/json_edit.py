@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from evalstream.parsing.json import UTF8_MARK, shorten
-from evalstream.parsing.json_layout import Layout, layout_of
+from evalstream.parsing.json_layout import Layout, detect_layout
 from evalstream.parsing.strict_json import SURROGATE
 
 _SPACE: Final = (" ", "\t", "\n", "\r")
@@ -23,12 +23,12 @@ def set_members(text: bytes, name: str, members: Mapping[str, Any]) -> bytes:
     path is repeated, if it is nested too deeply, or if a value would not decode to itself, such as
     NaN.
     """
-    return _edited(text, lambda document: _edits(document, name, members))
+    return _apply_edits(text, lambda document: _edits(document, name, members))
 
 
-def _edited(text: bytes, edits: Callable[[_Object], Sequence[_Edit]]) -> bytes:
+def _apply_edits(text: bytes, edits: Callable[[_Object], Sequence[_Edit]]) -> bytes:
     mark = UTF8_MARK if text.startswith(UTF8_MARK) else b""
-    characters = _decoded(text)
+    characters = _decode_string(text)
     try:
         edited = _apply(characters, edits(_document(characters)))
     except json.JSONDecodeError as error:
@@ -43,7 +43,7 @@ def set_member(text: bytes, name: str, value: Any) -> bytes:
 
     Raises ValueError as it does.
     """
-    return _edited(text, lambda document: _edits_of_member(document, name, value))
+    return _apply_edits(text, lambda document: _edits_of_member(document, name, value))
 
 
 class _Number(NamedTuple):
@@ -89,7 +89,7 @@ class _Object(NamedTuple):
             raise ValueError(f"the key {shorten(name)!r} occurs {len(found)} times in one object")
         return found[0] if found else None
 
-    def object_in(self, member: _Member | None) -> _Object | None:
+    def find_object(self, member: _Member | None) -> _Object | None:
         """Return the object in a member, or None if its value is not an object."""
         if member is None or not isinstance(member.value, dict | _Repeated):
             return None
@@ -110,7 +110,7 @@ class _Edit(NamedTuple):
     text: str
 
 
-def _decoded(text: bytes) -> str:
+def _decode_string(text: bytes) -> str:
     encoding = json.detect_encoding(text)
     if not encoding.startswith("utf-8"):
         raise ValueError(f"the text is {encoding.upper()}, not UTF-8")
@@ -182,7 +182,7 @@ def _skip_space(characters: str, position: int) -> int:
 
 
 def _layout(found: _Object, outer: Layout | None) -> Layout:
-    return layout_of(found.characters, found.start, found.end, found.members, outer)
+    return detect_layout(found.characters, found.start, found.end, found.members, outer)
 
 
 def _edits(document: _Object, name: str, members: Mapping[str, Any]) -> list[_Edit]:
@@ -190,8 +190,8 @@ def _edits(document: _Object, name: str, members: Mapping[str, Any]) -> list[_Ed
     encoded = {key: _encode(value, ascii_only) for key, value in members.items()}
     layout = _layout(document, None)
     holder = document.sole(name)
-    object_in = document.object_in(holder)
-    inner = layout.nested() if object_in is None else _layout(object_in, layout)
+    object_in = document.find_object(holder)
+    inner = layout.nest() if object_in is None else _layout(object_in, layout)
     added = [
         inner.member(_encode(key, ascii_only), value)
         for key, value in encoded.items()

@@ -36,7 +36,7 @@ class Layout(NamedTuple):
     colon: str = ": "
     closing: str = ""
 
-    def nested(self) -> Layout:
+    def nest(self) -> Layout:
         """Return the layout of an object nested in one of this layout."""
         if not _breaks(self.opening):
             separator = _after_colon(self.colon) if _breaks(self.separator) else self.separator
@@ -59,7 +59,7 @@ class Layout(NamedTuple):
         return f"{{{self.opening}{self.separator.join(members)}{self.closing}}}"
 
 
-def layout_of(
+def detect_layout(
     characters: str, start: int, end: int, members: Sequence[Placed], outer: Layout | None
 ) -> Layout:
     """Return the layout of an object between two positions of a text.
@@ -67,7 +67,7 @@ def layout_of(
     It is derived from the layout of the `outer` object if there are too few members to show it.
     """
     if not members:
-        return Layout() if outer is None else outer.nested()
+        return Layout() if outer is None else outer.nest()
     first, last = members[0], members[-1]
     opening = characters[start + 1 : first.start]
     colon = characters[last.name_end : last.value_start]

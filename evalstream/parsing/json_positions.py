@@ -37,7 +37,9 @@ def find_positions(text: bytes, pointers: Iterable[str]) -> dict[str, Position]:
     if not places:
         return {}
     _Walk(text).run(root)
-    starts = {pointer: start for pointer, place in places.items() if (start := place.shown) >= 0}
+    starts = {
+        pointer: start for pointer, place in places.items() if (start := place.shown_offset) >= 0
+    }
     positions = locate_offsets(text, sorted({*starts.values()}))
     return {pointer: positions[start] for pointer, start in starts.items()}
 
@@ -65,7 +67,7 @@ class _Place:
             place.forget()
 
     @property
-    def shown(self) -> int:
+    def shown_offset(self) -> int:
         """The offset of the value, or of the object that lacks it; -1 if there is neither."""
         if self.start < 0 and self.outer is not None and self.outer.is_object:
             return self.outer.start
@@ -118,7 +120,7 @@ class _Walk:
             if token != b",":
                 if token[:1] != b'"' or self._next() != b":":
                     raise _Broken
-                self._value(self._next(), places.get(_decoded(token)))
+                self._value(self._next(), places.get(_decode_token(token)))
 
     def _items(self, places: Mapping[str, _Place]) -> None:
         number = 0
@@ -166,7 +168,7 @@ def _names(pointer: str) -> Iterator[str]:
     return (name.replace("~1", "/").replace("~0", "~") for name in pointer.split("/")[1:])
 
 
-def _decoded(token: bytes) -> str:
+def _decode_token(token: bytes) -> str:
     """Return the string of a token, as findings name it: with U+FFFD for unpaired surrogates."""
     if b"\\" not in token:
         return token[1:-1].decode(errors="replace")

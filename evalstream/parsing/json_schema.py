@@ -18,10 +18,10 @@ from evalstream.parsing.schema_errors import (
     UNDECIDED,
     Path_,
     SchemaError,
+    instance_path,
     is_optional,
+    keyword_payload,
     known_members,
-    path_of,
-    payload_of,
 )
 
 _EMPTY_KEY: Final = "\ue000 the empty key"
@@ -82,7 +82,7 @@ def finite_check(engine: str = "auto") -> Callable[[Any], bool]:
     """Return a function that tells whether a value contains no infinite number."""
     if engine == "portable" or (engine == "auto" and not _has_rust()):
         return is_finite
-    fits: Callable[[Any], bool] = _compiled(
+    fits: Callable[[Any], bool] = _compile_schema(
         {**_FINITE_REF, "$defs": {_FINITE_NAME: _FINITE}}
     ).is_valid
     return fits
@@ -112,24 +112,24 @@ class _RustValidator:
         self._options = None if trusted else backtracking_options()
         self._constraints: dict[Path_, _ErrorTemplate] = {}
         if not trusted:
-            self._compiled  # noqa: B018 - it raises UsageError for a schema that is not valid
+            self._compile_schema  # noqa: B018 - it raises UsageError for a schema that is not valid
 
     @cached_property
-    def _compiled(self) -> Any:
-        return _compiled(self._schema, options=self._options)
+    def _compile_schema(self) -> Any:
+        return _compile_schema(self._schema, options=self._options)
 
     @cached_property
     def accepts(self) -> Callable[[Any], bool]:
         """The fast check, compiled on first use."""
         if self._trusted:
-            accepts: Callable[[Any], bool] = _compiled(finite_only(self._schema)).is_valid
+            accepts: Callable[[Any], bool] = _compile_schema(finite_only(self._schema)).is_valid
             return accepts
-        fits, finite = self._compiled.is_valid, finite_check("rust")
+        fits, finite = self._compile_schema.is_valid, finite_check("rust")
         return lambda value: fits(value) and finite(value)
 
     def fits(self, value: Any) -> bool:
         try:
-            fits: bool = self._compiled.is_valid(value)
+            fits: bool = self._compile_schema.is_valid(value)
         except ValueError as error:
             raise _translate_recursion(error) from error
         return fits
@@ -140,7 +140,7 @@ class _RustValidator:
         except _EmptyKeyError:
             renamed = _rename_key(value, "", _EMPTY_KEY)
             found = list(map(_with_empty_keys, self._errors(renamed)))
-            if not found and not self._compiled.is_valid(value):
+            if not found and not self._compile_schema.is_valid(value):
                 # A pattern of the schema matches the substitute name, but not the empty one.
                 return [SchemaError((), "patternProperties", ("patternProperties",), None, value)]
             return found
@@ -157,9 +157,9 @@ class _RustValidator:
         """
         schema = self._schema
         if not self._trusted or "$ref" in schema:
-            return (), _compiled(schema, mask="", options=self._options).iter_errors
+            return (), _compile_schema(schema, mask="", options=self._options).iter_errors
         rest = {keyword: template for keyword, template in schema.items() if keyword != "required"}
-        return tuple(schema.get("required", ())), _compiled(rest, mask="").iter_errors
+        return tuple(schema.get("required", ())), _compile_schema(rest, mask="").iter_errors
 
     def _errors(self, value: Any) -> list[SchemaError]:
         required, errors = self._error_finders
@@ -207,7 +207,7 @@ class _RustValidator:
             )
         # The payload of propertyNames is an error, not data.
         value = None if keyword == "propertyNames" else next(iter(payload.values()), None)
-        template = _ErrorTemplate(keyword, payload_of(keyword, value), optional)
+        template = _ErrorTemplate(keyword, keyword_payload(keyword, value), optional)
         if keyword in _FIXED_KEYWORDS and _is_fixed(route):
             self._constraints[route] = template
         return (SchemaError(path, keyword, route, template.expected, found, None, optional),)
@@ -219,8 +219,8 @@ def _is_fixed(route: Path_) -> bool:
     The members of a map are all optional, because they are not named properties.
     """
     if route[-2:-1] == ("additionalProperties",):
-        return _CONDITIONS.isdisjoint(route) and path_of(route[:-1]) is not None
-    return path_of(route) is not None
+        return _CONDITIONS.isdisjoint(route) and instance_path(route[:-1]) is not None
+    return instance_path(route) is not None
 
 
 def _pattern_at(schema: Any, route: Iterable[str | int]) -> str:
@@ -230,7 +230,7 @@ def _pattern_at(schema: Any, route: Iterable[str | int]) -> str:
     return found if isinstance(found, str) else str(steps[-1])
 
 
-def _compiled(schema: Any, *, mask: str | None = None, options: Any = None) -> Any:
+def _compile_schema(schema: Any, *, mask: str | None = None, options: Any = None) -> Any:
     """Compile a schema; `mask` replaces values in messages, which are not used here.
 
     `options` configure the engine of its patterns.

@@ -53,7 +53,7 @@ class PortableValidator:
             path=path,
             keyword=error.validator or "falseSchema",
             route=route,
-            expected=schema_errors.payload_of(error.validator, error.validator_value),
+            expected=schema_errors.keyword_payload(error.validator, error.validator_value),
             found=found,
             optional=schema_errors.is_optional(self._schema, path),
         )
@@ -88,7 +88,7 @@ def _reference_validator(schema: Any, *, trusted: bool) -> Any:
     import referencing
 
     if trusted:
-        own = {"pattern": _pattern_of(jsonschema, trusted=True)}
+        own = {"pattern": _make_pattern(jsonschema, trusted=True)}
     else:
         _refuse_patterns(schema)
         own = _own_keywords(jsonschema)
@@ -96,7 +96,7 @@ def _reference_validator(schema: Any, *, trusted: bool) -> Any:
     return patterned(schema, registry=referencing.Registry())
 
 
-def _pattern_of(jsonschema: Any, *, trusted: bool) -> Callable[..., Iterator[Any]]:
+def _make_pattern(jsonschema: Any, *, trusted: bool) -> Callable[..., Iterator[Any]]:
     """Return the keyword `pattern` with the semantics of ECMA 262."""
 
     def pattern(_: Any, expression: str, value: Any, __: Any) -> Iterator[Any]:
@@ -122,7 +122,7 @@ def _own_keywords(jsonschema: Any) -> dict[str, Callable[..., Iterator[Any]]]:
             yield jsonschema.ValidationError("has unknown members")
 
     return {
-        "pattern": _pattern_of(jsonschema, trusted=False),
+        "pattern": _make_pattern(jsonschema, trusted=False),
         "patternProperties": pattern_properties,
         "additionalProperties": additional,
     }

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evalstream.parsing.json import fast
-from evalstream.parsing.json_layout import Layout, layout_of
+from evalstream.parsing.json_layout import Layout, detect_layout
 from evalstream.parsing.json_tokens import TOKEN
 
 
@@ -90,19 +90,19 @@ def compact(text: str, node: Node) -> str:
     return "".join(TOKEN.findall(text[node.start : node.end]))
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Return a text that is written in JSON as a JSON string that holds it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
-def decoded(text: str, node: Node) -> str:
+def decode_string(text: str, node: Node) -> str:
     """Return the string that a text value stands for."""
     value: str = json.loads(text[node.start : node.end])
     return value
 
 
-def encoded(value: str, *, ascii_only: bool) -> str:
+def encode_string(value: str, *, ascii_only: bool) -> str:
     """Return a string as JSON text; `ascii_only` escapes all other characters."""
     return json.dumps(value, ensure_ascii=ascii_only)
 
@@ -205,7 +205,7 @@ class Splices:
 
     def rename(self, member: Member, name: str) -> None:
         """Give a member another name."""
-        written = encoded(name, ascii_only=self.ascii_only)
+        written = encode_string(name, ascii_only=self.ascii_only)
         self._edits[member.start] = _Edit(member.start, member.name_end, written)
 
     def drop(self, holder: Node, name: str) -> None:
@@ -219,7 +219,7 @@ class Splices:
     def add(self, holder: Node, name: str, value: str) -> None:
         """Add a member with a JSON text as its value behind the others of an object."""
         _, layout, added = self._additions(holder)
-        added.append(layout.member(encoded(name, ascii_only=self.ascii_only), value))
+        added.append(layout.member(encode_string(name, ascii_only=self.ascii_only), value))
 
     def add_object(self, holder: Node, name: str, members: Mapping[str, str]) -> None:
         """Add a member whose value is an object of members with JSON texts, laid out alike."""
@@ -227,8 +227,8 @@ class Splices:
 
     def object_text(self, holder: Node, members: Mapping[str, str]) -> str:
         """Return the text of an object of members with JSON texts, laid out for a member."""
-        layout = self._additions(holder)[1].nested()
-        names = (encoded(name, ascii_only=self.ascii_only) for name in members)
+        layout = self._additions(holder)[1].nest()
+        names = (encode_string(name, ascii_only=self.ascii_only) for name in members)
         return layout.whole(list(map(layout.member, names, members.values())))
 
     def apply(self) -> str:
@@ -252,7 +252,7 @@ class Splices:
         """Return the layout of an object, with those of the objects around it in mind."""
         layout: Layout | None = None
         for node in _objects_to(self.tree, holder):
-            layout = layout_of(self.text, node.start, node.end, node.members, layout)
+            layout = detect_layout(self.text, node.start, node.end, node.members, layout)
         return layout or Layout()
 
     def _drops(self) -> Iterator[_Edit]:

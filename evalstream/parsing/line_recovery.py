@@ -68,7 +68,7 @@ class LinePiece(NamedTuple):
     reason: str = ""
 
 
-def beginning_of(line: bytes) -> bytes | None:
+def find_row_start(line: bytes) -> bytes | None:
     """Return the start of a row: brace, first key and colon, without white space between them.
 
     None where the line does not begin with an object that has a key.
@@ -80,7 +80,7 @@ def beginning_of(line: bytes) -> bytes | None:
 def split_line(line: bytes, begins: bytes | None) -> list[LinePiece]:
     """Split a line (without its newline) into whole rows and other pieces, in order.
 
-    `begins` is the usual start of the file's rows, see `beginning_of`; without it the first brace
+    `begins` is the usual start of the file's rows, see `find_row_start`; without it the first brace
     of the line provides it. The pieces cover every byte but the white space around them; a line of
     white space is one empty piece. No input raises an error.
 
@@ -132,7 +132,7 @@ class _LineSplitter:
     @cached_property
     def _row_head(self) -> re.Pattern[str] | None:
         """Pattern of the start of rows, with any white space; None if it is not known."""
-        begins = beginning_of(self._begins or b"")
+        begins = find_row_start(self._begins or b"")
         if begins is None:
             brace = self._line.find(b"{")
             found = _FIRST_KEY.match(self._line, brace) if brace >= 0 else None
@@ -219,10 +219,10 @@ class _LineSplitter:
     def _left_over(self, start: int, end: int) -> Iterator[LinePiece]:
         fragment = self._text[start:end].rstrip(_WHITE)
         if fragment:
-            yield LinePiece(start, start + len(fragment), False, _error_of(fragment))
+            yield LinePiece(start, start + len(fragment), False, _describe_error(fragment))
 
 
-def _error_of(fragment: str) -> str:
+def _describe_error(fragment: str) -> str:
     """Return a short reason why a text, one character per byte, is not a row."""
     try:
         _, stop = DECODER.raw_decode(fragment)

@@ -22,7 +22,7 @@ class Undecided(CannotCheck):
     """A pattern exceeds the limit of backtracking steps in a text."""
 
 
-def undecided(pattern: str) -> str:
+def describe_undecided(pattern: str) -> str:
     """Return the message for a pattern that exceeds the limit of steps."""
     return f"the pattern {pattern!r} takes more than {MOST_STEPS:,} backtracking steps on a text"
 
@@ -39,11 +39,11 @@ def linear_search(pattern: str) -> Search:
     Digits, letters and anchors are those of ECMA 262. Raises UsageError, with the reason, for a
     pattern that is invalid or cannot be searched in linear time.
     """
-    compiled = _compiled(pattern, _library().RegexOptions())
+    compiled = _compile_pattern(pattern, _library().RegexOptions())
     if compiled is not None:
         search: Search = compiled.is_valid
         return search
-    if _compiled(pattern, backtracking_options()) is None:
+    if _compile_pattern(pattern, backtracking_options()) is None:
         raise UsageError(f"{pattern!r} is not a valid regular expression (ECMA 262)")
     raise UsageError(
         f"{pattern!r} has look-around or a backreference, which can take exponential time "
@@ -60,7 +60,7 @@ def bounded_search(pattern: str) -> Search:
     try:
         return linear_search(pattern)
     except UsageError:
-        compiled = _compiled(pattern, backtracking_options())
+        compiled = _compile_pattern(pattern, backtracking_options())
         if compiled is None:
             raise
 
@@ -68,13 +68,13 @@ def bounded_search(pattern: str) -> Search:
         if compiled.is_valid(text):
             return True
         if any("error" in error.kind.as_dict() for error in compiled.iter_errors(text)):
-            raise Undecided(undecided(pattern))
+            raise Undecided(describe_undecided(pattern))
         return False
 
     return search
 
 
-def _compiled(pattern: str, options: Any) -> Any:
+def _compile_pattern(pattern: str, options: Any) -> Any:
     schema = {"type": "string", "pattern": pattern}
     try:
         return _library().validator_for(schema, pattern_options=options)

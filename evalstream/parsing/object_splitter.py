@@ -98,13 +98,17 @@ class ObjectSplitter:
         cut = len(self._before)
         text = bytes(self._before) + b"]" + bytes(self._behind)
         # The two brackets of the array are part of the text.
-        end = None if self._elements.closes_at is None else self._moved(*self._elements.closes_at)
+        end = (
+            None
+            if self._elements.closes_at is None
+            else self._move_position(*self._elements.closes_at)
+        )
         column = None if end is None else end.column
         return Envelope(text, cut, self._inside - 2, self._lines_inside, self._is_whole, column)
 
     def _begin(self, *, at_end: bool) -> list[Element]:
         """Check whether the array has begun, and read the part of it that is there."""
-        start = self._scan.array_in(self._before, at_end=at_end) if self._is_whole else None
+        start = self._scan.find_array(self._before, at_end=at_end) if self._is_whole else None
         if start is None:
             return []
         data = bytes(self._before[start:])
@@ -136,10 +140,10 @@ class ObjectSplitter:
         return [
             element._replace(offset=element.offset + offset, line=line, column=column)
             for element in found
-            for line, column in (self._moved(element.line, element.column),)
+            for line, column in (self._move_position(element.line, element.column),)
         ]
 
-    def _moved(self, line: int, column: int | None) -> Position:
+    def _move_position(self, line: int, column: int | None) -> Position:
         """Return the position in the input of one in the array."""
         _, lines, columns = self._shift
         if line == 1 and column is not None:
@@ -164,7 +168,7 @@ class _ArrayFinder:
         self._latest = b""
         self._place, self._needed = 0, 0
 
-    def array_in(self, text: bytearray, *, at_end: bool) -> int | None:
+    def find_array(self, text: bytearray, *, at_end: bool) -> int | None:
         """Return the position of the array, or None if it has not begun."""
         if len(text) < self._needed and not at_end:
             return None

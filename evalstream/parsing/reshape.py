@@ -23,9 +23,9 @@ from evalstream.model.changes import (
     Example,
 )
 from evalstream.model.data_class import DataClass, field
-from evalstream.model.hex_digest import is_hex_digest, normalised
+from evalstream.model.hex_digest import is_hex_digest, normalise_digest
 from evalstream.parsing.json import pointer
-from evalstream.parsing.json_tree import JsonType, Node, Splices, compact, decoded, quoted
+from evalstream.parsing.json_tree import JsonType, Node, Splices, compact, decode_string, quote_text
 
 
 class Action(IntEnum):
@@ -145,10 +145,10 @@ def reshape(splices: Splices, place: Place) -> list[Applied]:
 
     Members that were dropped from its outermost object before are left out.
     """
-    return list(_reshaped(splices, splices.tree, place, ()))
+    return list(_reshape_node(splices, splices.tree, place, ()))
 
 
-def _reshaped(
+def _reshape_node(
     splices: Splices, node: Node, place: Place, path: tuple[str | int, ...]
 ) -> Iterator[Applied]:
     action = place.actions.get(node.type, Action.KEEP)
@@ -163,7 +163,7 @@ def _reshaped(
         yield from _members(splices, node, place, path)
     elif place.items is not None:
         for index, item in enumerate(node.items):
-            yield from _reshaped(splices, item, place.items, (*path, index))
+            yield from _reshape_node(splices, item, place.items, (*path, index))
 
 
 def _members(
@@ -183,7 +183,7 @@ def _members(
             splices.rename(member, inner.name)
             example = Example(pointer(where), f'"{member.name}"', f'"{inner.name}"')
             yield Applied(inner.renaming, example)
-        yield from _reshaped(splices, member.value, inner, where)
+        yield from _reshape_node(splices, member.value, inner, where)
 
 
 def _replacement(splices: Splices, node: Node, place: Place, action: Action) -> str | None:
@@ -207,22 +207,22 @@ def _as_list(_splices: Splices, _node: Node, written: str) -> str:
 
 
 def _as_text(splices: Splices, node: Node, _written: str) -> str:
-    return quoted(compact(splices.text, node))
+    return quote_text(compact(splices.text, node))
 
 
 def _as_number(_splices: Splices, _node: Node, written: str) -> str:
     return "1" if written == "true" else "0"
 
 
-def _turned(_splices: Splices, _node: Node, written: str) -> str | None:
+def _convert_text(_splices: Splices, _node: Node, written: str) -> str | None:
     is_turn = written.startswith(TRANSCRIPT_TURN)
     return RENAMED_TURN + written.removeprefix(TRANSCRIPT_TURN) if is_turn else None
 
 
 def _as_digest(splices: Splices, node: Node, _written: str) -> str | None:
     """Return a digest as it should be written, None for one that is, and for no digest."""
-    given = decoded(splices.text, node)
-    digest = normalised(given)
+    given = decode_string(splices.text, node)
+    digest = normalise_digest(given)
     return f'"{digest}"' if digest != given and is_hex_digest(digest) else None
 
 
@@ -230,6 +230,6 @@ _MADE: Final[Mapping[Action, Callable[[Splices, Node, str], str | None]]] = {
     Action.LIST: _as_list,
     Action.TEXT: _as_text,
     Action.NUMBER: _as_number,
-    Action.TURN: _turned,
+    Action.TURN: _convert_text,
     Action.DIGEST: _as_digest,
 }

@@ -43,7 +43,7 @@ class SchemaError(NamedTuple):
         return self._replace(member=member, found=found, known=known, expected=None, optional=False)
 
 
-def path_of(route: Path_) -> Path_ | None:
+def instance_path(route: Path_) -> Path_ | None:
     """Return the path of the values that a route validates, with 0 for indices.
 
     None where the route leads to values at different paths, or through other keywords than
@@ -63,7 +63,7 @@ def path_of(route: Path_) -> Path_ | None:
     return tuple(path)
 
 
-def payload_of(keyword: str, value: Any) -> Any:
+def keyword_payload(keyword: str, value: Any) -> Any:
     """Return a keyword's value in one form for all libraries."""
     if keyword == "type":
         return [value] if isinstance(value, str) else sorted(value)
@@ -87,17 +87,17 @@ def known_members(schema: Any, path: Path_) -> tuple[str, ...]:
 
 def _node_at(schema: Any, path: Path_) -> Any:
     """Follow a schema's properties and items along the path of a value."""
-    node = _dereferenced(schema, schema)
+    node = _dereference(schema, schema)
     for key in path:
         inner = resolve(node, ("properties", key)) if isinstance(key, str) else None
         if inner is None:
             keyword = "items" if isinstance(key, int) else "additionalProperties"
             inner = resolve(node, (keyword,))
-        node = _dereferenced(schema, inner)
+        node = _dereference(schema, inner)
     return node
 
 
-def _dereferenced(schema: Any, node: Any) -> Any:
+def _dereference(schema: Any, node: Any) -> Any:
     target = resolve(node, ("$ref",))
     if not isinstance(target, str) or not target.startswith("#/"):
         return node

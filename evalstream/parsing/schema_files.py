@@ -68,11 +68,11 @@ def builtin_validator(name: str, engine: str = "auto") -> Validator:
         validate = _built_code(name)
         if validate is not None:
             return _BuiltValidator(name, validate)
-    return _compiled(name, engine)
+    return _compile_named(name, engine)
 
 
 @lru_cache(maxsize=64)
-def constraints_of(name: str) -> str:
+def constraint_text(name: str) -> str:
     """Return the constraints of a schema as a text, equal for equivalent versions."""
     return json.dumps(_constraints(builtin_schema(name)), sort_keys=True)
 
@@ -118,7 +118,7 @@ class _BuiltValidator:
 
     @cached_property
     def _engine(self) -> Validator:
-        return _compiled(self._name, "auto")
+        return _compile_named(self._name, "auto")
 
 
 def is_accepted(validate: Callable[[Any], object], value: Any) -> bool:
@@ -130,7 +130,7 @@ def is_accepted(validate: Callable[[Any], object], value: Any) -> bool:
     return True
 
 
-def _compiled(name: str, engine: str) -> Validator:
+def _compile_named(name: str, engine: str) -> Validator:
     from evalstream.parsing.json_schema import compile_schema
 
     return compile_schema(builtin_schema(name), engine)

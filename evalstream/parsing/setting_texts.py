@@ -11,7 +11,7 @@ MOST_SETTING: Final = 200
 """Number of characters of a setting that is kept."""
 
 
-def settings_in(name: str, value: Any) -> dict[str, str]:
+def flatten_settings(name: str, value: Any) -> dict[str, str]:
     """Return the values in a value as texts, by `name` and the JSON Pointers to them."""
     found: dict[str, str] = {}
     _flatten(name, value, found)

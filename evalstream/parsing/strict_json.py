@@ -176,17 +176,19 @@ def _decode(characters: str) -> Parsed:
         return Parsed(value, True, [])
     issues: list[SyntaxIssue] = []
     try:
-        return Parsed(_cleaned(value, (), issues), True, issues)
+        return Parsed(_substitute_values(value, (), issues), True, issues)
     except RecursionError:
         return _unreadable(SyntaxIssue("too-deep-or-too-big", "nested too deeply to check"))
 
 
-def _cleaned(value: Any, path: tuple[Any, ...], issues: list[SyntaxIssue]) -> Any:
+def _substitute_values(value: Any, path: tuple[Any, ...], issues: list[SyntaxIssue]) -> Any:
     """Copy `value` with substitutes that other rules can check, and record where they are."""
     if isinstance(value, dict):
         return _cleaned_members(value, path, issues)
     if isinstance(value, list):
-        return [_cleaned(item, (*path, index), issues) for index, item in enumerate(value)]
+        return [
+            _substitute_values(item, (*path, index), issues) for index, item in enumerate(value)
+        ]
     if isinstance(value, str):
         return _cleaned_text(value, path, issues)
     if isinstance(value, _NotFinite):
@@ -220,7 +222,7 @@ def _cleaned_members(
             message = f"the key {shorten(name)!r} occurs {times} times in one object"
             place = pointer((*path, name))
             issues.append(SyntaxIssue("duplicate-key", message, pointer=place))
-        cleaned[name] = _cleaned(value, (*path, name), issues)
+        cleaned[name] = _substitute_values(value, (*path, name), issues)
     return cleaned
 
 

@@ -16,14 +16,20 @@ from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import SyntaxIssue, pointer, shorten
 from evalstream.parsing.limits import MOST_YAML_BYTES, MOST_YAML_NODES, TooLarge
 from evalstream.parsing.strict_json import SURROGATE, excerpt
-from evalstream.parsing.yaml_plain import OLD_BREAKS, NotPlain, line_breaks, position_of, read_plain
+from evalstream.parsing.yaml_plain import (
+    OLD_BREAKS,
+    NotPlain,
+    event_position,
+    line_breaks,
+    read_plain,
+)
 from evalstream.parsing.yaml_scalars import (
     CORE_TAGS,
     FIRST_LETTERS,
     Mark,
-    resolved,
-    spelling_of,
-    tagged,
+    number_spelling,
+    resolve_plain,
+    resolve_tagged,
     unknown_tag,
 )
 
@@ -58,10 +64,10 @@ class Marks:
     def mark(self) -> Mark:
         """The mark of the root."""
         if self._mark is None:
-            self._mark, self._characters = self._found(), ""
+            self._mark, self._characters = self._find_mark(), ""
         return self._mark
 
-    def _found(self) -> Mark:
+    def _find_mark(self) -> Mark:
         try:
             seen = explain_yaml(self._characters, self._max_depth)
         except TooLarge:
@@ -170,10 +176,10 @@ def _controls(characters: str, found: re.Match[str]) -> SyntaxIssue:
     kind = "NUL" if set(found.group()) == {"\0"} else "raw control"
     noun = "character" if length == 1 else "characters"
     message = f"{length} {kind} {noun} at byte {len(characters[:start].encode()):,}"
-    return _placed("nul-bytes", message, characters, start)
+    return _place_issue("nul-bytes", message, characters, start)
 
 
-def _placed(
+def _place_issue(
     name: str, message: str, characters: str, position: int, path: _Path | None = None
 ) -> SyntaxIssue:
     """Return an issue with its line and an excerpt of that line."""
@@ -247,7 +253,7 @@ class _Reader:
             version = ".".join(map(str, event.version))
             message = f"declares YAML {version} but is read as YAML 1.2, where no is a string"
             position = event.start_mark.index
-            self._issues.append(_placed(OLDER, message, self._characters, position))
+            self._issues.append(_place_issue(OLDER, message, self._characters, position))
 
     def _node(self, event: Any, path: _Path, *, is_key: bool = False) -> _Node:
         """Return the node that begins with an event, read to its end. Raises TooLarge."""
@@ -268,7 +274,7 @@ class _Reader:
         return node
 
     def _scalar(self, event: Any, path: _Path, is_key: bool) -> _Node:
-        text, place = self._restored(event.value), position_of(self._breaks, event)
+        text, place = self._restored(event.value), event_position(self._breaks, event)
         if not text.isascii() and SURROGATE.search(text):
             message = "unpaired surrogate: UTF-8 cannot encode it"
             self._note("unpaired-surrogate", message, event, path)
@@ -278,13 +284,13 @@ class _Reader:
             return _Node(text, Mark(*place), len(text) + 1, key=text)
         is_plain, value = event.implicit[0] and event.tag is None, text
         try:
-            value = resolved(text) if is_plain else tagged(text, event.tag or "!")
+            value = resolve_plain(text) if is_plain else resolve_tagged(text, event.tag or "!")
         except ValueError as error:
             self._refuse(str(error), event, path)
         if is_plain and text == "<<" and is_key:
             message = "YAML 1.2 has no merge keys (<<); write the members out"
             self._refuse(message, event, path)
-        mark = Mark(*place, None, spelling_of(text, value) if is_plain else None)
+        mark = Mark(*place, None, number_spelling(text, value) if is_plain else None)
         return _Node(value, mark, len(text) + 1, key=text)
 
     def _alias(self, event: Any, path: _Path) -> _Node:
@@ -293,7 +299,7 @@ class _Reader:
             is_open = event.anchor in self._anchors
             reason = "refers to a node that contains it" if is_open else "has no anchor"
             self._refuse(f"the alias {shorten(event.anchor)!r} {reason}", event, path)
-            known = _Node(None, Mark(*position_of(self._breaks, event)), key="")
+            known = _Node(None, Mark(*event_position(self._breaks, event)), key="")
         self._unfolded += known.weight
         self._nodes += known.nodes
         if self._unfolded > MOST_UNFOLDED or self._nodes > MOST_YAML_NODES:
@@ -324,7 +330,7 @@ class _Reader:
         inner = dict(zip(names, marks, strict=True)) if is_map else marks
         return _Node(
             dict(zip(names, value, strict=True)) if is_map else value,
-            Mark(*position_of(self._breaks, event), inner),
+            Mark(*event_position(self._breaks, event), inner),
             weight=1 + sum([node.weight for node in (*keys, *nodes)]),
             height=1 + max([node.height for node in nodes], default=0),
             nodes=1 + len(keys) + sum([node.nodes for node in nodes]),
@@ -346,13 +352,13 @@ class _Reader:
 
     def _note(self, name: str, message: str, event: Any, path: _Path | None) -> None:
         place = None if path is None else pointer(path)
-        line, _ = position_of(self._breaks, event)
+        line, _ = event_position(self._breaks, event)
         self._issues.append(SyntaxIssue(name, message, line=line, pointer=place))
 
     def _refuse(self, message: str, event: Any, path: _Path | None, *, stop: bool = False) -> None:
         """Record an issue that leaves the document without a value to check."""
         position = event.start_mark.index
-        self._issues.append(_placed(INVALID, message, self._characters, position, path))
+        self._issues.append(_place_issue(INVALID, message, self._characters, position, path))
         self._readable = False
         if stop:
             raise _StopReading
@@ -375,7 +381,7 @@ class _Reader:
         context = getattr(error, "context", None)
         column = position - self._characters.rfind("\n", 0, position)
         message = f"{reason} at column {column}" + (f", {context}" if context else "")
-        self._issues.append(_placed(INVALID, message, self._characters, position))
+        self._issues.append(_place_issue(INVALID, message, self._characters, position))
 
 
 def _without_old_breaks(characters: str) -> tuple[str, Callable[[str], str]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.parsing.yaml_scalars import FIRST_LETTERS, is_finite, resolved
+from evalstream.parsing.yaml_scalars import FIRST_LETTERS, is_finite, resolve_plain
 
 MOST_CHARACTERS: Final = 1 << 16
 """Longer texts may exceed the limit of nodes, or take so long that a signal must be noticed."""
@@ -19,7 +19,7 @@ OLD_BREAKS: Final = "\x85\u2028\u2029"
 _NOT_PLAIN: Final = re.compile(rf"[{OLD_BREAKS}]|\\[uU]")
 """What needs the exact reader; only the escapes can stand for half a surrogate pair."""
 
-_resolved = lru_cache(maxsize=1024)(resolved)
+_resolved = lru_cache(maxsize=1024)(resolve_plain)
 
 
 class NotPlain(Exception):
@@ -31,7 +31,7 @@ def line_breaks(characters: str) -> list[int]:
     return [found.start() for found in re.finditer("\n", characters)]
 
 
-def position_of(breaks: list[int], event: Any) -> tuple[int, int]:
+def event_position(breaks: list[int], event: Any) -> tuple[int, int]:
     """Return the line and column where an event begins; the library's own line may be one more."""
     index = event.start_mark.index
     before = bisect_right(breaks, index - 1)

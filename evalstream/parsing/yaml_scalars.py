@@ -42,7 +42,7 @@ class Mark(NamedTuple):
     spelling: str | None = None
 
 
-def resolved(text: str) -> Any:
+def resolve_plain(text: str) -> Any:
     """Return the value of a plain scalar in YAML 1.2's core schema (section 10.3.2).
 
     `no`, `yes`, `on` and dates are strings, `0777` is the integer 777, `1e3` a number. A number
@@ -52,7 +52,7 @@ def resolved(text: str) -> Any:
     return text if found is None else _MEANINGS[found.lastgroup or "null"](text)
 
 
-def tagged(text: str, tag: str) -> Any:
+def resolve_tagged(text: str, tag: str) -> Any:
     """Return the value of a scalar with a tag of the core schema.
 
     Raises ValueError for another tag, where the text has another type, and for a number that is not
@@ -60,7 +60,7 @@ def tagged(text: str, tag: str) -> Any:
     """
     if tag in TEXT_TAGS:
         return text
-    kind, value = tag.removeprefix(CORE_TAGS), resolved(text)
+    kind, value = tag.removeprefix(CORE_TAGS), resolve_plain(text)
     if tag not in _TYPES:
         raise ValueError(unknown_tag(tag))
     if type(value) not in _TYPES[tag]:
@@ -76,7 +76,7 @@ def unknown_tag(tag: str) -> str:
     return f"unknown tag {shown}: it is not part of YAML 1.2's core schema"
 
 
-def spelling_of(text: str, value: Any) -> str | None:
+def number_spelling(text: str, value: Any) -> str | None:
     """Return the text of a number that JSON would write differently or not at all, else None."""
     if type(value) not in (int, float):
         return None
@@ -96,16 +96,17 @@ def settle(value: Any, mark: Mark) -> tuple[Any, list[SyntaxIssue]]:
     """
     issues: list[SyntaxIssue] = []
 
-    def settled(value: Any, mark: Mark, path: tuple[Any, ...]) -> Any:
+    def resolve_values(value: Any, mark: Mark, path: tuple[Any, ...]) -> Any:
         if value.__class__ is str:
             return value
         if isinstance(value, dict) and isinstance(mark.inner, dict):
             return {
-                key: settled(inner, mark.inner[key], (*path, key)) for key, inner in value.items()
+                key: resolve_values(inner, mark.inner[key], (*path, key))
+                for key, inner in value.items()
             }
         if isinstance(value, list) and isinstance(mark.inner, list):
             return [
-                settled(inner, place, (*path, index))
+                resolve_values(inner, place, (*path, index))
                 for index, (inner, place) in enumerate(zip(value, mark.inner, strict=True))
             ]
         if is_finite(value):
@@ -113,7 +114,7 @@ def settle(value: Any, mark: Mark) -> tuple[Any, list[SyntaxIssue]]:
         issues.append(_not_finite(mark.spelling or "", path))
         return 0.0 if math.isnan(value) else math.copysign(sys.float_info.max, value)
 
-    return settled(value, mark, ()), issues
+    return resolve_values(value, mark, ()), issues
 
 
 def _not_finite(spelling: str, path: tuple[Any, ...]) -> SyntaxIssue:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evalstream.model.claim import JudgedClaim, State
 from evalstream.model.report import RunSummary
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
 
 WORST_FIRST: Final = (State.REFUTED, State.OPEN, State.ROUNDED, State.CONFIRMED)
@@ -43,7 +43,7 @@ def claim_lines(run: RunSummary, *, refuted_only: bool = False) -> Iterator[str]
     lines = [_join(claims) for claims in groups.values()]
     yield from lines[:LINES_SHOWN]
     if more := sum(map(len, list(groups.values())[LINES_SHOWN:])):
-        yield f"… and {counted(more, 'more claim')} (--format json lists all)"
+        yield f"… and {count_noun(more, 'more claim')} (--format json lists all)"
 
 
 def describe_claim(claim: JudgedClaim) -> str:
@@ -54,7 +54,7 @@ def describe_claim(claim: JudgedClaim) -> str:
     if claimed == recomputed and claim.state is State.REFUTED:
         # All digits are needed to see a difference.
         claimed, recomputed = (f"{one!s:.{VALUE}}" for one in (claim.claimed, claim.recomputed))
-    rows = counted(claim.rows, "row")
+    rows = count_noun(claim.rows, "row")
     return f"claims {claimed}, recomputed {recomputed} from {rows}: {describe_state(claim)}"
 
 

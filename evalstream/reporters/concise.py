@@ -8,7 +8,7 @@ from evalstream.model.finding import Finding
 from evalstream.model.report import Report
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.lines import LineWriter, Span, named
+from evalstream.reporters.lines import LineWriter, Span, show_path
 from evalstream.reporters.listing import Listing
 from evalstream.reporters.run_lines import run_spans
 from evalstream.reporters.summary import fix_mark, occurrences, total_lines, vanished_lines
@@ -44,7 +44,7 @@ class ConciseReporter:
             return
         pointer = f" ({finding.pointer})" if finding.pointer else ""
         self._lines.write(
-            Span(named(finding.file), "file"),
+            Span(show_path(finding.file), "file"),
             Span(f"{finding.position}: "),
             Span(finding.code, finding.severity.label),
             Span(f" {finding.message}"),

@@ -46,23 +46,23 @@ def _escape(letter: str) -> str:
     return letter.encode("unicode_escape").decode()
 
 
-def cut(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Return a text of at most this many characters; an ellipsis shows that it was cut."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def name_of(file: str) -> str:
+def file_name(file: str) -> str:
     """Return the name of a file on one line."""
     return STDIN_NAME if file == STDIN else visible(file)
 
 
 def run_name(run: RunSummary) -> str:
     """Return the names of a run's documents on one line."""
-    named = [name_of(name) for name in (run.file, run.aggregate, run.inputs) if name]
+    named = [file_name(name) for name in (run.file, run.aggregate, run.inputs) if name]
     return " with ".join(filter(None, [*named[:1], " and ".join(named[1:])]))
 
 
-def values_of(finding: Finding) -> str:
+def describe_values(finding: Finding) -> str:
     """Return `expected …, found …` with the values as JSON; empty where there are none."""
     shown = finding.as_dict()
     if isinstance(finding.found, Excerpt):
@@ -75,11 +75,11 @@ def values_of(finding: Finding) -> str:
     return visible(", ".join(parts))
 
 
-def escaped(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Return a text on one line that Markdown and HTML show as it is."""
     return _SPECIAL.sub(lambda found: f"{found[0][:-1]}&#{ord(found[0][-1])};", visible(text))
 
 
 def as_code(text: str) -> str:
     """Return a text as code that shows as it is."""
-    return f"<code>{escaped(text)}</code>"
+    return f"<code>{escape_markup(text)}</code>"

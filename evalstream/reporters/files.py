@@ -56,7 +56,7 @@ class FindingsByFile:
         for (data,) in self._base.execute(query, (_key(file),)):
             yield Finding(*pickle.loads(data))  # noqa: S301 - our own temporary database
 
-    def unclaimed(self) -> list[str]:
+    def list_unclaimed(self) -> list[str]:
         """Return the files that belong to no run, in the order of their findings."""
         query = """SELECT file FROM findings WHERE file NOT IN (SELECT file FROM claimed)
             GROUP BY file ORDER BY min(number)"""

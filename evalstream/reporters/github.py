@@ -15,9 +15,9 @@ from typing import Final
 
 from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.report import Report
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.describe import name_of, values_of, visible
+from evalstream.reporters.describe import describe_values, file_name, visible
 from evalstream.reporters.places import Places
 from evalstream.reporters.summary import occurrences, run_line, total_lines, vanished_lines
 
@@ -65,7 +65,7 @@ class GithubReporter:
             self._output.write(f"evalstream: {visible(line)}\n")
         if max(self._counts.values()) > MOST_SHOWN:
             counts = ", ".join(
-                counted(count, LEVELS[one]) for one, count in self._counts.items() if count
+                count_noun(count, LEVELS[one]) for one, count in self._counts.items() if count
             )
             self._output.write(
                 f"evalstream: GitHub shows at most {MOST_SHOWN} annotations of a level and step; "
@@ -84,7 +84,7 @@ class GithubReporter:
 
     def _annotation(self, finding: Finding, report: Report) -> str:
         """Return one workflow command: what is wrong, the values, and the remedy."""
-        file = self._places.relative(finding.file) or name_of(finding.file)
+        file = self._places.relative(finding.file) or file_name(finding.file)
         place = f"file={_property(file)}"
         if finding.line is not None:
             place += f",line={finding.line}"
@@ -93,7 +93,7 @@ class GithubReporter:
         title = _property(f"{finding.code} {finding.name}")
         where = f"{finding.pointer}: " if finding.pointer else ""
         lines = [f"{where}{finding.message}{occurrences(finding)}"]
-        lines += filter(None, [values_of(finding)])
+        lines += filter(None, [describe_values(finding)])
         text = report.rules.get(finding.code)
         if text and text.fix:
             lines.append(f"fix: {text.fix}")

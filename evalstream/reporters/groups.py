@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from evalstream.model.finding import Excerpt, Finding, Severity
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
 from evalstream.reporters.summary import occurrences
 
@@ -67,7 +67,7 @@ class Place:
         if line is not None and line != self.last:
             self._add_line(line)
         if not self.has_more_values:
-            self._add_values(finding, values_of(finding))
+            self._add_values(finding, finding_values(finding))
 
     def follows(self, line: int | None) -> bool:
         """Tell whether a line can be added: the number of lines is exact only in their order."""
@@ -95,10 +95,10 @@ class Place:
         """Say in brackets how many findings were joined, or how many rows one stands for."""
         if self.findings == 1:
             return occurrences(self.first)
-        findings = counted(self.findings, "finding")
+        findings = count_noun(self.findings, "finding")
         if self.occurrences == self.findings:
             return f" ({findings})"
-        return f" ({findings}, {counted(self.occurrences, 'row')})"
+        return f" ({findings}, {count_noun(self.occurrences, 'row')})"
 
     def _add_line(self, line: int) -> None:
         self.lines += 1
@@ -152,7 +152,7 @@ class Entry:
     def add(self, finding: Finding) -> bool:
         """Add a finding, and tell whether it made a new place."""
         if finding.pointer is not None and finding.pointer != self.pointer:
-            self.pointer = shape_of(finding.pointer)
+            self.pointer = pointer_shape(finding.pointer)
         place = self._latest.get(finding.file)
         if place is not None and place.follows(finding.line):
             place.add(finding)
@@ -179,7 +179,7 @@ def join_findings(findings: Iterable[Finding], caps: Caps, most: int = MOST) -> 
     entries: dict[tuple[str, str, int, str | None], Entry] = {}
     places = beyond = 0
     for finding in findings:
-        shape = shape_of(finding.pointer or "")
+        shape = pointer_shape(finding.pointer or "")
         key = finding.message, shape, int(finding.severity), finding.fix
         entry = entries.get(key)
         if entry is None:
@@ -195,12 +195,12 @@ def join_findings(findings: Iterable[Finding], caps: Caps, most: int = MOST) -> 
         yield Joined(list(entries.values()), beyond)
 
 
-def shape_of(pointer: str) -> str:
+def pointer_shape(pointer: str) -> str:
     """Return a JSON Pointer with `*` for each index of an array."""
     return "/".join("*" if part.isdecimal() else part for part in pointer.split("/"))
 
 
-def values_of(finding: Finding) -> Values | Excerpt | None:
+def finding_values(finding: Finding) -> Values | Excerpt | None:
     """Return the values of a finding, or the excerpt around a syntax violation."""
     if isinstance(finding.found, Excerpt):
         return finding.found

@@ -10,15 +10,15 @@ from typing import Final
 from evalstream.model.claim import State, describe_states
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.claims import describe_state, format_value
 from evalstream.reporters.describe import (
     as_code,
-    cut,
-    escaped,
-    name_of,
+    describe_values,
+    escape_markup,
+    file_name,
     run_name,
-    values_of,
+    shorten,
     visible,
 )
 from evalstream.reporters.overview import (
@@ -26,8 +26,8 @@ from evalstream.reporters.overview import (
     FirstFindings,
     Overview,
     join_names,
-    paths_of,
     relative,
+    run_paths,
 )
 from evalstream.reporters.summary import (
     NOT_CHECKED,
@@ -83,10 +83,10 @@ def _lines(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
     verdict = overall_verdict(report)
     unchecked = unchecked_line(report.totals)
     heading = "; ".join(filter(None, [unchecked, _VERDICTS.get(verdict, verdict)]))
-    yield f"## evalstream: {escaped(heading)}\n"
+    yield f"## evalstream: {escape_markup(heading)}\n"
     for line in (*gone_lines(report.totals), *total_lines(report)):
         if line != unchecked:
-            yield f"{escaped(line.strip())}\n"
+            yield f"{escape_markup(line.strip())}\n"
     firsts = FirstFindings()
     first: list[Finding] = []
     for finding in findings:
@@ -105,30 +105,30 @@ def _few_runs(report: Report) -> Iterator[str]:
     """Iterate over the table of runs, the worst first."""
     yield "| run | verdict |\n| --- | --- |"
     for _, run in sort_runs(report):
-        name, line = cut(run_name(run), CELL), cut(visible(_without_name(run)), CELL)
-        yield f"| {as_code(name)} | {escaped(line)} |"
+        name, line = shorten(run_name(run), CELL), shorten(visible(_without_name(run)), CELL)
+        yield f"| {as_code(name)} | {escape_markup(line)} |"
     yield ""
 
 
 def _many_runs(report: Report, firsts: FirstFindings) -> Iterator[str]:
     """Iterate over the table of the runs that need attention; the others are counted."""
     overview = Overview(report, firsts)
-    listed = list(overview.listed())
+    listed = list(overview.iterate_listed())
     reasons = firsts.reasons(listed, report)
     if listed:
         if overview.folder:
-            yield f"All paths are below {as_code(cut(visible(overview.folder), CELL))}\n"
+            yield f"All paths are below {as_code(shorten(visible(overview.folder), CELL))}\n"
         yield "| run | verdict | why |\n| --- | --- | --- |"
         for number, run in listed:
-            paths = [visible(relative(path, overview.folder)) for path in paths_of(run)]
-            name = cut(join_names(paths) or " with ".join(paths), CELL)
-            verdict, why = format_verdict(run.verdict), cut(visible(reasons[number]), CELL)
-            yield f"| {as_code(name)} | {escaped(verdict)} | {escaped(why)} |"
+            paths = [visible(relative(path, overview.folder)) for path in run_paths(run)]
+            name = shorten(join_names(paths) or " with ".join(paths), CELL)
+            verdict, why = format_verdict(run.verdict), shorten(visible(reasons[number]), CELL)
+            yield f"| {as_code(name)} | {escape_markup(verdict)} | {escape_markup(why)} |"
         yield ""
     beyond = {one: overview.beyond(one) for one in WORST_FIRST}
     more = [f"{count:,} {format_verdict(one)}" for one, count in beyond.items() if count]
     if more:
-        yield f"Not listed: {escaped(', '.join(more))}\n"
+        yield f"Not listed: {escape_markup(', '.join(more))}\n"
 
 
 def _without_name(run: RunSummary) -> str:
@@ -159,13 +159,13 @@ def _claims(report: Report) -> Iterator[str]:
     for run, claim in first:
         recomputed = "" if claim.recomputed is None else format_value(claim.recomputed)
         shown = (claim.label, format_value(claim.claimed), recomputed, describe_state(claim))
-        cells = (escaped(cut(visible(text), CLAIM_CELL)) for text in shown)
-        name = name_of(run.aggregate or run.file or run.inputs or "")
-        yield f"| {as_code(cut(name, CLAIM_CELL))} | {' | '.join(cells)} |"
+        cells = (escape_markup(shorten(visible(text), CLAIM_CELL)) for text in shown)
+        name = file_name(run.aggregate or run.file or run.inputs or "")
+        yield f"| {as_code(shorten(name, CLAIM_CELL))} | {' | '.join(cells)} |"
     yield ""
     more = sum(counts.get(state.value, 0) for state in (State.REFUTED, State.OPEN)) - len(first)
     if more > 0:
-        yield f"… and {counted(more, 'more refuted or open claim')}\n"
+        yield f"… and {count_noun(more, 'more refuted or open claim')}\n"
 
 
 def _rules(report: Report) -> Iterator[str]:
@@ -175,11 +175,11 @@ def _rules(report: Report) -> Iterator[str]:
     for code, count in islice(counts.items(), MOST_RULES):
         text = report.rules.get(code)
         name, summary, fix = (text.name, text.summary, text.fix) if text else ("", "", "")
-        cells = (escaped(cut(cell, CELL)) for cell in (summary, fix))
-        yield f"| {escaped(f'{code} {name}'.rstrip())} | {count:,} | {' | '.join(cells)} |"
+        cells = (escape_markup(shorten(cell, CELL)) for cell in (summary, fix))
+        yield f"| {escape_markup(f'{code} {name}'.rstrip())} | {count:,} | {' | '.join(cells)} |"
     yield ""
     if len(counts) > MOST_RULES:
-        yield f"… and {counted(len(counts) - MOST_RULES, 'more rule')}\n"
+        yield f"… and {count_noun(len(counts) - MOST_RULES, 'more rule')}\n"
 
 
 def _findings(report: Report, first: list[Finding]) -> Iterator[str]:
@@ -191,17 +191,17 @@ def _findings(report: Report, first: list[Finding]) -> Iterator[str]:
     yield f"<details><summary>{said}</summary>\n"
     yield "| rule | where | what |\n| --- | --- | --- |"
     for finding in first:
-        rule = f"{finding.severity.label} {escaped(finding.code)}"
+        rule = f"{finding.severity.label} {escape_markup(finding.code)}"
         yield f"| {rule} | {_place(finding)} | {_what(finding)} |"
     yield "\n</details>"
 
 
 def _place(finding: Finding) -> str:
-    place = f"{name_of(finding.file)}{finding.position}"
-    return as_code(cut(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
+    place = f"{file_name(finding.file)}{finding.position}"
+    return as_code(shorten(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
 
 
 def _what(finding: Finding) -> str:
-    values = values_of(finding)
+    values = describe_values(finding)
     text = f"{finding.message}{occurrences(finding)}{f'; {values}' if values else ''}"
-    return escaped(cut(visible(text), CELL))
+    return escape_markup(shorten(visible(text), CELL))

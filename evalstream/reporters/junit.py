@@ -22,9 +22,9 @@ from typing import Final
 
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.describe import name_of, run_name, visible
+from evalstream.reporters.describe import file_name, run_name, visible
 from evalstream.reporters.files import FindingsByFile
 from evalstream.reporters.junit_tests import (
     ERROR,
@@ -33,8 +33,8 @@ from evalstream.reporters.junit_tests import (
     PASSED,
     SKIPPED,
     Test,
+    iterate_tests,
     rule_tests,
-    tests_of,
 )
 from evalstream.reporters.summary import WORST_FIRST, sort_runs, total_lines
 
@@ -80,21 +80,21 @@ class JunitReporter:
             for file in _files(run):
                 self._findings.claim(file)
         self._folder = len(_common_folder(map(_main_file, report.runs)))
-        others, unlisted = self._findings.unclaimed(), dict.fromkeys(WORST_FIRST, 0)
+        others, unlisted = self._findings.list_unclaimed(), dict.fromkeys(WORST_FIRST, 0)
         for run in _in_order(report):
             if self._is_full:
                 unlisted[run.verdict] += 1
                 continue
-            tests = list(tests_of(run, self._found(run, others), report))
-            names = run_name(run), self._class_of(_main_file(run))
+            tests = list(iterate_tests(run, self._run_findings(run, others), report))
+            names = run_name(run), self._class_name(_main_file(run))
             self._write_suite(*names, tests, _properties(run), run.seconds)
         for number, file in enumerate(others):
             if self._is_full:
-                text = f"findings about {counted(len(others) - number, 'more file')} not listed"
+                text = f"findings about {count_noun(len(others) - number, 'more file')} not listed"
                 self._write_suite("other files", "other files", [Test("findings", SKIPPED, text)])
                 break
             tests = list(rule_tests(self._findings.of(file), None, failing, report))
-            self._write_suite(name_of(file), self._class_of(file), tests)
+            self._write_suite(file_name(file), self._class_name(file), tests)
         if sum(unlisted.values()):
             self._write_suite("other runs", "other runs", _unlisted_tests(unlisted))
         lines = list(total_lines(report))
@@ -107,15 +107,15 @@ class JunitReporter:
     def _is_full(self) -> bool:
         return self._suites >= MOST_SUITES or self._bytes > MOST_BYTES
 
-    def _class_of(self, file: str) -> str:
+    def _class_name(self, file: str) -> str:
         """Return a class of its own: GitLab ignores a test with the names of another one."""
-        path = _ENDINGS.sub("", name_of(file)[self._folder :])
-        name = path.replace(".", "_").replace("/", ".") or name_of(file)
-        name = next(one for one in _numbered(name) if one not in self._classes)
+        path = _ENDINGS.sub("", file_name(file)[self._folder :])
+        name = path.replace(".", "_").replace("/", ".") or file_name(file)
+        name = next(one for one in _number_names(name) if one not in self._classes)
         self._classes.add(name)
         return name
 
-    def _found(self, run: RunSummary, others: list[str]) -> list[Finding]:
+    def _run_findings(self, run: RunSummary, others: list[str]) -> list[Finding]:
         """Return the findings about the files of a run.
 
         Where the run is a folder, as in evalguard, they are about files below it, which are taken
@@ -181,14 +181,14 @@ def _common_folder(files: Iterable[str]) -> str:
     """Return the beginning of the paths up to the last slash that all have in common."""
     shared: str | None = None
     for file in files:
-        folder = name_of(file)[: name_of(file).rfind("/") + 1]
+        folder = file_name(file)[: file_name(file).rfind("/") + 1]
         shared = folder if shared is None else shared
         while not folder.startswith(shared):
             shared = shared[: shared.rfind("/", 0, -1) + 1]
     return shared or ""
 
 
-def _numbered(name: str) -> Iterator[str]:
+def _number_names(name: str) -> Iterator[str]:
     yield name
     yield from (f"{name} ({number})" for number in count(2))
 
@@ -204,7 +204,9 @@ def _unlisted_tests(unlisted: dict[str, int]) -> list[Test]:
     """Return a test for each verdict of the runs without a suite."""
     outcomes = {"failed": FAILURE, "incomplete": ERROR, "unconfirmed": SKIPPED, "passed": PASSED}
     return [
-        Test(f"verdict {verdict}", outcomes[verdict], f"{counted(number, 'more run')}, not listed")
+        Test(
+            f"verdict {verdict}", outcomes[verdict], f"{count_noun(number, 'more run')}, not listed"
+        )
         for verdict, number in unlisted.items()
         if number
     ]

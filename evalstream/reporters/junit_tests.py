@@ -11,9 +11,9 @@ from evalstream.model.finding import Finding
 from evalstream.model.report import NOT_CHECKED, Report, RunSummary
 from evalstream.model.rule_text import RuleText
 from evalstream.model.run import MAIN_FORMAT
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.claims import describe_claim, sort_claims
-from evalstream.reporters.describe import cut, name_of, values_of, visible
+from evalstream.reporters.describe import describe_values, file_name, shorten, visible
 from evalstream.reporters.summary import occurrences, run_line
 
 MOST_FINDINGS: Final = 20
@@ -41,10 +41,10 @@ class Test(NamedTuple):
     text: str = ""
 
 
-def tests_of(run: RunSummary, findings: Iterable[Finding], report: Report) -> Iterator[Test]:
+def iterate_tests(run: RunSummary, findings: Iterable[Finding], report: Report) -> Iterator[Test]:
     """Iterate over the tests of a run; the findings are about its files."""
     yield _verdict(run)
-    yield from _verified(run)
+    yield from _verified_tests(run)
     yield from _claim_tests(run)
     yield from rule_tests(findings, run.counts, run.failing, report)
 
@@ -63,23 +63,23 @@ def _verdict(run: RunSummary) -> Test:
     return Test("verdict", SKIPPED, line)
 
 
-def _verified(run: RunSummary) -> Iterator[Test]:
+def _verified_tests(run: RunSummary) -> Iterator[Test]:
     """Iterate over the tests of what can be verified in a run."""
     if run.verified is not None and run.rows:
         verified = run.verified
         reason = "no checksum to verify" if run.declared is None else "checksum not verified"
-        yield _declared("checksum", verified.checksum, run, reason)
-        yield _declared("row count", verified.row_count, run, "row count not verified")
+        yield _declared_test("checksum", verified.checksum, run, reason)
+        yield _declared_test("row count", verified.row_count, run, "row count not verified")
         yield _hashes(run)
     elif run.format == MAIN_FORMAT:
         reason = run.incomplete_reason or "no rows were checked"
         for name in ("checksum", "row count", "sample hashes"):
             yield Test(name, SKIPPED, reason)
     elif run.actual is not None and run.declared is not None:
-        yield _declared("checksum", run.declared == run.actual, run, "")
+        yield _declared_test("checksum", run.declared == run.actual, run, "")
 
 
-def _declared(name: str, is_right: bool | None, run: RunSummary, reason: str) -> Test:
+def _declared_test(name: str, is_right: bool | None, run: RunSummary, reason: str) -> Test:
     """Return the test of something that an aggregate declares and the rows show."""
     if is_right:
         return Test(name)
@@ -95,7 +95,7 @@ def _hashes(run: RunSummary) -> Test:
     if verified is None or not verified.hashes:
         return Test("sample hashes", SKIPPED, "no sample_hash verified")
     recipe = f" ({run.recipe})" if run.recipe else ""
-    of = f"sample_hash ok in {verified.hashes:,} of {counted(verified.rows, 'row')}{recipe}"
+    of = f"sample_hash ok in {verified.hashes:,} of {count_noun(verified.rows, 'row')}{recipe}"
     if verified.hashes == verified.rows:
         return Test("sample hashes", text=of)
     return Test("sample hashes", SKIPPED, of)
@@ -105,14 +105,14 @@ def _claim_tests(run: RunSummary) -> Iterator[Test]:
     """Iterate over the tests of the claims, refuted ones first, and one for those not listed."""
     claims, names = sort_claims(run.claims), set[str]()
     for claim in claims[:MOST_CLAIMS]:
-        name = cut(visible(f"claim {claim.label}: {claim.pointer}"), LINE)
+        name = shorten(visible(f"claim {claim.label}: {claim.pointer}"), LINE)
         others = (f"{name} ({number})" for number in count(2))
         name = next(one for one in chain([name], others) if one not in names)
         names.add(name)
         yield _claim_test(name, visible(describe_claim(claim)), claim.state, run)
     if rest := claims[MOST_CLAIMS:]:
         text = f"not listed: {describe_states(count_states(rest))}"
-        yield _claim_test(counted(len(rest), "more claim"), text, rest[0].state, run)
+        yield _claim_test(count_noun(len(rest), "more claim"), text, rest[0].state, run)
     if not claims and (run.verified is not None or run.format == MAIN_FORMAT):
         yield Test("claims", SKIPPED, run.incomplete_reason or "there are no claims")
 
@@ -168,7 +168,7 @@ def rule_tests(
 def _rule_test(code: str, group: _Group, count: int | None, text: RuleText | None) -> Test:
     """Return the test of a rule with its findings, of which there are `count`, if that is known."""
     lines = list(group.lines)
-    message = counted(group.occurrences if count is None else count, "finding")
+    message = count_noun(group.occurrences if count is None else count, "finding")
     if count is None and len(lines) == MOST_FINDINGS:
         message = f"{message} or more"
     elif count is not None and group.occurrences < count:
@@ -179,9 +179,9 @@ def _rule_test(code: str, group: _Group, count: int | None, text: RuleText | Non
 
 
 def _line(finding: Finding) -> str:
-    place = f"{name_of(finding.file)}{finding.position}"
+    place = f"{file_name(finding.file)}{finding.position}"
     pointer = f" {finding.pointer}" if finding.pointer else ""
     sample = f" [sample {finding.sample_id}]" if finding.sample_id is not None else ""
-    values = values_of(finding)
+    values = describe_values(finding)
     text = f"{finding.message}{occurrences(finding)}{sample}{f'; {values}' if values else ''}"
-    return cut(visible(f"{place}{pointer}: {finding.severity.label}: {text}"), LINE)
+    return shorten(visible(f"{place}{pointer}: {finding.severity.label}: {text}"), LINE)

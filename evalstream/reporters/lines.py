@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.run import STDIN
-from evalstream.model.text import disarmed, on_one_line
+from evalstream.model.text import disarm_command, on_one_line
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import Sink, Style
 
@@ -64,12 +64,12 @@ class LineWriter:
         shown = [one if one.text == text else one._replace(text=text) for one, text in texts]
         width = self.style.width
         if width is not None and wraps and indent + columns(shown) > width:
-            first, *others = _wrapped(shown, width - indent, width - indent - CONTINUED)
+            first, *others = _wrap_line(shown, width - indent, width - indent - CONTINUED)
         else:
             first, others = shown, []
-        self._output.write(f"{' ' * indent}{self._painted(first)}\n")
+        self._output.write(f"{' ' * indent}{self._paint_spans(first)}\n")
         for line in others:
-            self._output.write(f"{' ' * (indent + CONTINUED)}{self._painted(line)}\n")
+            self._output.write(f"{' ' * (indent + CONTINUED)}{self._paint_spans(line)}\n")
 
     def blank(self) -> None:
         """Write an empty line."""
@@ -85,7 +85,7 @@ class LineWriter:
         """Tell whether a line fits the width."""
         return self.style.width is None or indent + columns(spans) <= self.style.width
 
-    def indented(self, spans: list[Span], indent: int) -> int:
+    def fit_indent(self, spans: list[Span], indent: int) -> int:
         """Return the indent with which a line fits the width, or the one wanted if none does."""
         if self.style.width is None:
             return indent
@@ -96,7 +96,7 @@ class LineWriter:
         """Return a path below the folder, `.` for the folder itself."""
         if self.folder == f"{path}/":
             return "."
-        return on_one_line(named(path).removeprefix(self.folder))
+        return on_one_line(show_path(path).removeprefix(self.folder))
 
     def path(self, path: str, taken: int = 0) -> Span:
         """Return a path as it is shown, shortened on a terminal where `taken` columns are in use.
@@ -106,13 +106,13 @@ class LineWriter:
         full = self.relative(path)
         if self.style.width is None:
             return Span(full, "file")
-        short = shortened(full, self.style.width - taken)
+        short = shorten_path(full, self.style.width - taken)
         return Span(short if self._full.setdefault(short, full) == full else full, "file")
 
-    def _painted(self, spans: list[Span]) -> str:
+    def _paint_spans(self, spans: list[Span]) -> str:
         if not self.style.colour:
             # Spans that are harmless alone, such as a file `:`, may make a command together.
-            return disarmed("".join(span.text for span in spans))
+            return disarm_command("".join(span.text for span in spans))
         painted = []
         for role, same in groupby(spans, key=lambda span: span.role):
             text = "".join(span.text for span in same)
@@ -126,7 +126,7 @@ def clauses(text: str, role: str = "") -> list[Span]:
     return [*(Span(f"{one}, ", role, one=True) for one in others), Span(last, role, one=True)]
 
 
-def named(path: str) -> str:
+def show_path(path: str) -> str:
     """Return a path as people know it: standard input has a name."""
     return STANDARD_INPUT if path == STDIN else path
 
@@ -147,7 +147,7 @@ def _columns(text: str) -> int:
     )
 
 
-def shortened(path: str, room: int) -> str:
+def shorten_path(path: str, room: int) -> str:
     """Return a path in at most `room` columns if its end can be kept readable.
 
     Leading folders are left out first, then the middle of the file name.
@@ -172,7 +172,7 @@ SHORTEST: Final = 8
 """How much of both ends of a file name remains at least."""
 
 
-def _wrapped(spans: list[Span], first: int, other: int) -> list[list[Span]]:
+def _wrap_line(spans: list[Span], first: int, other: int) -> list[list[Span]]:
     """Break a line at spaces, and a word that is wider than a line anywhere."""
     lines: list[list[Span]] = [[]]
     room = first

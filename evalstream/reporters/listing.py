@@ -8,7 +8,7 @@ from typing import Final
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.base import Reporter, Style
 from evalstream.reporters.lines import Span
 from evalstream.reporters.summary import severities
@@ -50,14 +50,16 @@ class Listing:
     def more(self, report: Report) -> str:
         """Say how many findings of listed rules are beyond the limit; "" if none is."""
         more = sum(self.beyond(code, report) for code in self._listed)
-        return f"{counted(more, 'more finding')} not listed ({SHOW_ALL} lists all)" if more else ""
+        return (
+            f"{count_noun(more, 'more finding')} not listed ({SHOW_ALL} lists all)" if more else ""
+        )
 
     def heading(self, code: str, report: Report) -> str:
         """Say how many findings a rule has, and of which severity."""
         listed, more = self._listed[code], self.beyond(code, report)
         if not more:
             return ", ".join(severities(listed))
-        total = counted(sum(listed.values()) + more, "finding")
+        total = count_noun(sum(listed.values()) + more, "finding")
         return f"{total} ({'/'.join(one.label for one in self.severities(code))})"
 
     def note(self, report: Report) -> str:
@@ -76,7 +78,7 @@ class Listing:
         lowest = self._style.min_severity
         below = {one: n for one, n in report.totals.severities.items() if one < lowest}
         exact = sum(below.values()) == total
-        what = " and ".join(severities(below)) if exact else counted(total, "finding")
+        what = " and ".join(severities(below)) if exact else count_noun(total, "finding")
         them = "it" if total == 1 else "them"
         options = f"-v {SHOW_ALL}" if is_capped else "-v"
         return f"{what} not listed ({options} lists {them})"
@@ -100,7 +102,7 @@ class Listing:
                 Span(f"{label:<7}", label),
                 Span(f"  {self._names.get(code, '')}"),
             )
-        yield (Span(f"{report.total:{width},}  total of {counted(len(counts), 'rule')}"),)
+        yield (Span(f"{report.total:{width},}  total of {count_noun(len(counts), 'rule')}"),)
 
     def _came(self, code: str) -> int:
         listed, hidden = self._listed.get(code, {}), self._hidden.get(code, {})

@@ -31,22 +31,22 @@ def tag(element: str, /, *children: Child, **attributes: Value) -> Markup:
     named = "".join(_attribute(key, value) for key, value in attributes.items())
     if element in VOID:
         return Markup(f"<{element}{named}>")
-    return Markup(f"<{element}{named}>{joined(*children)}</{element}>")
+    return Markup(f"<{element}{named}>{join_markup(*children)}</{element}>")
 
 
-def joined(*children: Child) -> Markup:
+def join_markup(*children: Child) -> Markup:
     """Return the children one after the other, their texts escaped."""
-    return Markup("".join(map(_escaped, children)))
+    return Markup("".join(map(_escape_child, children)))
 
 
 def visible(text: str) -> str:
     """Replace each character that does not print, or that turns text around, with its escape."""
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else _escape_of(one) for one in text)
+    return "".join(one if one.isprintable() else _show_character(one) for one in text)
 
 
-def cut(text: str, limit: int) -> str:
+def cut_visible(text: str, limit: int) -> str:
     """Return a text of at most so many visible characters; a longer one is cut and says so."""
     beginning = visible(text[: limit + 1])
     if len(text) <= limit and len(beginning) <= limit:
@@ -54,16 +54,16 @@ def cut(text: str, limit: int) -> str:
     return f"{beginning[:limit]}… ({len(text):,} characters)"
 
 
-def _escaped(child: Child) -> str:
+def _escape_child(child: Child) -> str:
     if child is None:
         return ""
     if isinstance(child, Markup):
         return child
     if isinstance(child, str):
-        return _disarmed(escape(visible(child), quote=False))
+        return _disarm_commands(escape(visible(child), quote=False))
     if isinstance(child, int):
         return f"{child:,}"
-    return "".join(map(_escaped, child))
+    return "".join(map(_escape_child, child))
 
 
 def _attribute(key: str, value: Value) -> str:
@@ -74,15 +74,15 @@ def _attribute(key: str, value: Value) -> str:
     if value is True:
         return f" {name}"
     shown = f"{value:.6g}" if isinstance(value, float) else visible(str(value))
-    return f' {name}="{_disarmed(escape(shown))}"'
+    return f' {name}="{_disarm_commands(escape(shown))}"'
 
 
-def _disarmed(text: str) -> str:
+def _disarm_commands(text: str) -> str:
     """Escape what logs of CI read as a command anywhere in a line."""
     return text.replace("##[", "#&#35;[")
 
 
-def _escape_of(letter: str) -> str:
+def _show_character(letter: str) -> str:
     """Return a visible name of a character, as JSON and Python write it."""
     number = ord(letter)
     short = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(letter)

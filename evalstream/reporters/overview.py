@@ -13,7 +13,7 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.run import MAIN_FORMAT, STDIN
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.summary import KINDS, WORST_FIRST, has_right_checksum, remarks, severities
 
 FEW: Final = 20
@@ -57,7 +57,7 @@ class Overview:
             self.affected.update(run.counts.keys())
             for code in run.counts:
                 self.first_with.setdefault(code, run)
-            for path in paths_of(run):
+            for path in run_paths(run):
                 common.add(path)
             some = kept[run.verdict, run.is_refuted]
             if len(some) < most.get(run.verdict, 0):
@@ -68,7 +68,7 @@ class Overview:
             room = most.get(verdict, 0) - len(self._listed.setdefault(verdict, []))
             self._listed[verdict] += runs[:room]
 
-    def listed(self) -> Iterator[ListedRun]:
+    def iterate_listed(self) -> Iterator[ListedRun]:
         """Iterate over the runs to list, the worst first."""
         for verdict in WORST_FIRST:
             yield from self._listed.get(verdict, ())
@@ -106,11 +106,11 @@ class Sums:
         """Say what was verified, and of how much; "" for nothing."""
         parts: list[str] = []
         if self.runs:
-            of_runs = f"of {counted(self.runs, 'run')}"
+            of_runs = f"of {count_noun(self.runs, 'run')}"
             parts.append(f"checksum ok in {self.checksums:,} {of_runs}")
             parts.append(f"row count ok in {self.counts:,} {of_runs}")
         if self.runs and self.hashable:
-            parts.append(f"sample_hash ok in {self.hashes:,} of {counted(self.hashable, 'row')}")
+            parts.append(f"sample_hash ok in {self.hashes:,} of {count_noun(self.hashable, 'row')}")
         if claims := describe_states(self.claims):
             parts.append(f"claims: {claims}")
         return ", ".join(parts)
@@ -144,7 +144,7 @@ class FirstFindings:
         The finding is the first one of the rule with the lowest code among those that fail a run.
         """
         runs = list(listed)
-        owners = {path: one for one in runs for path in paths_of(one.run)}
+        owners = {path: one for one in runs for path in run_paths(one.run)}
         found: dict[int, Finding] = {}
         for finding in self._kept if owners else ():
             owner = _owner(finding.file, owners)
@@ -209,7 +209,7 @@ def relative(path: str, folder: str) -> str:
     return "." if f"{path}/" == folder else path.removeprefix(folder)
 
 
-def paths_of(run: RunSummary) -> list[str]:
+def run_paths(run: RunSummary) -> list[str]:
     """Return the paths of the documents of a run."""
     return [path for path in (run.file, run.aggregate, run.inputs) if path]
 

@@ -57,20 +57,20 @@ class Places:
         the checkout has. So in a workflow URLs become relative references, too.
         """
         if name in _NO_FILES:
-            return Uri(_quoted(STDIN_NAME if name == STDIN else name), is_below_root=False)
+            return Uri(_quote_path(STDIN_NAME if name == STDIN else name), is_below_root=False)
         if _URL.match(name):
             if self.is_workflow:
-                return Uri(_quoted(name), is_below_root=False)
+                return Uri(_quote_path(name), is_below_root=False)
             whole = quote(name, safe=_URL_CHARACTERS, errors="replace")
             return Uri(_STRAY_PERCENT.sub("%25", whole), is_below_root=False)
         path = self.relative(name)
         if path is not None:
-            return Uri(_quoted(path), is_below_root=True)
+            return Uri(_quote_path(path), is_below_root=True)
         outside = os.path.normpath(os.path.join(self._here, name))
-        return Uri(f"file://{_quoted(outside)}", is_below_root=False)
+        return Uri(f"file://{_quote_path(outside)}", is_below_root=False)
 
 
-def _quoted(path: str) -> str:
+def _quote_path(path: str) -> str:
     return quote(path, safe="/", errors="replace")
 
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.report import Report, RunSummary
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.claims import claim_lines
-from evalstream.reporters.lines import LineWriter, Span, clauses, columns, named
+from evalstream.reporters.lines import LineWriter, Span, clauses, columns, show_path
 from evalstream.reporters.overview import (
     FEW,
     MOST_LISTED,
@@ -18,21 +18,21 @@ from evalstream.reporters.overview import (
     Overview,
     describe_severities,
     join_names,
-    paths_of,
+    run_paths,
 )
 from evalstream.reporters.summary import (
     KINDS,
     WORST_FIRST,
     amounts,
-    format_of,
+    describe_format,
     format_verdict,
     history,
+    list_verified,
     remarks,
     rule_limits,
     sort_runs,
     total_lines,
     vanished_lines,
-    verified,
 )
 
 ROLES: Final = {True: "", False: "bad", None: "partial"}
@@ -89,7 +89,7 @@ class RunLines:
     def _write_listed(self) -> None:
         """Write how many runs have each verdict, the best first, and the first that need it."""
         verdicts, lines = self._report.totals.verdicts, self._lines
-        reasons = self._firsts.reasons(self._overview.listed(), self._report)
+        reasons = self._firsts.reasons(self._overview.iterate_listed(), self._report)
         for verdict in reversed(WORST_FIRST):
             if not (count := verdicts.get(verdict)):
                 continue
@@ -97,7 +97,7 @@ class RunLines:
             for one in listed:
                 self._write_short(one, reasons[one.number])
             if more:
-                counts = f"… and {more:,} more" if listed else counted(count, "run")
+                counts = f"… and {more:,} more" if listed else count_noun(count, "run")
                 lines.write(
                     Span(format_verdict(verdict), verdict), Span(f": {counts} (-v lists them)")
                 )
@@ -107,7 +107,7 @@ class RunLines:
         run, lines = one.run, self._lines
         verdict, width = _verdict(run), lines.style.width
         after = "; ".join(filter(None, [describe_severities(run), reason]))
-        whole = join_names(paths_of(run)) or " with ".join(paths_of(run))
+        whole = join_names(run_paths(run)) or " with ".join(run_paths(run))
         if width is None:
             lines.write(*verdict, Span(" "), lines.path(whole), Span(f": {after}"))
             return
@@ -138,10 +138,10 @@ class RunLines:
 
     def _documents(self, run: RunSummary, shown: Callable[[str], Span]) -> list[Part]:
         """Return the documents of a run; among several runs a pair is named once."""
-        joined = join_names(paths_of(run)) if self._report.totals.runs > 1 else None
+        joined = join_names(run_paths(run)) if self._report.totals.runs > 1 else None
         if joined is None:
             return _documents(run, shown)
-        return [Part(" ", [shown(joined), Span(format_of(run))])]
+        return [Part(" ", [shown(joined), Span(describe_format(run))])]
 
     def _path(self, path: str) -> Span:
         return Span(self._lines.relative(path), "file")
@@ -159,7 +159,7 @@ def _verdict(run: RunSummary) -> list[Span]:
 
 
 def _whole(path: str) -> Span:
-    return Span(named(path), "file")
+    return Span(show_path(path), "file")
 
 
 def _documents(run: RunSummary, shown: Callable[[str], Span]) -> list[Part]:
@@ -172,7 +172,7 @@ def _documents(run: RunSummary, shown: Callable[[str], Span]) -> list[Part]:
     if run.inputs:
         parts.append(Part(" ", [*([Span("and ")] if paths else []), shown(run.inputs)]))
     parts = parts or [Part(" ", [Span("")])]
-    parts[-1].spans.append(Span(format_of(run)))
+    parts[-1].spans.append(Span(describe_format(run)))
     return parts
 
 
@@ -180,7 +180,7 @@ def _outcome(run: RunSummary) -> list[Part]:
     """Return what a run amounts to, what was verified of it, and what was not."""
     parts = [Part(": ", clauses(amounts(run)))]
     checked: list[Span] = []
-    for text, is_ok in verified(run):
+    for text, is_ok in list_verified(run):
         checked += [Span(", ")] if checked else []
         checked.append(Span(text, ROLES[is_ok], one=True))
     if checked:

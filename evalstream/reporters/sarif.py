@@ -24,10 +24,10 @@ from evalstream._version import REPOSITORY_URL, __version__
 from evalstream.model.finding import Excerpt, Finding, FindingList, Severity
 from evalstream.model.report import NOT_CHECKED, Report, RunSummary
 from evalstream.model.rule_text import RuleText
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import canonical, dumps, dumps_visible
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.describe import cut, values_of, visible
+from evalstream.reporters.describe import describe_values, shorten, visible
 from evalstream.reporters.places import Places
 from evalstream.reporters.summary import (
     occurrences,
@@ -185,7 +185,7 @@ class SarifReporter:
             yield _notification(text, "warning")
         shown = sum(covered for _, covered in listed.values())
         if not sum(left.values()) and shown < report.total:
-            missing = counted(report.total - shown, "finding")
+            missing = count_noun(report.total - shown, "finding")
             advice = "--max-findings 0 and --min-severity info list all"
             yield _notification(f"{missing} counted and not listed ({advice})", "note")
 
@@ -201,7 +201,7 @@ class SarifReporter:
             locations = [self._location(file)] if file else []
             yield {**_notification(run_line(run), _level(run)), "locations": locations}
         if report.totals.runs > MOST_RUNS:
-            more = counted(report.totals.runs - MOST_RUNS, "more run")
+            more = count_noun(report.totals.runs - MOST_RUNS, "more run")
             yield _notification(f"{more} without a line here", "note")
 
 
@@ -249,8 +249,8 @@ def _rule(code: str, text: RuleText) -> dict[str, Any]:
     return {
         "id": code,
         "name": text.name,
-        "shortDescription": {"text": cut(text.summary, DESCRIPTION)},
-        "fullDescription": {"text": cut(" ".join(found.split()), DESCRIPTION)},
+        "shortDescription": {"text": shorten(text.summary, DESCRIPTION)},
+        "fullDescription": {"text": shorten(" ".join(found.split()), DESCRIPTION)},
         **({"helpUri": f"{PAGES}/{text.page}"} if text.page else {}),
         "help": {"text": text.help or text.summary, **markdown},
         **({"defaultConfiguration": {"level": level}} if level else {}),
@@ -266,7 +266,7 @@ def _markdown(text: RuleText) -> Iterator[str]:
 def _message(finding: Finding) -> str:
     """Return what is wrong, and where in the document; the first sentence stands alone."""
     where = f" at {finding.pointer}" if finding.pointer else ""
-    values = values_of(finding)
+    values = describe_values(finding)
     more = f". {values[0].upper()}{values[1:]}" if values else ""
     text = visible(f"{finding.message}{where}{occurrences(finding)}{more}")
     return _LINK.sub("] ", text)
@@ -287,4 +287,4 @@ def _properties(finding: Finding) -> dict[str, Any]:
 
 
 def _notification(text: str, level: str) -> dict[str, Any]:
-    return {"message": {"text": _LINK.sub("] ", visible(cut(text, 2_000)))}, "level": level}
+    return {"message": {"text": _LINK.sub("] ", visible(shorten(text, 2_000)))}, "level": level}

@@ -12,7 +12,7 @@ from evalstream.model.claim import State, count_states, describe_states
 from evalstream.model.finding import MORE, SAFE, Finding, Severity
 from evalstream.model.report import Checked, Report, RunSummary, Totals
 from evalstream.model.run import MAIN_FORMAT
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps_visible
 
 SCHEMA: Final = 2
@@ -104,12 +104,12 @@ def total_lines(report: Report) -> Iterator[str]:
     if unchecked := unchecked_line(totals):
         yield unchecked
     if totals.excluded:
-        yield f"{counted(totals.excluded, 'name')} left out by --exclude"
+        yield f"{count_noun(totals.excluded, 'name')} left out by --exclude"
     if totals.missing:
         are = "is" if totals.missing == 1 else "are"
-        yield f"{counted(totals.missing, 'name')} of the list {are} gone: not checked"
+        yield f"{count_noun(totals.missing, 'name')} of the list {are} gone: not checked"
     if totals.other_files:
-        what = counted(
+        what = count_noun(
             totals.other_files,
             "file of the list is not an evaluation file",
             "files of the list are not evaluation files",
@@ -136,7 +136,7 @@ def fixable_lines(totals: Totals) -> Iterator[str]:
 def unchecked_line(totals: Totals) -> str | None:
     """Say how many of several runs were not checked, and how many not in full; None if all were."""
     named, said = totals.runs + totals.unreached, []
-    of = f"of {counted(named, 'run')}"
+    of = f"of {count_noun(named, 'run')}"
     if totals.unreached:
         reason = "" if totals.lost is None else f": {totals.lost}"
         said.append(f"{totals.unreached:,} {of} NOT CHECKED{reason}")
@@ -148,12 +148,12 @@ def unchecked_line(totals: Totals) -> str | None:
 def _runs_line(totals: Totals) -> str:
     said = [
         *describe_verdicts(totals),
-        counted(totals.rows, "row"),
+        count_noun(totals.rows, "row"),
         *severities(totals.severities, known=totals.known),
     ]
     if totals.unchanged:
         said.append(f"{totals.unchanged:,} unchanged since they were checked")
-    return f"{counted(totals.runs, 'run')}: {', '.join(said)}"
+    return f"{count_noun(totals.runs, 'run')}: {', '.join(said)}"
 
 
 def describe_verdicts(totals: Totals) -> list[str]:
@@ -185,10 +185,10 @@ def run_line(run: RunSummary) -> str:
         name = f"{run.file} with {run.aggregate}"
     if run.inputs:
         name = f"{name} and {run.inputs}" if name else run.inputs
-    name += format_of(run)
+    name += describe_format(run)
     left_out, verdict = rule_limits(run), format_verdict(run.verdict)
     line = f"{name}: {verdict}{f' ({left_out})' if left_out else ''}: {amounts(run)}"
-    said = [text for text, _ in verified(run)]
+    said = [text for text, _ in list_verified(run)]
     if said:
         line = f"{line}; {', '.join(said)}"
     return "; ".join([line + history(run), *remarks(run)])
@@ -199,7 +199,7 @@ def format_verdict(verdict: str) -> str:
     return verdict.upper() if verdict == "failed" else verdict
 
 
-def format_of(run: RunSummary) -> str:
+def describe_format(run: RunSummary) -> str:
     """Return in brackets the name and version of a format other than the main one."""
     if run.format == MAIN_FORMAT:
         return ""
@@ -208,7 +208,7 @@ def format_of(run: RunSummary) -> str:
 
 def amounts(run: RunSummary) -> str:
     """Say how many rows and findings a run has."""
-    parts = [counted(run.rows, run.noun)] if run.file else []
+    parts = [count_noun(run.rows, run.noun)] if run.file else []
     if run.format == MAIN_FORMAT and run.aggregate and not run.file and not run.incomplete_reason:
         parts = ["an aggregate without rows"]
     return ", ".join(parts + severities(run.severities, known=run.known))
@@ -234,7 +234,7 @@ def rule_limits(run: RunSummary) -> str:
     return ", ".join(filter(None, [only, without]))
 
 
-def verified(run: RunSummary) -> list[Checked]:
+def list_verified(run: RunSummary) -> list[Checked]:
     """Say what was verified of a run, and what was not."""
     parts = [*_seal_parts(run), *run.checked]
     claims = describe_states(count_states(run.claims))
@@ -260,7 +260,7 @@ def _seal_parts(run: RunSummary) -> list[Checked]:
         )
     if said.hashes:
         recipe = f" ({run.recipe})" if run.recipe else ""
-        of = f"{said.hashes:,} of {counted(said.rows, 'row')}"
+        of = f"{said.hashes:,} of {count_noun(said.rows, 'row')}"
         is_all = True if said.hashes == said.rows else None
         parts.append(Checked(f"sample_hash ok in {of}{recipe}", is_all))
     else:
@@ -273,16 +273,16 @@ def severities(
 ) -> list[str]:
     """Say how many findings there are of each severity, and how many a baseline knows."""
     parts = [
-        counted(counts[severity], severity.label)
+        count_noun(counts[severity], severity.label)
         for severity in sorted(Severity, reverse=True)
         if counts.get(severity) and severity is not Severity.INFO
     ]
     notices = counts.get(Severity.INFO)
     if notices:
-        parts.append(counted(notices, "info"))
+        parts.append(count_noun(notices, "info"))
     if not known:
         return parts or ["no findings"]
-    left_out = f"{counted(sum(known.values()), 'known finding')} in baseline"
+    left_out = f"{count_noun(sum(known.values()), 'known finding')} in baseline"
     return [*(parts or ["no new findings"]), left_out]
 
 
@@ -291,7 +291,8 @@ def gone_lines(totals: Totals) -> Iterator[str]:
     count, names = totals.gone
     if not count:
         return
-    yield f"{counted(count, 'run')} that the ledger remembers {'is' if count == 1 else 'are'} gone:"
+    verb = "is" if count == 1 else "are"
+    yield f"{count_noun(count, 'run')} that the ledger remembers {verb} gone:"
     for name in names:
         yield f"  {name}"
     if count > len(names):
@@ -304,7 +305,7 @@ def vanished_lines(report: Report) -> Iterator[str]:
     if not report.totals.vanished:
         return
     verb = "was" if report.totals.vanished == 1 else "were"
-    number = counted(report.totals.vanished, "known finding")
+    number = count_noun(report.totals.vanished, "known finding")
     yield f"{number} in baseline {verb} not found (--write-baseline writes a new one):"
     more = 0
     for place, known in enumerate(report.vanished):
@@ -354,4 +355,4 @@ def occurrences(finding: Finding) -> str:
     count = finding.count
     if not count or finding.message.startswith(f"{count:,} "):
         return ""
-    return f" ({counted(count, 'finding' if finding.message == MORE else 'row')})"
+    return f" ({count_noun(count, 'finding' if finding.message == MORE else 'row')})"

@@ -35,14 +35,14 @@ class FileFacts(DataClass, frozen=True):
 
     def at(self, line: int) -> str:
         """Return the position of a row, such as `on line 3`, by its line number."""
-        return place_in(self.layout)(line)
+        return position_namer(self.layout)(line)
 
 
 Where = Callable[[int], str]
 """Returns the position of a row for messages, from the number under which it was counted."""
 
 
-def place_in(layout: str) -> Where:
+def position_namer(layout: str) -> Where:
     """Return the function that names positions: by line, in an array by row number."""
     return _in_row if layout == "json" else _on_line
 
@@ -212,20 +212,20 @@ class Rule(NamedTuple):
             self.name,
             self.summary,
             sentence,
-            self.explained(),
+            self.explain(),
             self.severity.label,
             sections,
             self.status,
             repository_path(self.code),
         )
 
-    def explained(self) -> str:
+    def explain(self) -> str:
         """Return the rule's page as `evalstream rules CODE` prints it."""
         status = _STATUS_SAID[self.status]
         head = f"{self.code} {self.name}: {self.severity.label}{status}, since {self.since}"
         repair = f"\n\n{self.repair_text()}" if self.repair else ""
         texts = self.sections().items()
-        parts = (f"\n\n{heading}:{_indented(heading, text)}" for heading, text in texts)
+        parts = (f"\n\n{heading}:{_indent_text(heading, text)}" for heading, text in texts)
         return f"{head}\n{self.summary}{repair}{''.join(parts)}"
 
     @property
@@ -249,7 +249,7 @@ _STATUS_SAID: Final = {
 }
 
 
-def _indented(heading: str, text: str) -> str:
+def _indent_text(heading: str, text: str) -> str:
     """Return the text behind a heading: prose on its line, examples indented below it."""
     if heading not in EXAMPLES:
         return f" {text}"

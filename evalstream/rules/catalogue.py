@@ -95,10 +95,10 @@ class Catalogue(Mapping[str, Rule]):
         """
         # Only a name needs the rules of every format, and no name is letters of a code and digits.
         is_code = text.isupper() or text.rstrip("0123456789").upper() in self._families
-        named = [] if is_code else self._named(text)
+        named = [] if is_code else self._find_by_name(text)
         return named or [self[code] for code in self._beginning_with(text)]
 
-    def known(self, text: str) -> list[Rule]:
+    def find_rules(self, text: str) -> list[Rule]:
         """Return the rules that match a text. Raises UsageError if it matches none."""
         found = self.find(text) if text else []
         if not found:
@@ -111,14 +111,14 @@ class Catalogue(Mapping[str, Rule]):
             )
         return found
 
-    def coded(self, texts: Iterable[str]) -> tuple[str, ...]:
+    def expand_codes(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Return codes and beginnings of codes in capitals, and the codes of rules for names.
 
         Raises UsageError if a text matches no rule.
         """
         codes: dict[str, None] = {}
         for text in texts:
-            found = self.known(text)
+            found = self.find_rules(text)
             names = {word for one in found for word in (one.name, *one.former_names)}
             codes |= dict.fromkeys([one.code for one in found] if text in names else [text.upper()])
         return tuple(codes)
@@ -129,14 +129,16 @@ class Catalogue(Mapping[str, Rule]):
         So it is with retired rules alone, and with a prefix whose rules are all in preview.
         """
         for prefix in options.select:
-            held = self._held(prefix, preview=True)
-            if held and not self._held(prefix, preview=options.preview):
+            held = self._selected_rules(prefix, preview=True)
+            if held and not self._selected_rules(prefix, preview=options.preview):
                 codes = ", ".join(rule.code for rule in held)
                 raise UsageError(
                     f"--select {prefix} names rules in preview only; add --preview, or select "
                     f"them by their codes: {codes}"
                 )
-        if options.select and not any(self._held(one, preview=True) for one in options.select):
+        if options.select and not any(
+            self._selected_rules(one, preview=True) for one in options.select
+        ):
             raise UsageError(f"--select {','.join(options.select)} names retired rules only")
 
     def selection(self, options: Options) -> Selection:
@@ -153,7 +155,11 @@ class Catalogue(Mapping[str, Rule]):
         self, select: tuple[str, ...], ignore: tuple[str, ...], profile: str, preview: bool
     ) -> Selection:
         chosen = (
-            (rule.code for prefix in select for rule in self._held(prefix, preview=preview))
+            (
+                rule.code
+                for prefix in select
+                for rule in self._selected_rules(prefix, preview=preview)
+            )
             if select
             else self._default(profile, preview=preview)
         )
@@ -176,10 +182,10 @@ class Catalogue(Mapping[str, Rule]):
             and (rule.status is Status.STABLE or (preview and _is_in_preview(rule)))
         )
 
-    def _named(self, name: str) -> list[Rule]:
+    def _find_by_name(self, name: str) -> list[Rule]:
         return [one for one in self.values() if name in (one.name, *one.former_names)]
 
-    def _held(self, text: str, *, preview: bool) -> list[Rule]:
+    def _selected_rules(self, text: str, *, preview: bool) -> list[Rule]:
         """Return the rules that a selected text switches on."""
         return [
             rule

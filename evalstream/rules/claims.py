@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.model.claim import JudgedClaim, State, confirms_score, reasons_left_open
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.rules.base import Rule
 from evalstream.stats.claims.judge import Judgement
 
@@ -64,7 +64,7 @@ def find_open(rule: Rule, claims: Iterable[JudgedClaim]) -> Iterator[Violation]:
     for reason, some in reasons_left_open(claims):
         labels = ", ".join(dict.fromkeys(claim.label for claim in some[:LABELS]))
         more = f" and {len(some) - LABELS:,} more" if len(some) > LABELS else ""
-        message = f"{counted(len(some), 'open claim')} ({labels}{more}): {reason}"
+        message = f"{count_noun(len(some), 'open claim')} ({labels}{more}): {reason}"
         count = len(some) if len(some) > 1 else None
         yield claim_violation(rule, some[0], message, Severity.WARNING)._replace(count=count)
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import Repair, RepairAction, Rule
 
@@ -52,7 +52,7 @@ def explain(
                 nulls.add(error.path)
                 found.append(_null_for_absent(error, version, known_nulls))
         elif not own or error.path not in nulls:
-            found.append(_violation_of(error, own=own, missing=missing))
+            found.append(_make_violation(error, own=own, missing=missing))
     found.extend(_branch_violation(error, version) for error in kept)
     return found
 
@@ -86,7 +86,7 @@ def _null_for_absent(
     return ES204.violation(message, pointer=place, keyword=error.keyword)
 
 
-def _violation_of(
+def _make_violation(
     error: SchemaError, *, own: bool, missing: Mapping[str, Rule] = NO_RULES
 ) -> Violation:
     special = missing.get(error.member or "") if error.route == ("required",) else None
@@ -96,15 +96,15 @@ def _violation_of(
         rule, message = ES208, f"{type_name(error.found)} where the map holds only strings"
     else:
         explain_error = _EXPLANATIONS.get(error.keyword, _other)
-        rule, message = (_undecided if error.is_undecided else explain_error)(error)
+        rule, message = (_explain_undecided if error.is_undecided else explain_error)(error)
     # Positional arguments take half the time, and every row of a file may have a violation.
     place = pointer(error.path)
     found = None if error.member is not None else error.found
     keyword = "pattern" if error.is_undecided else error.keyword
-    return Violation(rule.code, message, place, keyword, _expected(error), found)
+    return Violation(rule.code, message, place, keyword, _describe_expected(error), found)
 
 
-def _expected(error: SchemaError) -> Any:
+def _describe_expected(error: SchemaError) -> Any:
     """Return what a schema expects: its one value, else the keyword with its payload."""
     wanted = error.expected
     if wanted is None or error.keyword == "const":
@@ -131,7 +131,7 @@ def _branch_violation(error: SchemaError, version: str) -> Violation:
     if error.keyword == "required":
         return rule.violation(f"{error.member} is missing; a {kind} row requires it", **place)
     what = f"{type_name(error.found)} where a {kind} row requires {_types(error.expected)}"
-    return rule.violation(what, **place, expected=_expected(error), found=error.found)
+    return rule.violation(what, **place, expected=_describe_expected(error), found=error.found)
 
 
 def _in_string_map(error: SchemaError) -> bool:
@@ -155,7 +155,7 @@ def _not_allowed(error: SchemaError) -> Explanation:
     return ES203, f"not {'one of the allowed values' if several else 'the only allowed value'}"
 
 
-def _unknown(error: SchemaError) -> Explanation:
+def _explain_unknown(error: SchemaError) -> Explanation:
     from evalstream.model.suggestions import nearest_words
 
     near = nearest_words(str(error.member), error.known)
@@ -164,7 +164,7 @@ def _unknown(error: SchemaError) -> Explanation:
 
 
 def _too_few(error: SchemaError) -> Explanation:
-    return ES207, f"fewer than {counted(error.expected, 'item')}"
+    return ES207, f"fewer than {count_noun(error.expected, 'item')}"
 
 
 def _mismatch(error: SchemaError) -> Explanation:
@@ -172,10 +172,10 @@ def _mismatch(error: SchemaError) -> Explanation:
     return ES213, "does not match the pattern"
 
 
-def _undecided(error: SchemaError) -> Explanation:
-    from evalstream.parsing.linear_regex import undecided
+def _explain_undecided(error: SchemaError) -> Explanation:
+    from evalstream.parsing.linear_regex import describe_undecided
 
-    return ES213, f"{undecided(error.expected)}: not accepted"
+    return ES213, f"{describe_undecided(error.expected)}: not accepted"
 
 
 def _other(error: SchemaError) -> Explanation:
@@ -202,7 +202,7 @@ def _no_variant(error: SchemaError) -> Explanation:
     )
     reasons = []
     for inner in variant[:3]:
-        reported = _violation_of(inner, own=False)
+        reported = _make_violation(inner, own=False)
         place = pointer(inner.path[len(error.path) :])
         reasons.append(f"{place}: {reported.message}" if place else reported.message)
     head = f"fits none of the {len(error.variants)} variants; nearest is {number}"
@@ -292,8 +292,8 @@ _EXPLANATIONS: Final[dict[str, Callable[[SchemaError], Explanation]]] = {
     "type": _wrong_type,
     "enum": _not_allowed,
     "const": _not_allowed,
-    "additionalProperties": _unknown,
-    "unevaluatedProperties": _unknown,
+    "additionalProperties": _explain_unknown,
+    "unevaluatedProperties": _explain_unknown,
     "minimum": _range,
     "maximum": _range,
     "exclusiveMinimum": _range,

@@ -32,7 +32,7 @@ class ObjectReading(NamedTuple):
     replaced: frozenset[str | None] = frozenset()
     accepted: bool = False
 
-    def concerned(self, violations: Iterable[Violation]) -> Iterator[Violation]:
+    def filter_violations(self, violations: Iterable[Violation]) -> Iterator[Violation]:
         """Leave out the violations of replaced values."""
         return (violation for violation in violations if violation.pointer not in self.replaced)
 
@@ -46,10 +46,10 @@ def read_object(
     """
     from evalstream.parsing.strict_json import parse_exactly
 
-    return _object_of(parse_exactly(text, max_depth), torn=torn, noun=noun, offset=offset)
+    return _read_object(parse_exactly(text, max_depth), torn=torn, noun=noun, offset=offset)
 
 
-def _object_of(parsed: Parsed, *, torn: bool, noun: str, offset: int | None) -> ObjectReading:
+def _read_object(parsed: Parsed, *, torn: bool, noun: str, offset: int | None) -> ObjectReading:
     lines = [issue.line for issue in parsed.issues]
     violations = list(zip(explain(parsed.issues, torn=torn, base=offset), lines, strict=True))
     replaced = frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
@@ -72,7 +72,7 @@ def explain(
     """
     for issue in issues:
         rule = ES104 if torn and torn_line.breaks_off(issue) else _BY_NAME[issue.name]
-        message = torn_line.message_of(issue) if rule is ES104 else issue.message
+        message = torn_line.describe_torn_line(issue) if rule is ES104 else issue.message
         if rule.code in HALF_WRITTEN and base is not None and issue.offset is not None:
             message = f"{message}, byte {base + issue.offset:,} of the file"
         found: Excerpt | str | None = issue.found
@@ -193,4 +193,4 @@ def read_whole(
 ) -> ObjectReading:
     """Read a document as `read_object` does, many times faster if it has no violation."""
     parsed = parse_document(text, max_depth, accepts)
-    return _object_of(parsed, torn=False, noun=noun, offset=None)
+    return _read_object(parsed, torn=False, noun=noun, offset=None)

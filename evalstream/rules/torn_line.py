@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import SyntaxIssue
 from evalstream.rules.base import Repair, RepairAction, Rule
 
@@ -20,7 +20,7 @@ def breaks_off(issue: SyntaxIssue) -> bool:
     return issue.at_end and issue.name != "spliced-record"
 
 
-def message_of(issue: SyntaxIssue) -> str:
+def describe_torn_line(issue: SyntaxIssue) -> str:
     """Say that the last line was cut off, and where."""
     return f"the last line breaks off: {issue.message}"
 
@@ -32,7 +32,9 @@ def newline_missing() -> Violation:
 
 def with_rows_before(violation: Violation, rows: int) -> Violation:
     """Add to a half-written line how many whole rows are before it, which can be saved."""
-    return violation._replace(message=f"{violation.message}; {counted(rows, 'whole row')} before")
+    return violation._replace(
+        message=f"{violation.message}; {count_noun(rows, 'whole row')} before"
+    )
 
 
 ES104: Final = Rule(

@@ -41,7 +41,7 @@ PER_FILE: Final = "per_file_ignores"
 """The setting that is a table: lists of rules by the pattern of files."""
 
 
-def key_of(option: Option) -> str:
+def settings_key(option: Option) -> str:
     """Return the key of an option in a settings file: its long flag without dashes."""
     flags = option.text.flags or (f"--{option.name.replace('_', '-')}",)
     return next(one for one in flags if one.startswith("--")).partition("/")[0][2:]
@@ -53,14 +53,14 @@ def _settings() -> dict[str, Option]:
         *REPORT_OPTIONS.values(),
         Option("ledger", str | None, None, LEDGER),
     )
-    return {key_of(one): one for one in options if one.name not in OF_ONE_CALL}
+    return {settings_key(one): one for one in options if one.name not in OF_ONE_CALL}
 
 
 SETTINGS: Final[Mapping[str, Option]] = MappingProxyType(_settings())
 """The options that a settings file may set, by key."""
 
 KEYS_OF_ONE_CALL: Final = frozenset(
-    key_of(one)
+    settings_key(one)
     for one in (
         *declared_options(Options).values(),
         *REPORT_OPTIONS.values(),
@@ -73,4 +73,4 @@ KEYS_OF_ONE_CALL: Final = frozenset(
 
 def is_setting(option: Option) -> bool:
     """Tell whether a settings file may set an option."""
-    return SETTINGS.get(key_of(option)) == option
+    return SETTINGS.get(settings_key(option)) == option

@@ -56,7 +56,7 @@ def find_table() -> Table | None:
     return None
 
 
-def table_of(file: str) -> Table:
+def read_table(file: str) -> Table:
     """Return the settings of a file. Raises UsageError if it has none."""
     is_project = os.path.basename(file) == PROJECT_NAME
     found = _project_table(file) if is_project else _own_table(file)
@@ -69,7 +69,7 @@ def table_of(file: str) -> Table:
 def _own_table(file: str) -> Table | None:
     """Return the settings of a file that has nothing else, None if there is no such file."""
     text = _bytes(file)
-    return None if text is None else Table(file, _parsed(file, text))
+    return None if text is None else Table(file, _parse_toml(file, text))
 
 
 def _project_table(file: str) -> Table | None:
@@ -77,7 +77,7 @@ def _project_table(file: str) -> Table | None:
     text = _bytes(file)
     if text is None or TOOL.encode() not in text:
         return None
-    tools = _parsed(file, text).get("tool")
+    tools = _parse_toml(file, text).get("tool")
     if not isinstance(tools, Mapping) or TOOL not in tools:
         return None
     if not isinstance(tools[TOOL], Mapping):
@@ -118,7 +118,7 @@ def _unreadable(file: str, reason: str | None) -> UsageError:
     )
 
 
-def _parsed(file: str, text: bytes) -> dict[str, Any]:
+def _parse_toml(file: str, text: bytes) -> dict[str, Any]:
     """Parse TOML. Raises UsageError with the line and the column of a mistake."""
     # Most calls have no settings file.
     import tomllib

@@ -10,9 +10,9 @@ from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Option, Options
-from evalstream.settings.declared import SETTINGS, key_of
-from evalstream.settings.find import find_table, table_of
-from evalstream.settings.options import options_from, schema_text_of
+from evalstream.settings.declared import SETTINGS, settings_key
+from evalstream.settings.find import find_table, read_table
+from evalstream.settings.options import options_from, read_schema_text
 
 
 class Settings(NamedTuple):
@@ -37,13 +37,13 @@ def find_settings(file: str | None = None, *, isolated: bool = False) -> Setting
     """
     if file is None and isolated:
         return NO_SETTINGS
-    table = find_table() if file is None else table_of(file)
+    table = find_table() if file is None else read_table(file)
     if table is None:
         return NO_SETTINGS
     # Most calls have no settings file.
-    from evalstream.settings.values import values_in
+    from evalstream.settings.values import read_values
 
-    return Settings(values_in(table), table.file, is_named=file is not None)
+    return Settings(read_values(table), table.file, is_named=file is not None)
 
 
 def refuse_found(option: Option, settings: Settings) -> None:
@@ -52,7 +52,7 @@ def refuse_found(option: Option, settings: Settings) -> None:
         return
     import shlex
 
-    file, key = printable(settings.file), key_of(option)
+    file, key = printable(settings.file), settings_key(option)
     raise UsageError(
         f"{file}: {key}: a settings file that was found cannot set {key}, as whoever wrote the "
         f"data may have written the file; give --{key} on the command line, name the file with "
@@ -76,5 +76,5 @@ def load_settings(path: str | os.PathLike[str] | None = None) -> Options:
         if option.name in values:
             refuse_found(option, settings)
     if values.get("schema") is not None:
-        values["schema"] = schema_text_of(values["schema"])
+        values["schema"] = read_schema_text(values["schema"])
     return options_from(values)

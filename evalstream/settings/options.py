@@ -11,7 +11,7 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
-from evalstream.model.text import codes_of, entries_of
+from evalstream.model.text import split_codes, split_entries
 from evalstream.parsing import json
 from evalstream.parsing.limits import refuse_long_lines
 from evalstream.rules.profiles import PROFILES
@@ -80,13 +80,15 @@ def _with_entries(options: Options) -> Options:
     """Return options whose lists are tuples, however they were given."""
     ignores: Any = options.per_file_ignores
     if isinstance(ignores, Mapping):
-        ignores = [f"{pattern}:{','.join(codes_of(codes))}" for pattern, codes in ignores.items()]
+        ignores = [
+            f"{pattern}:{','.join(split_codes(codes))}" for pattern, codes in ignores.items()
+        ]
     return replace(
         options,
-        select=codes_of(options.select),
-        ignore=codes_of(options.ignore),
-        per_file_ignores=entries_of(ignores),
-        exclude=entries_of(options.exclude),
+        select=split_codes(options.select),
+        ignore=split_codes(options.ignore),
+        per_file_ignores=split_entries(ignores),
+        exclude=split_entries(options.exclude),
     )
 
 
@@ -127,7 +129,7 @@ def _as_json(name: str, value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def schema_text_of(path: str) -> str:
+def read_schema_text(path: str) -> str:
     """Read a JSON Schema. Raises UsageError if it cannot be used."""
     from evalstream.parsing.json_schema import compile_schema
 
@@ -193,10 +195,10 @@ def _flag(name: str) -> str:
 
 def _refuse_unknown(name: str, value: str | None, choices: Sequence[str]) -> None:
     if value is not None and value not in choices:
-        from evalstream.model.suggestions import unknown
+        from evalstream.model.suggestions import describe_unknown
 
         noun = NOUNS.get(name, name)
-        raise UsageError(unknown(noun, value, choices))
+        raise UsageError(describe_unknown(noun, value, choices))
 
 
 def _check_dask(options: Options) -> None:
@@ -231,7 +233,7 @@ def _with_codes(options: Options) -> Options:
     """Replace the names of rules by their codes. Raises UsageError if no rule is left."""
     if not options.select and not options.ignore:
         return options
-    select, ignore = CATALOGUE.coded(options.select), CATALOGUE.coded(options.ignore)
+    select, ignore = CATALOGUE.expand_codes(options.select), CATALOGUE.expand_codes(options.ignore)
     coded = replace(options, select=select, ignore=ignore)
     CATALOGUE.check_selected(coded)
     enabled = CATALOGUE.selection(coded).enabled
@@ -262,7 +264,7 @@ def _with_per_file_codes(options: Options) -> Options:
     from evalstream.batch.per_file_ignores import parse_per_file_ignore
 
     parsed = map(parse_per_file_ignore, options.per_file_ignores)
-    coded = (f"{one.pattern}:{','.join(CATALOGUE.coded(one.codes))}" for one in parsed)
+    coded = (f"{one.pattern}:{','.join(CATALOGUE.expand_codes(one.codes))}" for one in parsed)
     return replace(options, per_file_ignores=tuple(coded))
 
 

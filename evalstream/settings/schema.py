@@ -8,7 +8,7 @@ from typing import Any, Final
 from evalstream.model.finding import Severity
 from evalstream.model.options import Option
 from evalstream.settings.declared import PER_FILE, SETTINGS
-from evalstream.settings.values import LONGEST_TEXT, MOST_TEXTS, allowed, least
+from evalstream.settings.values import LONGEST_TEXT, MOST_TEXTS, allowed_values, least
 
 NAMED_ONLY: Final = "Only a file that --config names sets it."
 
@@ -39,9 +39,11 @@ def schema_text() -> str:
     return json.dumps(settings_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def described(option: Option) -> str:
+def describe_option(option: Option) -> str:
     """Return what users read of a setting."""
-    text = option.text.help.format(choices=", ".join(allowed(option))).replace(" (repeatable)", "")
+    text = option.text.help.format(choices=", ".join(allowed_values(option))).replace(
+        " (repeatable)", ""
+    )
     return f"{text} {NAMED_ONLY}" if option.text.named_only else text
 
 
@@ -59,7 +61,7 @@ def default_in_toml(option: Option) -> Any:
 def _property(option: Option) -> dict[str, Any]:
     default = default_in_toml(option)
     shown = {} if default is None else {"default": default}
-    return {"description": described(option), **_type(option), **shown}
+    return {"description": describe_option(option), **_type(option), **shown}
 
 
 def _type(option: Option) -> dict[str, Any]:
@@ -71,5 +73,5 @@ def _type(option: Option) -> dict[str, Any]:
         return {"type": "boolean"}
     if option.type is int:
         return {"type": "integer", **({} if least(option) is None else {"minimum": least(option)})}
-    choices = allowed(option)
+    choices = allowed_values(option)
     return {"enum": list(choices)} if choices else _TEXT

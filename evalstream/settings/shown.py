@@ -10,7 +10,7 @@ from evalstream.batch.per_file_ignores import parse_per_file_ignore
 from evalstream.io.names import printable
 from evalstream.model.finding import Severity
 from evalstream.model.options import Option
-from evalstream.settings.declared import PER_FILE, is_setting, key_of
+from evalstream.settings.declared import PER_FILE, is_setting, settings_key
 from evalstream.settings.resolve import Chosen
 
 
@@ -28,9 +28,9 @@ def settings_lines(
         if one.name == PER_FILE:
             continue
         if value is None:
-            yield f"# {key_of(one)} is not set  # {_comment(source)}"
+            yield f"# {settings_key(one)} is not set  # {_comment(source)}"
         else:
-            yield f"{key_of(one)} = {_toml(one, value)}  # {_comment(source)}"
+            yield f"{settings_key(one)} = {_toml(one, value)}  # {_comment(source)}"
     if any(one.name == PER_FILE for one in own):
         value, source = chosen[PER_FILE]
         yield f"[per-file-ignores]  # {_comment(source)}"

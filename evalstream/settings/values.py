@@ -15,7 +15,7 @@ from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Option
-from evalstream.model.suggestions import unknown
+from evalstream.model.suggestions import describe_unknown
 from evalstream.settings.declared import CODES, KEYS_OF_ONE_CALL, PATHS, PER_FILE, SETTINGS
 from evalstream.settings.find import Table
 from evalstream.settings.options import AT_LEAST_ONE, CHOICES, NOT_NEGATIVE
@@ -44,7 +44,7 @@ LISTS: Final = f"an array of at most {MOST_TEXTS:,} strings of 1 to {LONGEST_TEX
 TABLES: Final = f"a table of at most {MOST_TEXTS:,} patterns with {LISTS} each"
 
 
-def values_in(table: Table) -> dict[str, Any]:
+def read_values(table: Table) -> dict[str, Any]:
     """Return the values of options by the names of their fields.
 
     Raises UsageError that names the file, the key and what was expected.
@@ -79,16 +79,16 @@ def typed_values(table: Mapping[str, Any]) -> dict[str, Any]:
         if key in KEYS_OF_ONE_CALL:
             raise UsageError(f"{key}: only the command line can set it, as --{key}")
         if key not in SETTINGS:
-            raise UsageError(unknown("setting", key, SETTINGS))
+            raise UsageError(describe_unknown("setting", key, SETTINGS))
         option = SETTINGS[key]
         try:
-            values[option.name] = _typed(option, value)
+            values[option.name] = _convert_value(option, value)
         except ValueError as error:
             raise UsageError(f"{key}: {error}") from None
     return values
 
 
-def allowed(option: Option) -> tuple[str, ...]:
+def allowed_values(option: Option) -> tuple[str, ...]:
     """Return the values that a setting may have, () for any value of its type."""
     return option.text.choices or tuple(CHOICES.get(option.name, ()))
 
@@ -100,40 +100,40 @@ def least(option: Option) -> int | None:
     return 0 if option.name in NOT_NEGATIVE else None
 
 
-def _typed(option: Option, value: Any) -> Any:
+def _convert_value(option: Option, value: Any) -> Any:
     """Return the value of a field. Raises ValueError that says what was expected."""
     if option.name == PER_FILE:
-        return _checked(_is_table, value, TABLES)
+        return _require(_is_table, value, TABLES)
     if option.type == tuple[str, ...]:
-        return tuple(_checked(_is_list, value, LISTS))
+        return tuple(_require(_is_list, value, LISTS))
     if option.type is bool:
-        on = _checked(lambda given: isinstance(given, bool), value, "true or false")
+        on = _require(lambda given: isinstance(given, bool), value, "true or false")
         return not on if option.text.negates else on
     if option.type is int:
         return _number(value, least(option))
-    choices = allowed(option)
+    choices = allowed_values(option)
     if choices and value not in choices:
         if isinstance(value, str):
-            raise ValueError(unknown("value", value, choices))
-        raise ValueError(_expected(f"one of {', '.join(choices)}", value))
-    text = _checked(_is_text, value, TEXT)
+            raise ValueError(describe_unknown("value", value, choices))
+        raise ValueError(_describe_expected(f"one of {', '.join(choices)}", value))
+    text = _require(_is_text, value, TEXT)
     return Severity[text.upper()] if option.type in (Severity, Severity | None) else text
 
 
 def _number(value: int, at_least: int | None) -> int:
-    _checked(lambda given: type(given) is int, value, "an integer")
+    _require(lambda given: type(given) is int, value, "an integer")
     if at_least is not None and value < at_least:
         raise ValueError(f"expected at least {at_least}, found {value}")
     return value
 
 
-def _checked(fits: Callable[[Any], bool], value: Any, wanted: str) -> Any:
+def _require(fits: Callable[[Any], bool], value: Any, wanted: str) -> Any:
     if not fits(value):
-        raise ValueError(_expected(wanted, value))
+        raise ValueError(_describe_expected(wanted, value))
     return value
 
 
-def _expected(wanted: str, value: Any) -> str:
+def _describe_expected(wanted: str, value: Any) -> str:
     found = NAMES_OF_TYPES.get(type(value), "a date or time")
     if isinstance(value, (bool, int, float, str)):
         found = f"{found} {json.dumps(value, ensure_ascii=False)[:LONGEST]}"
@@ -156,7 +156,7 @@ def _is_table(value: Any) -> bool:
 def _check_codes(key: str, codes: list[str]) -> None:
     for code in codes:
         try:
-            CATALOGUE.known(code)
+            CATALOGUE.find_rules(code)
         except UsageError as error:
             raise UsageError(f"{key}: {error}") from error
 

@@ -29,7 +29,7 @@ _QUARTERS: Final = tuple(2.0 ** (part / 4) for part in range(4))
 """The lower edges of the finest bins of a logarithmic scale from 1 to 2."""
 
 
-def sketched(value: object) -> float | None:
+def sketchable(value: object) -> float | None:
     """Return a value that a sketch takes: a number of a usual size; None for anything else.
 
     True counts as 1 and false as 0.

@@ -29,9 +29,9 @@ class DuplicateIndex:
     """Compares the rows of a file with all earlier rows of the same file.
 
     While all rows fit in `memory_limit` bytes, `add` returns the matches of each block at once.
-    Above the limit the records go to a temporary file, `spilled` becomes true, and `late_matches`
-    returns the matches of all later rows, ordered by line. `coverage` is complete once
-    `late_matches` is exhausted.
+    Above the limit the records go to a temporary file, `is_spilled` becomes true, and
+    `late_matches` returns the matches of all later rows, ordered by line. `coverage` is complete
+    once `late_matches` is exhausted.
     """
 
     def __init__(self, memory_limit: int) -> None:
@@ -42,7 +42,7 @@ class DuplicateIndex:
         self._spill: Spill | None = None
 
     @property
-    def spilled(self) -> bool:
+    def is_spilled(self) -> bool:
         """Whether later matches are returned by `late_matches`."""
         return self._spill is not None
 

@@ -12,7 +12,7 @@ from typing import Final
 from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.row_record import ABSENT, MARK_AT, PLACE_AT, SAMPLE_AT, RowRecord, RowRecords
 from evalstream.stats.first_seen import WORTH_A_TABLE, FirstSeenIndex
-from evalstream.stats.score_sums import fixed
+from evalstream.stats.score_sums import fixed_point
 
 _MODULUS: Final = 1 << 64
 
@@ -272,7 +272,7 @@ class SampleGroup:
     def __init__(self, first: RowRecord, line: int) -> None:
         self.line, self.input = line, first.input
         self.contents = {first.content: line}
-        result = first.scored
+        result = first.result_identity
         self.repeats = {(result, first.mark): line}
         self.outputs = {first.mark: (first.output, result, line)}
         self.places: dict[int, tuple[int, float | int | None]] = {first.place: (1, first.score)}
@@ -289,7 +289,7 @@ class SampleGroup:
         """Add a row as `add` does, given that no earlier row has the same bytes."""
         if record.input != self.input and ABSENT not in (record.input, self.input):
             yield DuplicateKind.OTHER_INPUT, self.line
-        scored = record.scored
+        scored = record.result_identity
         repeated = self.repeats.setdefault((scored, record.mark), line)
         if repeated != line:
             yield (
@@ -312,8 +312,8 @@ class SampleGroup:
         if not is_repeated:
             coverage.repeat(place, repeats)
             repeats += 1
-        before = fixed(total) if isinstance(total, float) else total
-        score = fixed(record.score)
+        before = fixed_point(total) if isinstance(total, float) else total
+        score = fixed_point(record.score)
         if before is None or score is None:
             coverage.pair(place, None)
             self.places[place] = repeats, None

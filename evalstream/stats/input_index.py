@@ -98,7 +98,7 @@ class FirstUses:
     def add(self, record: RowRecord, line: int) -> tuple[int, bytes, int]:
         """Add a row; return the line of its name's first row, and key and line of its result's."""
         named = self._names.setdefault(record.name, line)
-        return named, *self._results.setdefault(record.scored, (record.key, line))
+        return named, *self._results.setdefault(record.result_identity, (record.key, line))
 
 
 class InputGroup:
@@ -124,16 +124,18 @@ class InputGroup:
         named, key, before = self.firsts.add(record, line)
         if is_new and named != line:
             yield DuplicateKind.SAME_INPUT, named
-        elif is_new and record.scored and key != record.key:
+        elif is_new and record.result_identity and key != record.key:
             yield DuplicateKind.SAME_INPUT, before
-        if record.scored:
+        if record.result_identity:
             yield from self._find_renamed(record, line)
 
     def _find_renamed(self, record: RowRecord, line: int) -> Iterator[tuple[DuplicateKind, int]]:
         """Find an earlier row that scores the sample under another name in the same result."""
-        sample, first = self.scored.setdefault((record.scored, record.key), (record.sample, line))
+        sample, first = self.scored.setdefault(
+            (record.result_identity, record.key), (record.sample, line)
+        )
         other, score, repeated = self.repeats.setdefault(
-            (record.scored, record.key, record.mark), (record.sample, record.score, line)
+            (record.result_identity, record.key, record.mark), (record.sample, record.score, line)
         )
         if other != record.sample:
             is_copy = record.mark == 0 and score != record.score

@@ -34,7 +34,7 @@ class LinkKey(NamedTuple):
     benchmark: int
 
 
-def link_key_of(
+def make_link_key(
     row: Mapping[str, Any], claimed: str | None, result: int, data: Sequence[str | None]
 ) -> LinkKey | None:
     """Return the link key of a row, or None where its ids are blank or not strings.

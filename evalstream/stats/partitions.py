@@ -57,7 +57,7 @@ class Partitions:
     def extend(self, data: bytes) -> None:
         """Add records."""
         key = self._digest.place + self._digest.length - 1 - self._level
-        for part, records in enumerate(_split(data, key)):
+        for part, records in enumerate(_split_records(data, key)):
             self._parts.buffers[part] += records
         self._parts.flush()
 
@@ -66,11 +66,11 @@ class Partitions:
         found = _Extents(PARTITIONS)
         try:
             for part in range(PARTITIONS):
-                for match in self._matches_in(part):
+                for match in self._find_matches(part):
                     found.buffers[part] += _MATCH.pack(*match)
                     if len(found.buffers[part]) >= BUFFER_BYTES:
                         found.flush()
-            yield from heapq.merge(*(_matches_of(found, part) for part in range(PARTITIONS)))
+            yield from heapq.merge(*(_make_matches(found, part) for part in range(PARTITIONS)))
         finally:
             found.close()
 
@@ -78,7 +78,7 @@ class Partitions:
         """Delete the records."""
         self._parts.close()
 
-    def _matches_in(self, part: int) -> Iterable[DuplicateMatch]:
+    def _find_matches(self, part: int) -> Iterable[DuplicateMatch]:
         rows = self._parts.size(part) // RECORD_BYTES
 
         def pieces() -> Iterator[bytes]:
@@ -116,7 +116,7 @@ def search_partitions(partitions: Partitions, pieces: Iterable[bytes]) -> Iterat
         partitions.close()
 
 
-def _split(data: bytes, key: int) -> list[bytes]:
+def _split_records(data: bytes, key: int) -> list[bytes]:
     """Return the records of each partition, chosen by the byte at `key`."""
     from evalstream.parsing.native.binding import library, split
 
@@ -164,7 +164,7 @@ class _Extents:
         self._file.close()
 
 
-def _matches_of(found: _Extents, part: int) -> Iterator[DuplicateMatch]:
+def _make_matches(found: _Extents, part: int) -> Iterator[DuplicateMatch]:
     for data in found.read(part):
         for line, kind, offset, earlier in _MATCH.iter_unpack(data):
             yield DuplicateMatch(line, DuplicateKind(kind), offset, earlier)

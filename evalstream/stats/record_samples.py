@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalstream.model.sample_record import UNKNOWN, SampleRequest, SampleRow
-from evalstream.stats.sample_digests import InputDigests, digest_of, identity_of, sample_text
+from evalstream.stats.sample_digests import InputDigests, bytes_digest, sample_text, text_identity
 
 
 def record_sample(
@@ -21,11 +21,11 @@ def record_sample(
     if request.by == "input" and shown is not None:
         high, low = shown.high, shown.low
     elif request.by == "sample_id" and text:
-        high, low = identity_of(text)
+        high, low = text_identity(text)
     return SampleRow(
         high,
         low,
-        digest_of(text) if text else UNKNOWN,
+        bytes_digest(text) if text else UNKNOWN,
         0,
         line,
         offset,

@@ -28,35 +28,35 @@ class InputDigests:
     __slots__ = ("high", "input", "low", "question")
 
     def __init__(self, raw: str, references: Sequence[str], choices: Sequence[str]) -> None:
-        question = encoded(raw)
-        covered = b"".join([question, *(APART + encoded(text) for text in references)])
-        options = b"".join([APART + encoded(text) for text in choices])
+        question = encode_text(raw)
+        covered = b"".join([question, *(APART + encode_text(text) for text in references)])
+        options = b"".join([APART + encode_text(text) for text in choices])
         seed = xxh64_intdigest(options) if options else 0
-        self.high, self.low = identity_of(covered, seed)
-        self.input = digest_of(covered, seed)
-        self.question = digest_of(question, seed)
+        self.high, self.low = text_identity(covered, seed)
+        self.input = bytes_digest(covered, seed)
+        self.question = bytes_digest(question, seed)
 
 
-def identity_of(text: bytes, seed: int = 0) -> tuple[int, int]:
+def text_identity(text: bytes, seed: int = 0) -> tuple[int, int]:
     """Return both halves of the identity that a text gives."""
     high, low = _WORDS.unpack(digest128(text, seed))
     return high, low
 
 
-def digest_of(text: bytes, seed: int = 0) -> int:
+def bytes_digest(text: bytes, seed: int = 0) -> int:
     """Return the digest of a text, which is never UNKNOWN."""
     return xxh64_intdigest(text, seed) or UNKNOWN + 1
 
 
 def text_digest(text: Any) -> int:
     """Return the digest of a text such as a prompt, UNKNOWN for none and for an empty one."""
-    return digest_of(encoded(text)) if text and isinstance(text, str) else UNKNOWN
+    return bytes_digest(encode_text(text)) if text and isinstance(text, str) else UNKNOWN
 
 
 def sample_text(sample: Any) -> bytes:
     """Return a sample id as text: the number 1 and the text "1" are the same sample."""
     if isinstance(sample, str):
-        return encoded(sample)
+        return encode_text(sample)
     if isinstance(sample, float) and sample.is_integer():
         sample = int(sample)  # JSON Schema counts 1.0 as an integer
     return b"" if sample is None else json.canonical(sample)
@@ -64,9 +64,9 @@ def sample_text(sample: Any) -> bytes:
 
 def cluster_digest(value: Any) -> int:
     """Return the digest of the value by which samples are clustered, UNKNOWN for null."""
-    return UNKNOWN if value is None else digest_of(json.canonical(value))
+    return UNKNOWN if value is None else bytes_digest(json.canonical(value))
 
 
-def encoded(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
     """Return the bytes of a text, which may contain lone surrogates."""
     return text.encode(errors="surrogatepass")

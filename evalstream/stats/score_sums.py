@@ -52,7 +52,7 @@ class ScoreSums(DataClass):
     most_values: int = FEW_VALUES
 
     @property
-    def joined(self) -> int:
+    def joined_rows(self) -> int:
         """Number of rows that join the result."""
         return self.rows + self.unscored
 
@@ -63,7 +63,7 @@ class ScoreSums(DataClass):
             self.correct += times * correct
             if score in (0, 1) and not failed:
                 self.called |= 1 << (2 * int(score) + correct)
-        units = fixed(score)
+        units = fixed_point(score)
         if units is None:
             self.unscored += times
             return
@@ -157,7 +157,7 @@ class ScoreSums(DataClass):
             self.subtasks = None
 
 
-def fixed(score: Any) -> int | None:
+def fixed_point(score: Any) -> int | None:
     """Return a finite number as a whole number of units of 2**-1074, or None for anything else."""
     if not isinstance(score, (int, float)) or (
         score.__class__ is float and not math.isfinite(score)

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.model.finding import Severity
 from evalstream.model.sketch import LINEAR, LOG, Sketch, Strip
-from evalstream.stats.bins import Bins, sketched
-from evalstream.stats.score_sums import FRACTION_BITS, fixed
+from evalstream.stats.bins import Bins, sketchable
+from evalstream.stats.score_sums import FRACTION_BITS, fixed_point
 
 MOST_COLUMNS: Final = 120
 """Columns of a strip at most; from the second line on there are at least half as many."""
@@ -71,7 +71,7 @@ class BlockSketcher:
 
     def note(self, line: int, severity: Severity, times: int) -> None:
         """Count findings of a line."""
-        found = self._reached(severity, line)
+        found = self._counts_for(severity, line)
         if found[line - 1] + times > _MOST_AT_ONCE:
             self._many.append((severity, line - 1, times))
         else:
@@ -79,7 +79,7 @@ class BlockSketcher:
 
     def note_only(self, lines: range, severity: Severity) -> None:
         """Count one finding of each of many lines that have no other."""
-        found = self._reached(severity, lines.stop - 1)
+        found = self._counts_for(severity, lines.stop - 1)
         found[lines.start - 1 : lines.stop - 1] = b"\1" * len(lines)
 
     def doubt(self, line: int) -> None:
@@ -97,7 +97,7 @@ class BlockSketcher:
         self._rows[line - 1] = 1
         if figures is None:
             return
-        score = sketched(figures[0])
+        score = sketchable(figures[0])
         if score is not None:
             self._scored.append(line - 1)
             self._scores.append(score)
@@ -106,7 +106,7 @@ class BlockSketcher:
             if value.__class__ is int or value.__class__ is float:
                 numbers.append(value)
 
-    def _reached(self, severity: Severity, line: int) -> bytearray:
+    def _counts_for(self, severity: Severity, line: int) -> bytearray:
         """Return the counts of a severity, with room for a line."""
         found = self._found.get(severity)
         if found is None:
@@ -175,7 +175,7 @@ class SketchTotal:
         if not self._has_blocks:
             return None
         rows, scored, scores, errors, warnings, infos = map(tuple, self._columns)
-        sums = tuple(map(_rounded, scores))
+        sums = tuple(map(_round_sum, scores))
         width, total = 1 << self._doublings, self.lines
         strip = Strip(width, rows, scored, sums, errors, warnings, infos, total)
         shown = {name: bins.histogram() for name, bins in self._bins.items()}
@@ -189,7 +189,7 @@ class SketchTotal:
         columns[_ROWS][column] += block.rows.count(1, start, stop)
         columns[_SCORED][column] += last - first
         for score, times in Counter(block.scores[first:last]).items():
-            columns[_SUMS][column] += (fixed(score) or 0) * times
+            columns[_SUMS][column] += (fixed_point(score) or 0) * times
         for severity, found in block.found.items():
             columns[_OF[severity]][column] += sum(found[start:stop])
 
@@ -212,6 +212,6 @@ _OF: Final = {Severity.ERROR: 3, Severity.WARNING: 4, Severity.INFO: 5}
 """The places of the columns of a strip."""
 
 
-def _rounded(units: int) -> float:
+def _round_sum(units: int) -> float:
     """Return a sum of scores with a fixed number of digits."""
     return float(f"{units / (1 << FRACTION_BITS):.{DIGITS}g}")

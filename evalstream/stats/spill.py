@@ -39,7 +39,7 @@ class Spill:
 
     def add(self, block: RowRecords, shift: int) -> None:
         """Add the rows of the next block."""
-        data = block.shifted(shift)
+        data = block.shift_lines(shift)
         self._waiting.append(data)
         self._waiting_bytes += len(data)
         if self._waiting_bytes >= BATCH_BYTES:
@@ -63,7 +63,7 @@ class Spill:
         self._by_input.extend(data)
 
     def _search_samples(self, pieces: Pieces) -> list[DuplicateMatch]:
-        records, store = _stored(pieces)
+        records, store = _store_pieces(pieces)
         index = SampleIndex(store)
         matches = index.add(records, 0)
         self.coverage.merge(index.coverage)
@@ -71,11 +71,11 @@ class Spill:
 
 
 def _search_inputs(pieces: Pieces) -> list[DuplicateMatch]:
-    records, store = _stored(pieces)
+    records, store = _store_pieces(pieces)
     return InputIndex(store).add(records, 0)
 
 
-def _stored(pieces: Pieces) -> tuple[RowRecords, RowStore]:
+def _store_pieces(pieces: Pieces) -> tuple[RowRecords, RowStore]:
     records, store = RowRecords(b"".join(pieces())), RowStore()
     store.add(records, 0)
     return records, store

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from evalstream.cli.command import MANY, REQUIRED, Argument, Command, default_of, flags_of
-from evalstream.cli.program import COMMANDS, declared
+from evalstream.cli.command import MANY, REQUIRED, Argument, Command, format_default, option_flags
+from evalstream.cli.program import COMMANDS, load_command
 from evalstream.cli.typer_app import argument_help, group_options, metavar, option_help
 from evalstream.model.options import Option
 from reference.markdown import code, fence, paragraphs, sentence, table
@@ -49,7 +49,7 @@ _EXIT_CODES = re.compile(r"^## Exit codes\n(.*?)(?=^## )", re.DOTALL | re.MULTIL
 
 def commands() -> list[Command]:
     """Return the commands in the order of the help."""
-    return [declared(name) for name in COMMANDS]
+    return [load_command(name) for name in COMMANDS]
 
 
 def page() -> str:
@@ -84,9 +84,9 @@ def _command(command: Command, examples: dict[str, Path]) -> Iterator[str]:
 def usage(command: Command) -> str:
     """Return how a command is called."""
     required = [
-        f"{flags_of(one)[0]} {metavar(one)}"
+        f"{option_flags(one)[0]} {metavar(one)}"
         for one in command.options
-        if default_of(one) is REQUIRED
+        if format_default(one) is REQUIRED
     ]
     arguments = map(argument_name, command.arguments)
     return " ".join([PROGRAM, command.name, "[OPTIONS]", *required, *arguments])
@@ -101,7 +101,7 @@ def argument_name(argument: Argument) -> str:
 
 def option_name(option: Option) -> str:
     """Return the flags of an option, short ones first, and what its value is called."""
-    flags = [flag for text in flags_of(option) for flag in text.split("/")]
+    flags = [flag for text in option_flags(option) for flag in text.split("/")]
     flags.sort(key=lambda flag: flag.startswith("--"))
     return f"{', '.join(flags)} {metavar(option)}".rstrip()
 

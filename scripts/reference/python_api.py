@@ -14,8 +14,8 @@ from types import ModuleType
 from typing import Any
 
 import evalstream
-from evalstream.cli.command import flag_of
-from evalstream.cli.program import COMMANDS, declared
+from evalstream.cli.command import long_flag
+from evalstream.cli.program import COMMANDS, load_command
 from evalstream.cli.typer_app import argument_help, option_help
 from evalstream.model.data_class import REQUIRED, DataClass, Field
 from reference.markdown import code, fence, paragraphs, sentence, table
@@ -176,9 +176,9 @@ def _helps(name: str) -> dict[str, str]:
     """Return the name and the help of each parameter of a command."""
     if name not in COMMANDS:
         return {}
-    command = declared(name)
+    command = load_command(name)
     arguments = {one.name: (one.text.metavar, argument_help(one)) for one in command.arguments}
-    options = {one.name: (flag_of(one), option_help(one)) for one in command.options}
+    options = {one.name: (long_flag(one), option_help(one)) for one in command.options}
     return {
         one: f"{code(shown)}: {sentence(text)}"
         for one, (shown, text) in (arguments | options).items()

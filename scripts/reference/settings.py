@@ -6,7 +6,7 @@ from typing import Any
 
 from evalstream.model.options import Group, Option
 from evalstream.settings.declared import SETTINGS
-from evalstream.settings.schema import described, settings_schema
+from evalstream.settings.schema import describe_option, settings_schema
 from reference.markdown import code, fence, table
 
 INTRODUCTION = """# Settings
@@ -37,7 +37,7 @@ def _rows(group: Group, properties: dict[str, Any]) -> Iterator[tuple[str, str, 
         if one.text.group is group:
             form = properties[key]
             default = code(json.dumps(form["default"])) if "default" in form else ""
-            yield code(key), _type(form, one), default, described(one)
+            yield code(key), _type(form, one), default, describe_option(one)
 
 
 def _type(form: dict[str, Any], option: Option) -> str:

@@ -17,8 +17,8 @@ from paths import EXAMPLES, FINDINGS, REPOSITORY, TESTS
 
 import evalstream
 from evalstream.batch.ledger.export import FORMS
-from evalstream.cli.command import spellings_of
-from evalstream.cli.program import declared
+from evalstream.cli.command import option_spellings
+from evalstream.cli.program import load_command
 from evalstream.cli.thresholds import FORMATS as ANSWERS
 from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.reporters import REPORTERS
@@ -282,7 +282,7 @@ def test_pages_name_only_options_that_exist(environment: dict[str, str]) -> None
         for command in (*COMMANDS, "schema types")
     )
     # Help does not list what turns a switch off.
-    known += " ".join(chain.from_iterable(map(spellings_of, declared("check").options)))
+    known += " ".join(chain.from_iterable(map(option_spellings, load_command("check").options)))
     for path, text in TEXTS.items():
         if "decisions" in path.parts or path.name in {FOREIGN_TOOLS, "CONTRIBUTING.md"}:
             continue

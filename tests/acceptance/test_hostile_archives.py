@@ -24,14 +24,14 @@ def test_an_archive_that_lies_ends_with_a_reason(
     data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unpacked, most = [0], UNPACKED_ANYWAY + MOST_UNPACKED_RATIO * len(data)
-    real = unpacking._inflated
+    real = unpacking._inflate
 
     def counted(reader: unpacking._Range) -> object:
         for piece in real(reader):
             unpacked[0] += len(piece)
             yield piece
 
-    monkeypatch.setattr(unpacking, "_inflated", counted)
+    monkeypatch.setattr(unpacking, "_inflate", counted)
     (tmp_path / "log.eval").write_bytes(data)
     write_run(tmp_path, bytes_of(sound_rows()))
     report = evalstream.check(tmp_path, jobs=1)
@@ -47,7 +47,7 @@ def test_an_archive_that_lies_ends_with_a_reason(
 def test_members_that_share_bytes_are_not_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(unpacking, "_inflated")
+    monkeypatch.delattr(unpacking, "_inflate")
     (tmp_path / "log.eval").write_bytes(HOSTILE["one member under 3,000 names"])
     (tmp_path / "within.eval").write_bytes(HOSTILE["a member within another"])
     (run, other) = evalstream.check(tmp_path, jobs=1).runs

@@ -255,7 +255,7 @@ def forge(change: Callable[[Any], Any]) -> None:
         for row in base.execute(f"SELECT {records.COLUMNS} FROM run").fetchall():
             record = records.LedgerRecord(*row)
             summary = change(records.decode(record.summary, record.key))
-            forged = record._replace(summary=records.encode(summary, record.key)).sealed()
+            forged = record._replace(summary=records.encode(summary, record.key)).seal()
             base.execute(
                 "UPDATE run SET summary = ?, digest = ? WHERE key = ?",
                 (forged.summary, forged.digest, forged.key),

@@ -47,7 +47,7 @@ CHECK_STEPS = (
     "evalstream.formats.eee.checker:RunCheck._read_aggregate",
     "evalstream.formats.eee.checker:RunCheck._run_violations",
     "evalstream.formats.eee.checker:RunCheck._claims",
-    "evalstream.formats.eee.checker:RunCheck._summarised",
+    "evalstream.formats.eee.checker:RunCheck._summarise_run",
 )
 """The steps of the check of rows, from their opening to the verdict."""
 
@@ -64,7 +64,7 @@ def folder_of(place: Path, runs: int = 3) -> Path:
 def breaks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a function that lets a function raise while the victim is worked on."""
     current: list[Run] = []
-    isolated = single.isolated
+    isolated = single.check_safely
 
     def noted(run: Run, *given: Any) -> Any:
         current.append(run)
@@ -158,8 +158,8 @@ def test_a_bug_in_a_worker_that_checks_blocks(
 @pytest.mark.parametrize(
     "step",
     [
-        "evalstream.discovery.peek:peeked",
-        "evalstream.discovery.pairing:Pairing._rows_of",
+        "evalstream.discovery.peek:peek_document",
+        "evalstream.discovery.pairing:Pairing._find_rows",
         "evalstream.discovery.search_folder:_Search._of",
     ],
 )
@@ -174,7 +174,8 @@ def test_a_bug_in_the_search(step: str, tmp_path: Path, breaks: Callable[..., No
 
 
 @pytest.mark.parametrize(
-    "step", ["evalstream.discovery.search:Search._found", "evalstream.discovery.peek:peeked"]
+    "step",
+    ["evalstream.discovery.search:Search._find_input", "evalstream.discovery.peek:peek_document"],
 )
 def test_a_bug_in_the_search_for_a_named_file(
     step: str, tmp_path: Path, breaks: Callable[..., None]
@@ -206,11 +207,11 @@ OTHERS: dict[str, tuple[str, Callable[[Path], None]]] = {
         lambda place: shutil.copytree(EXAMPLES / "harpia", place, dirs_exist_ok=True),
     ),
     "infereval": (
-        "evalstream.engine.documents:DocumentCheck.closed",
+        "evalstream.engine.documents:DocumentCheck.close",
         lambda place: shutil.copytree(EXAMPLES / "infereval", place, dirs_exist_ok=True),
     ),
     "evalguard": (
-        "evalstream.formats.evalguard.checker:_Check._parsed",
+        "evalstream.formats.evalguard.checker:_Check._parse_file",
         lambda place: shutil.copytree(EXAMPLES / "evalguard", place, dirs_exist_ok=True),
     ),
     "inspect": (
@@ -218,7 +219,7 @@ OTHERS: dict[str, tuple[str, Callable[[Path], None]]] = {
         lambda place: (place / "log.eval").write_bytes(packed(members_of(sound_log()))),
     ),
     "lm_eval": (
-        "evalstream.formats.lm_eval.checker:_SamplesCheck._judged",
+        "evalstream.formats.lm_eval.checker:_SamplesCheck._judge_rows",
         lambda place: write_lm_eval(place, lm_eval_rows(), lm_eval_results(lm_eval_rows())),
     ),
 }
@@ -261,7 +262,7 @@ def test_findings_before_the_bug_stay(tmp_path: Path, breaks: Callable[..., None
     rows[2] = {**rows[2], "evaluation": None}
     write_run(folder / VICTIM, bytes_of(rows))
     expected = evalstream.check(folder / VICTIM, jobs=1)
-    breaks("evalstream.formats.eee.checker:RunCheck._summarised")
+    breaks("evalstream.formats.eee.checker:RunCheck._summarise_run")
     report = evalstream.check(folder / VICTIM, jobs=1)
     assert list(report)[:-1] == list(expected)
     assert list(report)[-1].code == "ES010"
@@ -309,7 +310,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {str(one): one.read_bytes() for one in folder.rglob("*") if one.is_file()}
 
 
-@pytest.mark.parametrize("step", [*CHECK_STEPS, "evalstream.formats.eee.seal:seal_of"])
+@pytest.mark.parametrize("step", [*CHECK_STEPS, "evalstream.formats.eee.seal:prepare_seal"])
 def test_a_run_with_a_bug_is_not_sealed(
     step: str, tmp_path: Path, breaks: Callable[..., None]
 ) -> None:
@@ -331,9 +332,9 @@ def test_a_run_with_a_bug_is_not_sealed(
 @pytest.mark.parametrize(
     "step",
     [
-        "evalstream.engine.documents:DocumentCheck.closed",
+        "evalstream.engine.documents:DocumentCheck.close",
         "evalstream.batch.sealing:_refusal",
-        "evalstream.batch.sealing:_changed",
+        "evalstream.batch.sealing:_describe_change",
         "evalstream.batch.sealing:write",
     ],
 )
@@ -356,7 +357,7 @@ def test_a_document_with_a_bug_is_not_sealed(
     "step",
     [
         "evalstream.batch.rewriting.fix:_states",
-        "evalstream.batch.rewriting.fix:_rewritten",
+        "evalstream.batch.rewriting.fix:_write_repaired",
         "evalstream.batch.rewriting.fix:rewrite_rows",
         "evalstream.batch.rewriting.fix:_put_in_place",
         *CHECK_STEPS[1:3],

@@ -9,7 +9,7 @@ import pytest
 from rows import aggregate_of, bytes_of, sound_rows
 
 import evalstream
-from evalstream.batch.comparing.shared_ranks import grouped
+from evalstream.batch.comparing.shared_ranks import group_ranks
 from evalstream.model.comparison import (
     Alignment,
     CompareVerdict,
@@ -42,9 +42,9 @@ def test_a_group_ends_where_a_run_is_worse_than_its_first(
         "m", 100, [Rank(label, 0.5, place, 1.0) for place, label in enumerate("ABCD")]
     )
     comparisons = [significant(*pair) for pair in apart]
-    assert [one.group for one in grouped(ranking, comparisons).ranks] == groups
+    assert [one.group for one in group_ranks(ranking, comparisons).ranks] == groups
     other = ranking._replace(metric="another")
-    assert [one.group for one in grouped(other, comparisons).ranks] == [1, 1, 1, 1]
+    assert [one.group for one in group_ranks(other, comparisons).ranks] == [1, 1, 1, 1]
 
 
 def written(folder: Path, model: str, share: float) -> Path:

@@ -19,7 +19,7 @@ from paths import REPOSITORY
 
 import evalstream
 from evalstream.batch.ledger import run_state
-from evalstream.cli.command import Command, flags_of
+from evalstream.cli.command import Command, option_flags
 from evalstream.cli.program import COMMANDS
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding
@@ -175,7 +175,7 @@ def test_the_table_of_gates_says_what_a_check_makes_of_each_rule() -> None:
 def test_every_command_has_its_arguments_and_options(command: Command) -> None:
     text = section("reference/command-line.md", f"## {command.name}")
     for option in command.options:
-        for flag in "/".join(flags_of(option)).split("/"):
+        for flag in "/".join(option_flags(option)).split("/"):
             assert flag in text, flag
         for former in option.text.former:
             assert f"{former} " not in text

@@ -12,7 +12,7 @@ from commands import SECONDS, command, environment
 from paths import EXAMPLES
 from rows import bytes_of, sound_rows, write_run
 
-from evalstream.model.uninterrupted import uninterrupted
+from evalstream.model.uninterrupted import pause_interruptions
 
 MOST_MODULES = 164
 """How many modules of evalstream a plain check loads; each takes 0.3 ms."""
@@ -22,7 +22,7 @@ def test_signals_wait_until_libraries_are_loaded() -> None:
     heard: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
     try:
-        with uninterrupted():
+        with pause_interruptions():
             # Other threads of this process would take a signal that is sent to all of it.
             signal.pthread_kill(threading.get_ident(), signal.SIGINT)
             assert not heard

@@ -377,7 +377,7 @@ def test_a_followed_file_that_shrinks_is_told(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="became shorter"):
         growing.read()
     path.unlink()
-    assert growing.changed() == "it no longer exists"
+    assert growing.describe_change() == "it no longer exists"
     growing.close()
 
 

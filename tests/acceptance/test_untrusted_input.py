@@ -16,7 +16,7 @@ from paths import EXAMPLES, PAIRS, REPOSITORY
 
 import evalstream
 from evalstream.discovery import find_runs
-from evalstream.discovery.declared_rows import places, root_of
+from evalstream.discovery.declared_rows import allowed_folder, places
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
@@ -320,7 +320,7 @@ def test_places_lie_below_the_root(declared: str, folder: str) -> None:
     ],
 )  # fmt: skip
 def test_the_root_of_a_named_file(path: str, root: str) -> None:
-    assert root_of(path) == root
+    assert allowed_folder(path) == root
 
 
 def test_what_lies_in_the_root_of_the_disk_is_never_chosen() -> None:
@@ -348,7 +348,7 @@ def test_a_path_resolves_as_the_system_does_or_not_at_all(
             link.symlink_to("/".join(target) or ".")
     joined = "/".join(path)
     try:
-        found = FolderBoundary(str(root)).resolved(joined)
+        found = FolderBoundary(str(root)).resolve(joined)
     except OutsideFolder:
         return
     real = os.path.realpath(root / joined)

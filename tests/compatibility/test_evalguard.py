@@ -19,12 +19,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from paths import EXAMPLES, SCHEMAS, SHARED
-from recognition import beginning_of, shown
+from recognition import read_beginning, shown
 from schema_texts import descriptions, spelled, stripped
 
 import evalstream
 from evalstream.formats.evalguard.documents import SCHEMAS as SCHEMAS_OF
-from evalstream.formats.evalguard.documents import recognised
+from evalstream.formats.evalguard.documents import detect_kind
 from evalstream.formats.evalguard.paths import climbs, is_absolute
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Severity
@@ -925,7 +925,7 @@ def test_all_reporters_report(how: str, folder: Path) -> None:
 
 def test_documents_are_recognised(folder: Path, tmp_path: Path) -> None:
     def kind(path: Path) -> str | None:
-        return recognised(beginning_of(str(path)))
+        return detect_kind(read_beginning(str(path)))
 
     assert kind(folder / "tasks" / "sums.yaml") == "task"
     assert kind(folder / "metrics" / "accuracy.yaml") == "metric"

@@ -26,7 +26,7 @@ from harness_logs import (
 import evalstream
 from evalstream.model.claim import State
 from evalstream.model.finding import Severity
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 
 pytestmark = needs_harnesses
 
@@ -145,7 +145,7 @@ def test_converted_inspect_logs_agree_with_their_log(
     scores = {"parts": "", "errored": " some scores, some usage,"}.get(name, " scores, usage,")
     scores = scores or " usage,"
     compared = f"inputs, outputs,{scores} times, errors and metadata of"
-    assert source_said(report).startswith(f"{compared} {counted(len(samples), 'sample')} and ")
+    assert source_said(report).startswith(f"{compared} {count_noun(len(samples), 'sample')} and ")
     assert "ES660" not in report.counts
     assert report.runs[0].verdict == evalstream.check(pair.aggregate).runs[0].verdict
 

@@ -14,7 +14,7 @@ import pytest
 from edits.harpia import EXAMPLE, INPUT, LOG, OUTPUT, documents, written
 from hypothesis import given
 from hypothesis import strategies as st
-from recognition import beginning_of, shown
+from recognition import read_beginning, shown
 from rows import ODD_KEYS, ODD_VALUES, at, bounded, places, spoilt_bytes
 
 import evalstream
@@ -22,16 +22,16 @@ from evalstream.engine.record_engine import RecordContext
 from evalstream.engine.result import BlockResult
 from evalstream.formats.harpia.catalogue import CATALOGUE
 from evalstream.formats.harpia.documents import (
+    detect_kind,
+    detect_parsed,
+    find_lists,
     holds_records,
-    kind_of,
-    lists_of,
+    list_outputs,
     member,
-    outputs_of,
-    recognised,
 )
 from evalstream.formats.harpia.log import LogRecordChecker
 from evalstream.formats.harpia.log_tally import Known, Log, Pairs
-from evalstream.formats.harpia.values import identifier, is_supervised, parameters_key, shape_of
+from evalstream.formats.harpia.values import identifier, is_supervised, parameters_key, value_shape
 from evalstream.model.block import Lines
 from evalstream.model.claim import Reason, State
 from evalstream.model.errors import UsageError
@@ -297,7 +297,7 @@ def test_an_output_has_several_forms(form: str, known: dict[str, Any], tmp_path:
     report = check(known, tmp_path)
     assert (codes(report), report.passed) == ({}, True)
     assert set(states(report).values()) == {("confirmed", None)}
-    assert kind_of(known[OUTPUT]) == "output"
+    assert detect_parsed(known[OUTPUT]) == "output"
 
 
 def test_an_object_without_members_is_an_output_like_those_beside_it(
@@ -310,9 +310,9 @@ def test_an_object_without_members_is_an_output_like_those_beside_it(
 
 def test_one_output_may_stand_alone_or_below_a_total_time(known: dict[str, Any]) -> None:
     one = known[OUTPUT][0]
-    assert [output.pointer for output in outputs_of(one)] == [""]
+    assert [output.pointer for output in list_outputs(one)] == [""]
     below = {"elapsed time": 3, "metrics": {"BLEU NLTK": one}}
-    assert [output.pointer for output in outputs_of(below)] == ["/metrics/BLEU NLTK"]
+    assert [output.pointer for output in list_outputs(below)] == ["/metrics/BLEU NLTK"]
 
 
 def test_outputs_without_a_score_are_no_input(known: dict[str, Any], tmp_path: Path) -> None:
@@ -605,7 +605,7 @@ def test_nothing_is_said_of_what_is_missing_where_records_are_lost(
     ],
 )
 def test_shapes_of_scores_and_results(score: Any, result: Any, is_alike: bool) -> None:
-    assert (shape_of(score) == shape_of(result)) is is_alike
+    assert (value_shape(score) == value_shape(result)) is is_alike
 
 
 def test_a_result_of_another_shape_is_a_warning(known: dict[str, Any], tmp_path: Path) -> None:
@@ -992,21 +992,21 @@ def test_long_instance_ids_are_told_apart(tmp_path: Path) -> None:
 def test_recognition(tmp_path: Path) -> None:
     for name, kind in ((INPUT, "input"), (OUTPUT, "output"), (LOG, "log")):
         path = str(EXAMPLE / name)
-        assert recognised(beginning_of(path)) == kind
+        assert detect_kind(read_beginning(path)) == kind
     for path in (EXAMPLE.parent / "run.jsonl", EXAMPLE.parent / "aggregate.json"):
-        assert recognised(beginning_of(str(path))) is None
+        assert detect_kind(read_beginning(str(path))) is None
     assert shown(str(EXAMPLE)) == ["harpia"]
-    assert not beginning_of(str(tmp_path / "missing")).head
+    assert not read_beginning(str(tmp_path / "missing")).head
     assert not holds_records((EXAMPLE.parent / "run.jsonl").read_bytes())
     assert holds_records(b'no json\n{"metric": ')
 
 
 def test_lists_and_outputs_by_shape() -> None:
     asked = [{"id": "BLEU", "parameters": {}}]
-    found = lists_of({"things": [{"id": 1}], "asked": asked})
+    found = find_lists({"things": [{"id": 1}], "asked": asked})
     assert (found.instances, found.metrics) == (("things", [{"id": 1}]), ("asked", asked))
-    assert outputs_of(3) == []
-    assert outputs_of({"instances": [], "metrics": []}) == []
+    assert list_outputs(3) == []
+    assert list_outputs({"instances": [], "metrics": []}) == []
     assert member({"Actual  Output": 1}, "actual-output") == ("Actual  Output", 1)
 
 

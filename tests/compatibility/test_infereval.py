@@ -19,16 +19,16 @@ from edits.case import change
 from edits.infereval import EXAMPLE, documents, written_to
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from recognition import beginning_of, shown
+from recognition import read_beginning, shown
 from schema_texts import descriptions, load, spelled, stripped
 
 import evalstream
 from evalstream.formats.infereval import documents as infereval
 from evalstream.formats.infereval.benchmark_hash import (
+    compute_hashes,
     framework,
-    hashes_of,
     normal_item,
-    normalised,
+    normalise_benchmark,
 )
 from evalstream.formats.infereval.dates import date_time, is_date
 from evalstream.formats.infereval.votes import vote, voting
@@ -83,7 +83,7 @@ def pair(folder: Path, edit: Callable[[Any, Any], None], **settings: Any) -> lis
 
 def resealed(benchmark: Any, evaluation: Any) -> None:
     """Give an evaluation the hash of a benchmark."""
-    evaluation["benchmark_hash"] = hashes_of(benchmark, evaluation["framework_version"])[0]
+    evaluation["benchmark_hash"] = compute_hashes(benchmark, evaluation["framework_version"])[0]
 
 
 @pytest.mark.parametrize("kind", ["benchmark", "evaluation"])
@@ -147,8 +147,8 @@ def test_hashes_of_both_generations() -> None:
         older = (entry.get("benchmark_hash_by_older_releases") or {}).get("0.13.0")
         if entry["kind"] == "benchmark" and entry["package_valid"]:
             benchmark = json.loads((FOLDER / entry["file"]).read_bytes())
-            assert hashes_of(benchmark, "0.17.7")[0] == entry["benchmark_hash"]
-            assert older in (None, hashes_of(benchmark, "0.13.0")[0])
+            assert compute_hashes(benchmark, "0.17.7")[0] == entry["benchmark_hash"]
+            assert older in (None, compute_hashes(benchmark, "0.13.0")[0])
 
 
 def mutants() -> Iterator[Any]:
@@ -198,7 +198,7 @@ def test_the_normal_form_fills_in_defaults() -> None:
         "copresence_rules": [{"families": ["f", "g"]}],
         "regularities": [{"description": "d"}],
     }
-    normal = normalised(benchmark)
+    normal = normalise_benchmark(benchmark)
     assert "title" not in normal
     assert normal["schema_version"] == "1.0"
     assert normal["bearers"]["p"]["references"] == [{"citation": "a clock"}]
@@ -218,7 +218,9 @@ def test_the_normal_form_fills_in_defaults() -> None:
     assert normal["copresence_rules"] == [{"families": ["f", "g"], "exhaustivity": False}]
     assert normal["regularities"] == [{"description": "d", "test_item_ids": []}]
     assert normal["targets"] == []
-    conclusion = normalised({**benchmark, "context_builders": {}})["context_builders"]["conclusion"]
+    conclusion = normalise_benchmark({**benchmark, "context_builders": {}})["context_builders"][
+        "conclusion"
+    ]
     assert conclusion == {"kind": "template", "template": "{expressions}", "joiner": " or "}
 
 
@@ -246,7 +248,7 @@ def test_the_other_generation_is_tried_before_it_is_a_mismatch(tmp_path: Path) -
             item.pop("target")
         for bearer in benchmark["bearers"].values():
             bearer.pop("ordinal_family", None)
-        evaluation["benchmark_hash"] = hashes_of(benchmark, "0.16.0")[0]
+        evaluation["benchmark_hash"] = compute_hashes(benchmark, "0.16.0")[0]
 
     (finding,) = pair(tmp_path, plain)
     assert (finding.code, finding.severity) == ("INF302", Severity.INFO)
@@ -799,12 +801,12 @@ def test_documents_that_do_not_go_together() -> None:
 
 
 def test_recognition() -> None:
-    assert infereval.recognised(beginning_of(str(BENCHMARK))) == "benchmark"
-    assert infereval.recognised(beginning_of(str(EVALUATION))) == "evaluation"
+    assert infereval.detect_kind(read_beginning(str(BENCHMARK))) == "benchmark"
+    assert infereval.detect_kind(read_beginning(str(EVALUATION))) == "evaluation"
     assert shown(str(EXAMPLE)) == ["infereval"]
     lines = b'{"bearers": {}, "analysts": []}\n{}'
-    assert infereval.recognised(Beginning("x.jsonl", lines)) is None
-    assert infereval.recognised(Beginning("x.json", b'{"evaluation_results": []}')) is None
+    assert infereval.detect_kind(Beginning("x.jsonl", lines)) is None
+    assert infereval.detect_kind(Beginning("x.json", b'{"evaluation_results": []}')) is None
 
 
 @pytest.mark.parametrize("aggregate", [None, BENCHMARK])
@@ -1089,7 +1091,7 @@ def test_claims_of_many_items_are_few(tmp_path: Path) -> None:
     for name in ("benchmark", "evaluation"):
         items = known[name]["items"]
         items += [{**items[0], "id": f"item-{number}"} for number in range(498)]
-    known["evaluation"]["benchmark_hash"] = hashes_of(
+    known["evaluation"]["benchmark_hash"] = compute_hashes(
         known["benchmark"], known["evaluation"]["framework_version"]
     )[0]
     benchmark = written_to(tmp_path / "b.json", known["benchmark"])

@@ -16,7 +16,7 @@ from upstream import answers, needs_upstream, said_of
 from verdicts import BOTH_ACCEPT, BOTH_REFUSE, Verdicts, classes_of
 
 import evalstream
-from evalstream.formats.eee.datastore import Address, address_of
+from evalstream.formats.eee.datastore import Address, derive_address
 from evalstream.formats.eee.record_digest import record_digest
 from evalstream.model.finding import Severity
 
@@ -48,7 +48,7 @@ def row_records() -> Iterator[tuple[str, str | None]]:
 def assert_addressed_alike(asked: list[tuple[str, str | None]]) -> None:
     """Require the directory that upstream's publisher uses, or none where it uses none."""
     expected = answers(("address", *one) for one in asked)
-    addresses = (address_of(*one) for one in asked)
+    addresses = (derive_address(*one) for one in asked)
     found = [list(one) if isinstance(one, Address) else None for one in addresses]
     wrong = {
         one: (ours, theirs)

@@ -106,7 +106,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, bytes], 
     monkeypatch.setattr(catalogue, "ROW_RULES", tuple(map(watched, ROW_RULES)))
     monkeypatch.setattr(catalogue, "enabled_row_rules", catalogue.enabled_row_rules.__wrapped__)
     monkeypatch.setattr(fast_path, "_setting", fast_path._setting.__wrapped__)
-    monkeypatch.setattr(fast_path, "_tables_of", fast_path._tables_of.__wrapped__)
+    monkeypatch.setattr(fast_path, "_build_tables", fast_path._build_tables.__wrapped__)
 
     def look(within: RowContext, data: bytes) -> list[Row]:
         seen.clear()
@@ -213,7 +213,7 @@ FRAGMENTS = st.sampled_from(
         "1",
     ]
 )
-TEXTS = st.lists(FRAGMENTS | st.from_regex(leak._SECRET._compiled), max_size=4).map("".join)
+TEXTS = st.lists(FRAGMENTS | st.from_regex(leak._SECRET._pattern), max_size=4).map("".join)
 PLACES = st.sets(st.integers(0, 60), max_size=3)
 
 

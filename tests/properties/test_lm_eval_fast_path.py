@@ -277,7 +277,7 @@ def test_right_scores_are_taken() -> None:
     }
     scanner = sample_scanner()
     assert scanner is not None
-    how = fast_path.scoring_of(planned("multiple_choice", "acc", "acc_norm").plan)
+    how = fast_path.choose_scoring(planned("multiple_choice", "acc", "acc_norm").plan)
     scanner.start(sealed(choices), 1 << 20, how)
     assert scanner.take(0, 1) == 1
     scanner.start(sealed({**choices, "acc": 1.0}), 1 << 20, how)

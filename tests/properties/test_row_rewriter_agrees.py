@@ -18,7 +18,7 @@ from evalstream.formats.eee.changes.row_repairs import RowRepairer, RowRepairs
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator
 from evalstream.model.changes import Applied, Change, ChangeClass, ChangeKind, ChangeTally
-from evalstream.parsing.json_tree import JsonType, Node, Splices, decoded, parse_tree
+from evalstream.parsing.json_tree import JsonType, Node, Splices, decode_string, parse_tree
 from evalstream.parsing.native.rewrite import CompiledPlace, rewriters
 from evalstream.parsing.reshape import Action, Place, RowPlace, Watch, reshape
 from evalstream.parsing.reshape import Test as WatchTest
@@ -163,7 +163,7 @@ def spelled(value: Any, chance: random.Random) -> str:
 def is_true(watch: Watch, text: str, tree: Node) -> bool:
     """Tell what a watch tells of a row."""
     value = tree.value(watch.name)
-    given = value is not None and value.type is JsonType.TEXT and decoded(text, value)
+    given = value is not None and value.type is JsonType.TEXT and decode_string(text, value)
     return {
         WatchTest.PRESENT: value is not None,
         WatchTest.NOT_NULL: value is not None and value.type is not JsonType.NULL,

@@ -199,7 +199,7 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Iterator[Register]:
         monkeypatch.setattr(catalogue, "ROW_RULES", rules)
         monkeypatch.setattr(catalogue, "enabled_row_rules", catalogue.enabled_row_rules.__wrapped__)
         monkeypatch.setattr(fast_path, "_setting", fast_path._setting.__wrapped__)
-        monkeypatch.setattr(fast_path, "_tables_of", fast_path._tables_of.__wrapped__)
+        monkeypatch.setattr(fast_path, "_build_tables", fast_path._build_tables.__wrapped__)
         return seen
 
     return registered

@@ -9,7 +9,7 @@ from pathlib import Path
 from paths import FINDINGS, PAIRS
 
 from evalstream.cli.plain_reader import read_plain
-from evalstream.cli.program import declared, named_command
+from evalstream.cli.program import load_command, named_command
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.registry import CATALOGUE, FORMATS
@@ -141,4 +141,4 @@ def test_remedies_name_commands_that_are_read() -> None:
             name = named_command(words)
             assert name is not None, (code, span)
             rest = words[len(name.split()) :]
-            assert not rest or read_plain(declared(name), rest) is not None, (code, span)
+            assert not rest or read_plain(load_command(name), rest) is not None, (code, span)

@@ -162,4 +162,4 @@ def test_the_text_of_a_rule_says_what_fix_does(code: str) -> None:
     rule = CATALOGUE[code]
     assert rule.repair is not None
     command = "evalstream fix: " if code in SAFE else "evalstream fix --unsafe: "
-    assert f"\n\n{command}{rule.repair.title}" in rule.explained()
+    assert f"\n\n{command}{rule.repair.title}" in rule.explain()

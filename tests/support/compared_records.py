@@ -7,7 +7,7 @@ from sample_reference import scores_of
 
 from evalstream.batch.comparing.compare import compare_runs
 from evalstream.batch.comparing.pairs import Request
-from evalstream.batch.comparing.runs import CheckedRun, checked_run, labels_of, one_run
+from evalstream.batch.comparing.runs import CheckedRun, checked_run, make_labels, one_run
 from evalstream.formats.registry import FORMATS
 from evalstream.io.progress import Progress
 from evalstream.model.comparison import Answered, CompareSettings, ComparisonReport, Flip
@@ -59,7 +59,7 @@ def compared(
     options = Options(samples=SampleRequest(by))
     runs = [
         checked_run(one_run(str(path), options), label, options, Progress(shown=False))
-        for path, label in zip(paths, labels_of(len(paths)), strict=True)
+        for path, label in zip(paths, make_labels(len(paths)), strict=True)
     ]
     meanwhile()
     result = compare_runs(runs, runs[0], Request(CompareSettings(by=by)), options)

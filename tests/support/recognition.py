@@ -1,10 +1,10 @@
 """What the formats make of files, for the tests of each."""
 
 from evalstream.discovery import find_runs
-from evalstream.io.beginning import beginning_of
+from evalstream.io.beginning import read_beginning
 from evalstream.model.run import Run
 
-__all__ = ["beginning_of", "shown"]
+__all__ = ["read_beginning", "shown"]
 
 
 def shown(path: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.claim import JudgedClaim, Reason, State
-from evalstream.model.exit_codes import code_of
+from evalstream.model.exit_codes import check_exit_code
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report, RunSummary, Totals, Verified
 from evalstream.model.rule_text import RuleText
@@ -249,7 +249,7 @@ class Case(NamedTuple):
         for run in self.runs:
             totals.add(run)
         findings = list(self.findings)
-        code = int(code_of(totals))
+        code = int(check_exit_code(totals))
         return Report(self.runs, findings, len(findings), code, totals, RULES)
 
 

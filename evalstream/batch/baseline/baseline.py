@@ -10,21 +10,21 @@ from evalstream.batch.baseline.baseline_file import (
     BASELINE,
     NEVER_KNOWN,
     read_baseline,
+    read_secret,
     refuse_replacing,
-    secret_of,
     write_baseline,
 )
 from evalstream.batch.baseline.identity import (
     Key,
     Places,
-    folder_of,
-    key_of,
+    finding_key,
     key_of_known,
     known_finding,
+    parent_folder,
     upwards,
 )
 from evalstream.formats.registry import CATALOGUE, folder_format, main_format
-from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, KnownFinding, Severity, SpilledList
 from evalstream.model.options import Options
@@ -79,7 +79,7 @@ class Baseline:
         if self._target is not None and not overwrite:
             refuse_replacing(self._target)
         self._places = Places(self._target or options.baseline or "")
-        self._secret = secret_of(options.baseline, self._target)
+        self._secret = read_secret(options.baseline, self._target)
         # Infos are many, and fail a check only with --fail-on info.
         self._lowest = min(options.threshold, Severity.WARNING)
         self._ignored: list[tuple[str, ...]] = []
@@ -123,8 +123,8 @@ class Baseline:
         is_alone = is_main and (summary.file is None or summary.aggregate is None)
         is_folder = folder_format(summary.format) is not None and not self._options.exclude
         named = filter(None, (summary.file, summary.aggregate, summary.inputs))
-        how = int(is_alone), int(is_folder), self._number_of(summary.ignored)
-        self._table.change(_CHECK, ((stored(self._places.of(name)), *how) for name in named))
+        how = int(is_alone), int(is_folder), self._number_rules(summary.ignored)
+        self._table.change(_CHECK, ((encode_name(self._places.of(name)), *how) for name in named))
 
     def finish(self, totals: Totals) -> SpilledList[KnownFinding]:
         """Return the findings that vanished, count them, and write the new baseline.
@@ -140,7 +140,7 @@ class Baseline:
         is_whole = not totals.unreached and STOPPING.raised is None
         if self._target is not None and is_whole:
             write_baseline(
-                self._target, self._options, self._secret, self._written(), kind=self._kind
+                self._target, self._options, self._secret, self._iterate_new(), kind=self._kind
             )
         return vanished
 
@@ -160,14 +160,14 @@ class Baseline:
     def _load(self, path: str | None) -> None:
         if path is None:
             return
-        folder, rebased = folder_of(path), self._places.rebased
+        folder, rebased = parent_folder(path), self._places.rebase
         known = read_baseline(path)
         rows = ((*key_of_known(rebased(one.file, folder), one), one.count) for one in known)
         self._table.change(_LOAD, rows)
 
     def _match(self, finding: Finding, times: int) -> int:
         """Count occurrences of a finding, and return how many of them are known."""
-        key = key_of(self._places.of(finding.file), finding, self._secret)
+        key = finding_key(self._places.of(finding.file), finding, self._secret)
         written = times if finding.severity >= self._lowest else 0
         entries = self._table.rows(_FIND, *key)
         if entries:
@@ -178,7 +178,7 @@ class Baseline:
             self._table.change(_INSERT, [(*key, times, written)])
         return 0
 
-    def _written(self) -> Iterator[KnownFinding]:
+    def _iterate_new(self) -> Iterator[KnownFinding]:
         """Iterate over the new baseline: what was found, and what was known and not checked."""
         for key, known, found, written in self._entries():
             # A known info stays known.
@@ -196,7 +196,7 @@ class Baseline:
 
     def _was_checked(self, key: Key) -> bool:
         """Tell whether a finding would have been found again: its file and rule were checked."""
-        file, name = key[0], restored(key[1])
+        file, name = key[0], decode_name(key[1])
         if name not in CATALOGUE or name in _of_several_runs():
             return False
         for place in upwards(file):
@@ -204,16 +204,16 @@ class Baseline:
                 if place == file or is_folder:
                     # Rules over whole runs compare rows with their aggregate.
                     is_compared = not is_alone or CATALOGUE[name].run is None
-                    return is_compared and name in self._enabled(rules)
+                    return is_compared and name in self._enabled_rules(rules)
         return False
 
-    def _number_of(self, ignored: tuple[str, ...]) -> int:
+    def _number_rules(self, ignored: tuple[str, ...]) -> int:
         """Return a number for the rules that a run ignored; few runs differ from the others."""
         if ignored not in self._ignored:
             self._ignored.append(ignored)
         return self._ignored.index(ignored)
 
-    def _enabled(self, number: int) -> Set[str]:
+    def _enabled_rules(self, number: int) -> Set[str]:
         """Return the rules of the runs that ignored the rules of a number."""
         ignored = self._ignored[number]
         return CATALOGUE.selection(replace(self._options, ignore=ignored)).enabled

@@ -69,7 +69,7 @@ def refuse_replacing(path: str) -> None:
     BASELINE.refuse_foreign(path)
 
 
-def secret_of(path: str | None, target: str | None) -> bytes:
+def read_secret(path: str | None, target: str | None) -> bytes:
     """Return the key of a baseline, else that of the one to be replaced, else a new one.
 
     A file that keeps its key has the same digests when it is written again. Raises UsageError where
@@ -122,7 +122,7 @@ def differing_options(path: str, options: Options) -> list[str]:
     _, head = next(_values(path))
     then, now = head["options"], options_of_findings(options)
     return [
-        f"{name} was {_shown(then, name)}, and is {_shown(now, name)}"
+        f"{name} was {_show_option(then, name)}, and is {_show_option(now, name)}"
         for name in sorted({*then, *now})
         if then.get(name) != now.get(name)
     ]
@@ -130,7 +130,7 @@ def differing_options(path: str, options: Options) -> list[str]:
 
 def options_of_findings(options: Options) -> dict[str, Any]:
     """Return the options that decide which findings exist and are not the defaults, as JSON."""
-    select, ignore = CATALOGUE.coded(options.select), CATALOGUE.coded(options.ignore)
+    select, ignore = CATALOGUE.expand_codes(options.select), CATALOGUE.expand_codes(options.ignore)
     defaults, coded = verdict_options(Options()), replace(options, select=select, ignore=ignore)
     chosen = {
         name: value
@@ -146,7 +146,7 @@ def _secret(path: str) -> bytes:
     return bytes.fromhex(next(_values(path))[1]["key"])
 
 
-def _shown(options: Mapping[str, Any], name: str) -> str:
+def _show_option(options: Mapping[str, Any], name: str) -> str:
     return json.dumps(options[name]) if name in options else "the default"
 
 
@@ -159,7 +159,7 @@ def _values(path: str) -> Iterator[tuple[int, Any]]:
                 try:
                     value = read_back(line)
                 except (ValueError, RecursionError) as error:
-                    raise _refused(path, number, "it is not valid JSON") from error
+                    raise _refuse_entry(path, number, "it is not valid JSON") from error
                 if number == 1:
                     _check_head(path, value)
                 yield number, value
@@ -168,15 +168,15 @@ def _values(path: str) -> Iterator[tuple[int, Any]]:
         message = f"the baseline {printable(path)} cannot be read: {error.strerror}"
         raise UsageError("; ".join(filter(None, (message, reason)))) from error
     if number == 0:
-        raise _refused(path, 1, "it is empty")
+        raise _refuse_entry(path, 1, "it is empty")
 
 
 def _check_head(path: str, head: Any) -> None:
     if not isinstance(head, dict) or not isinstance(head.get("options"), dict):
-        raise _refused(path, 1, "it does not begin as one")
+        raise _refuse_entry(path, 1, "it does not begin as one")
     tool = head.get("tool")
     if not isinstance(tool, dict) or tool.get("name") != "evalstream":
-        raise _refused(path, 1, "it does not name evalstream as its tool")
+        raise _refuse_entry(path, 1, "it does not name evalstream as its tool")
     layout = head.get("baseline")
     if layout == WITHOUT_VALUES and not isinstance(layout, bool):
         raise UsageError(
@@ -185,22 +185,24 @@ def _check_head(path: str, head: Any) -> None:
             "again with --write-baseline alone"
         )
     if layout != LAYOUT or isinstance(layout, bool):
-        raise _refused(path, 1, f"its layout is {json.dumps(layout)}, this version reads {LAYOUT}")
+        raise _refuse_entry(
+            path, 1, f"its layout is {json.dumps(layout)}, this version reads {LAYOUT}"
+        )
     if not _SECRET.fullmatch(str(head.get("key"))):
-        raise _refused(path, 1, "its key is missing or damaged")
+        raise _refuse_entry(path, 1, "its key is missing or damaged")
 
 
 def _finding(path: str, number: int, value: Any) -> KnownFinding:
     is_whole = isinstance(value, dict) and _REQUIRED <= value.keys() <= _TYPES.keys()
     if not is_whole or not all(_fits(name, one) for name, one in value.items()):
-        raise _refused(path, number, "it is not a known finding")
+        raise _refuse_entry(path, number, "it is not a known finding")
     known = decode_known(value)
     is_digest = known.values is None or _VALUES.fullmatch(known.values)
     if not _CODE.fullmatch(known.code) or known.count < 1 or not is_digest:
-        raise _refused(path, number, "its code, its count or its digest is not valid")
+        raise _refuse_entry(path, number, "its code, its count or its digest is not valid")
     if known.code in NEVER_KNOWN:
         reason = f"{known.code} says that something was not checked, which no baseline can hold"
-        raise _refused(path, number, reason)
+        raise _refuse_entry(path, number, reason)
     return known
 
 
@@ -208,5 +210,5 @@ def _fits(name: str, value: Any) -> bool:
     return isinstance(value, _TYPES[name]) and not isinstance(value, bool)
 
 
-def _refused(path: str, number: int, reason: str) -> UsageError:
+def _refuse_entry(path: str, number: int, reason: str) -> UsageError:
     return UsageError(f"{printable(path)}, line {number:,}: not a baseline of evalstream: {reason}")

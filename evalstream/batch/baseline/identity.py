@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Final
 
 from evalstream.io.remote import is_remote
-from evalstream.io.spill_table import restored, stored
+from evalstream.io.spill_table import decode_name, encode_name
 from evalstream.model.finding import Finding, KnownFinding
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import dumps, read_back
@@ -28,10 +28,10 @@ class Places:
     """Names files as the baseline of a path does: below its folder relative to that."""
 
     def __init__(self, path: str) -> None:
-        self._home = folder_of(path)
+        self._home = parent_folder(path)
         self.of = lru_cache(maxsize=1_000)(self._place)
 
-    def rebased(self, place: str, folder: str) -> str:
+    def rebase(self, place: str, folder: str) -> str:
         """Return the name of a file that a baseline in another folder names."""
         is_path = place != STDIN and not is_remote(place)
         return self._place(os.path.join(folder, place) if is_path else place)
@@ -45,7 +45,7 @@ class Places:
         return path.removeprefix(above) if path.startswith(above) else path
 
 
-def folder_of(path: str) -> str:
+def parent_folder(path: str) -> str:
     """Return the folder of a file."""
     return os.path.dirname(os.path.abspath(path))
 
@@ -60,7 +60,7 @@ def upwards(place: bytes) -> Iterator[bytes]:
         yield os.curdir.encode()
 
 
-def key_of(place: str, one: Finding, secret: bytes) -> Key:
+def finding_key(place: str, one: Finding, secret: bytes) -> Key:
     """Return what identifies a finding; `secret` is the key of the digest of its values."""
     pointer = one.pointer or ""
     if one.offset is not None:
@@ -76,7 +76,7 @@ def key_of_known(place: str, one: KnownFinding) -> Key:
 
 def _key(place: str, one: Finding | KnownFinding, pointer: str, values: bytes) -> Key:
     sample = b"" if one.sample_id is None else dumps(one.sample_id)
-    return stored(place), stored(one.code), stored(pointer), sample, values
+    return encode_name(place), encode_name(one.code), encode_name(pointer), sample, values
 
 
 def _digest_values(finding: Finding, secret: bytes) -> bytes:
@@ -98,9 +98,9 @@ def known_finding(key: Key, count: int) -> KnownFinding:
     """Return the finding of a key, and how many occurrences there are."""
     file, code, pointer, sample, values = key
     return KnownFinding(
-        restored(code),
-        restored(file),
-        restored(pointer) or None,
+        decode_name(code),
+        decode_name(file),
+        decode_name(pointer) or None,
         read_back(sample) if sample else None,
         count,
         values.decode() or None,

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import combinations
 
-from evalstream.batch.comparing.confounders import confounders_of
+from evalstream.batch.comparing.confounders import find_confounders
 from evalstream.batch.comparing.matrices import add_matrices
 from evalstream.batch.comparing.pairs import JoinedPair, Request, joined_pair
 from evalstream.batch.comparing.runs import CheckedRun
-from evalstream.batch.comparing.shared_ranks import grouped, rankings_of
+from evalstream.batch.comparing.shared_ranks import group_ranks, rank_runs
 from evalstream.batch.comparing.summary import finished_report
 from evalstream.model.comparison import (
     ALL_PAIRS,
@@ -25,9 +25,9 @@ from evalstream.model.comparison import (
 from evalstream.model.data_class import DataClass, field, replace
 from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.stats.inference.estimate import estimate, with_adjusted
-from evalstream.stats.inference.verdict import judged
+from evalstream.stats.inference.verdict import judge_estimate
 
 
 class Compared(DataClass):
@@ -87,16 +87,16 @@ def _compare(
         for a, b in _couples(runs, reference, settings):
             result.pairs.append(joined_pair(a, b, request, options, report))
         pairs = result.pairs
-        report.comparisons = _comparisons(pairs, settings, _seed(runs))
+        report.comparisons = _comparisons(pairs, settings, _derive_seed(runs))
         results = {one.metric.result for one in report.comparisons}
-        report.confounders = confounders_of(runs, results)
+        report.confounders = find_confounders(runs, results)
         is_ranked = settings.pairs == ALL_PAIRS
         if len(runs) > 2:
             add_matrices(runs, pairs, request, report)
         if len(runs) > 2 or is_ranked:
-            report.rankings = rankings_of(runs, request.metric, settings, _seed(runs))
+            report.rankings = rank_runs(runs, request.metric, settings, _derive_seed(runs))
         if is_ranked:
-            report.rankings = [grouped(one, report.comparisons) for one in report.rankings]
+            report.rankings = [group_ranks(one, report.comparisons) for one in report.rankings]
         finished_report(report, runs)
         stack.pop_all()
 
@@ -155,7 +155,7 @@ def _estimate(
         return None
     paired, metric = tally.paired, pair.match.metrics[number]
     clusters = tally.clusters
-    clustered = None if clusters is None else clusters.clustered(paired, settings.level)
+    clustered = None if clusters is None else clusters.cluster_statistics(paired, settings.level)
     found = estimate(paired, metric, settings, seed, clustered)
     if found is None or alignment.overlap >= settings.min_overlap:
         return found
@@ -184,7 +184,7 @@ def _comparison(
         comparison.verdict = CompareVerdict.NOT_COMPARABLE
         comparison.sentence = f"not comparable: {conflict}"
         return comparison
-    judgement = judged(found, comparison.alignment, settings, metric, labels)
+    judgement = judge_estimate(found, comparison.alignment, settings, metric, labels)
     comparison.verdict, comparison.sentence, comparison.better = judgement
     return comparison
 
@@ -194,7 +194,7 @@ def _conflict(pair: JoinedPair, number: int, settings: CompareSettings) -> str |
     conflict = pair.match.conflicts.get(number) or _lacking(pair, settings)
     lacking = pair.tally.metrics[number].unclustered
     if conflict is None and lacking:
-        conflict = f"no value at {settings.cluster} in {counted(lacking, 'matched sample')}"
+        conflict = f"no value at {settings.cluster} in {count_noun(lacking, 'matched sample')}"
     return conflict or pair.conflicts.get(number)
 
 
@@ -211,12 +211,12 @@ def _lacking(pair: JoinedPair, settings: CompareSettings) -> str | None:
     """
     for run in (pair.a.shown, pair.b.shown):
         if run.without_identity > (1 - settings.min_overlap) * run.rows:
-            of = f"{counted(run.rows, run.noun)} in {run.label}"
+            of = f"{count_noun(run.rows, run.noun)} in {run.label}"
             return f"{run.without_identity:,} of {of} lack what samples meet by ({settings.by})"
     return None
 
 
-def _seed(runs: Sequence[CheckedRun]) -> int:
+def _derive_seed(runs: Sequence[CheckedRun]) -> int:
     """Return the seed of random numbers: it follows from the files alone."""
     digests = sorted(run.shown.checksum or "" for run in runs)
     return int.from_bytes(hashlib.sha256("\n".join(digests).encode()).digest()[:8])

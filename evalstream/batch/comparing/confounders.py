@@ -13,7 +13,7 @@ MOST_VALUES: Final = 3
 """Number of values of one setting that are shown of a run with many results."""
 
 
-def confounders_of(runs: Sequence[CheckedRun], results: Iterable[str]) -> list[Confounder]:
+def find_confounders(runs: Sequence[CheckedRun], results: Iterable[str]) -> list[Confounder]:
     """Return the settings that differ, of whole runs and of the results that are compared."""
     wanted = set(results)
     by_label = {run.shown.label: _settings(run, wanted) for run in runs}
@@ -35,10 +35,10 @@ def _settings(run: CheckedRun, results: set[str]) -> Mapping[str, str]:
             if metric.result in results:
                 for name, text in settings.items():
                     found.setdefault(name, {})[text] = None
-    joined = {name: _joined([*texts]) for name, texts in found.items()}
+    joined = {name: _join_texts([*texts]) for name, texts in found.items()}
     return {**described.settings, **joined}
 
 
-def _joined(texts: Sequence[str]) -> str:
+def _join_texts(texts: Sequence[str]) -> str:
     more = len(texts) - MOST_VALUES
     return "; ".join(texts[:MOST_VALUES]) + (f"; and {more} more" if more > 0 else "")

@@ -13,7 +13,7 @@ from evalstream.model.comparison import Flip
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.sample_record import PairFlag, SamplePair
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing import json
 
 RIGHT_TO_WRONG: Final = "right to wrong"
@@ -179,7 +179,7 @@ class FlipStore:
         if run.has_changed:
             self._base.execute("DELETE FROM answers WHERE side = ?", (side,))
             return "the file changed after its check"
-        return f"{counted(lost, 'row')} cannot be read again" if lost else None
+        return f"{count_noun(lost, 'row')} cannot be read again" if lost else None
 
 
 def _is_alike(pair: SamplePair) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from evalstream.batch.comparing.metrics import MetricMatch, match_metrics
-from evalstream.batch.comparing.pairs import JoinedPair, Request, store_of
+from evalstream.batch.comparing.pairs import JoinedPair, Request, open_store
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.batch.comparing.tallies import PairTally
 from evalstream.model.comparison import ComparisonReport, Matrix
@@ -54,7 +54,7 @@ def _light_pair(
     match = match_metrics(a.description, b.description, request.metric)
     groups = match.groups_a, match.groups_b
     tally = PairTally(match.metrics, None, is_clustered=False)
-    for joined in join_runs(store_of(a), store_of(b), *groups):
+    for joined in join_runs(open_store(a), open_store(b), *groups):
         tally.add(joined, *groups)
     return match, tally
 

@@ -8,7 +8,7 @@ from itertools import combinations
 from evalstream.batch.comparing.runs import CheckedRun, reason_left_out
 from evalstream.model.comparison import CompareSettings, ComparisonReport, Matrix
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.stats.samples.matrix import Overlaps, pairwise
 
 
@@ -33,7 +33,7 @@ def compare_samples(
     report = ComparisonReport(
         [run.shown for run in runs], labels[0] if labels else "", settings, warnings=left
     )
-    report.first_line = f"{counted(len(used), 'run')} of {len(runs):,} compared by their samples"
+    report.first_line = f"{count_noun(len(used), 'run')} of {len(runs):,} compared by their samples"
     if len(used) < 2:
         report.refused = "fewer than two runs can be compared"
     else:

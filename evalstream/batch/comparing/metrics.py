@@ -75,7 +75,7 @@ def match_metrics(
             pairs[key] = one, other
     numbers = {key: number for number, key in enumerate(pairs)}
     numbers_b = {_key(other): numbers[key] for key, (_, other) in pairs.items()}
-    joined = [_joined(one, other) for one, other in pairs.values()]
+    joined = [_join_metrics(one, other) for one, other in pairs.values()]
     conflicts = {number: conflict for number, (_, conflict) in enumerate(joined) if conflict}
     allowed: dict[str, None] = {}
     for number, (one, other) in enumerate(pairs.values()):
@@ -114,7 +114,7 @@ def with_one_name(
     A result can be named without its metric where it has one alone. Raises ValueError where no run
     has one of them, or a run has both.
     """
-    places = [(_named(run.metrics, name), _named(run.metrics, other)) for run in runs]
+    places = [(_find_named(run.metrics, name), _find_named(run.metrics, other)) for run in runs]
     for wanted, found in zip((name, other), zip(*places, strict=True), strict=True):
         if not any(found):
             raise ValueError(f"no run has {wanted}")
@@ -132,7 +132,7 @@ def with_one_name(
     ]
 
 
-def _named(metrics: Sequence[MetricName], name: str) -> list[MetricName]:
+def _find_named(metrics: Sequence[MetricName], name: str) -> list[MetricName]:
     """Return the metrics of a run that a name means."""
     of_result = [one for one in metrics if one.result == name]
     is_sole = len({one.label for one in of_result}) == 1
@@ -191,11 +191,11 @@ def _different_scoring(
         if None in values or values[0] == values[1]:
             continue
         first, second = ("; ".join(sorted(value or ())) for value in values)
-        found[name] = f"{name} ({_cut(first)} in one run, {_cut(second)} in the other)"
+        found[name] = f"{name} ({_shorten(first)} in one run, {_shorten(second)} in the other)"
     return found
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
@@ -249,7 +249,7 @@ def _is_wanted(one: MetricName, other: MetricName, wanted: str | None) -> bool:
     return wanted is None or wanted in names
 
 
-def _joined(one: MetricName, other: MetricName) -> tuple[MetricName, str | None]:
+def _join_metrics(one: MetricName, other: MetricName) -> tuple[MetricName, str | None]:
     """Return what both runs say of a metric, and why the two are not comparable, if so."""
     metric = one._replace(
         metric=other.metric if one.metric is None else one.metric,

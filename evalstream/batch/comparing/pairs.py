@@ -19,7 +19,7 @@ from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.batch.comparing.tallies import MOST_DRIFTS, PairTally
 from evalstream.model.comparison import Alignment, CompareSettings, ComparisonReport
 from evalstream.model.options import Options
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.stats.samples.drift import DriftFinder, DriftKind
 from evalstream.stats.samples.joining import join_runs
 from evalstream.stats.samples.sample_store import SampleStore
@@ -70,7 +70,7 @@ def joined_pair(
     tally = PairTally(match.metrics, flips, is_clustered=is_clustered)
     groups = match.groups_a, match.groups_b
     with closing(DriftFinder(*groups, MOST_DRIFTS)) as finder:
-        for joined in join_runs(store_of(a), store_of(b), *groups):
+        for joined in join_runs(open_store(a), open_store(b), *groups):
             tally.add(joined, *groups)
             finder.add(joined)
         finder.finish()
@@ -87,7 +87,12 @@ def joined_pair(
     found = {UNIT: _scale_conflicts(match, tally, labels), SCORE: same}
     allowed = [name for name, texts in found.items() if texts and name in allow_different]
     report.allowed = [*dict.fromkeys([*report.allowed, *match.allowed, *allowed])]
-    report.warnings = [*report.warnings, *_failed(match, tally, labels), *judged, *unread]
+    report.warnings = [
+        *report.warnings,
+        *_describe_failures(match, tally, labels),
+        *judged,
+        *unread,
+    ]
     conflicts = {
         number: text
         for name in (SCORE, UNIT)
@@ -107,8 +112,8 @@ def _same_answers(
     warnings, conflicts = [], {}
     for number, found in flips.same_answers().items():
         text = (
-            f"{found.same:,} of {counted(found.compared, 'flip')} whose answers were compared have"
-            f" the same answer in both runs (the first in line {found.line:,} of {labels[0]})"
+            f"{found.same:,} of {count_noun(found.compared, 'flip')} whose answers were compared "
+            f"have the same answer in both runs (the first in line {found.line:,} of {labels[0]})"
         )
         if number in match.judged:
             name = match.metrics[number].label
@@ -160,17 +165,19 @@ def _scale_conflicts(
     return {number: conflict for number, conflict in found.items() if conflict is not None}
 
 
-def _failed(match: MetricMatch, tally: PairTally, labels: tuple[str, str]) -> Iterator[str]:
+def _describe_failures(
+    match: MetricMatch, tally: PairTally, labels: tuple[str, str]
+) -> Iterator[str]:
     """Say under which metrics samples failed in one run alone: they may explain a difference."""
     for metric, one in zip(match.metrics, tally.metrics, strict=True):
         if one.failed:
-            pairs = counted(one.failed, "matched sample")
+            pairs = count_noun(one.failed, "matched sample")
             yield (
                 f"{' and '.join(labels)}, {metric.label}: {pairs} with an error in the rows of one "
                 "run alone, or ended by time; the scores count all the same"
             )
 
 
-def store_of(run: CheckedRun) -> SampleStore:
+def open_store(run: CheckedRun) -> SampleStore:
     """Return the samples of a run, which may be none."""
     return SampleStore() if run.samples is None else run.samples.store

@@ -22,7 +22,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.stats.run_samples import RunSamples
 
 MOST_REASONS: Final = 5
@@ -121,8 +121,8 @@ def checked_run(run: Run, label: str, options: Options, progress: Progress) -> C
     if samples is not None:
         samples.store.finish()
     warnings = {code: times for code, times in summary.counts.items() if code in warned}
-    shown = _shown(summary, samples, label)
-    return CheckedRun(run, summary, samples, shown, _named(warnings), states)
+    shown = _describe_run(summary, samples, label)
+    return CheckedRun(run, summary, samples, shown, _name_codes(warnings), states)
 
 
 def reason_left_out(run: CheckedRun, settings: CompareSettings, metric: str | None) -> str | None:
@@ -137,7 +137,7 @@ def reason_left_out(run: CheckedRun, settings: CompareSettings, metric: str | No
     return None
 
 
-def _shown(summary: RunSummary, samples: RunSamples | None, label: str) -> ComparedRun:
+def _describe_run(summary: RunSummary, samples: RunSamples | None, label: str) -> ComparedRun:
     """Return what the report says of a run."""
     described = None if samples is None else samples.description
     return ComparedRun(
@@ -165,7 +165,7 @@ def _states(run: Run) -> dict[str, FileState]:
     return {path: state for path, state in found.items() if state is not None}
 
 
-def labels_of(count: int) -> list[str]:
+def make_labels(count: int) -> list[str]:
     """Return the labels of so many runs: A to Z, then A2 to Z2, and so on."""
     rounds = range(1, count // len(ascii_uppercase) + 2)
     labels = [f"{one}{'' if turn == 1 else turn}" for turn in rounds for one in ascii_uppercase]
@@ -174,17 +174,17 @@ def labels_of(count: int) -> list[str]:
 
 def _reasons(summary: RunSummary) -> Sequence[str]:
     """Return what fails a run, the most frequent first; or why its verdict is open."""
-    texts = _named(summary.failing)
+    texts = _name_codes(summary.failing)
     reason = summary.incomplete_reason or summary.remark
     return [*texts, reason] if reason else texts
 
 
-def _named(counts: Mapping[str, int]) -> list[str]:
+def _name_codes(counts: Mapping[str, int]) -> list[str]:
     """Return the codes of findings with their names and numbers, the most frequent first."""
     texts = [
         f"{code} {CATALOGUE[code].name} ({times:,})"
         for code, times in Counter(counts).most_common(MOST_REASONS)
     ]
     if len(counts) > MOST_REASONS:
-        texts.append(f"and {counted(len(counts) - MOST_REASONS, 'more code')}")
+        texts.append(f"and {count_noun(len(counts) - MOST_REASONS, 'more code')}")
     return texts

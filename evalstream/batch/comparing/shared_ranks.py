@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 
 from evalstream.batch.comparing.metrics import match_metrics
-from evalstream.batch.comparing.pairs import store_of
+from evalstream.batch.comparing.pairs import open_store
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.model.comparison import (
     CompareSettings,
@@ -26,7 +26,7 @@ from evalstream.stats.samples.joining import join
 from evalstream.stats.samples.sample_store import read_samples
 
 
-def rankings_of(
+def rank_runs(
     runs: Sequence[CheckedRun], metric: str | None, settings: CompareSettings, seed: int
 ) -> list[Ranking]:
     """Return the ranks of all runs under each metric that all of them have.
@@ -39,7 +39,7 @@ def rankings_of(
         if any(_number(first, other, name, metric) is None for other in others):
             continue
         scores, clusters = RankedScores(len(runs)), ClusterSums(1 + len(runs))
-        for cluster, rows in _shared(first, others, name):
+        for cluster, rows in _iterate_shared(first, others, name):
             if settings.cluster is None:
                 scores.add(rows)
             else:
@@ -59,7 +59,7 @@ def rankings_of(
     return found
 
 
-def grouped(ranking: Ranking, comparisons: Sequence[Comparison]) -> Ranking:
+def group_ranks(ranking: Ranking, comparisons: Sequence[Comparison]) -> Ranking:
     """Return a ranking with its groups, from the comparisons of each two of its runs.
 
     The first run that is significantly worse than the first one of a group begins the next group.
@@ -95,7 +95,7 @@ def _number(a: CheckedRun, b: CheckedRun, name: MetricName, wanted: str | None) 
     return None if number < 0 or number in match.conflicts else number
 
 
-def _shared(
+def _iterate_shared(
     first: CheckedRun, others: Sequence[CheckedRun], name: MetricName
 ) -> Iterator[tuple[Array, Array]]:
     """Iterate over the samples that all runs have and score, by the identities of the first.
@@ -104,7 +104,7 @@ def _shared(
     """
     place = first.description.metrics.index(name)
     matches = [match_metrics(first.description, other.description) for other in others]
-    for a, *rest in read_samples([store_of(run) for run in (first, *others)]):
+    for a, *rest in read_samples([open_store(run) for run in (first, *others)]):
         joined = [
             pairs[pairs["metric"] == match.groups_a[place]]
             for match, b in zip(matches, rest, strict=True)

@@ -9,7 +9,7 @@ from typing import Final
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.model.comparison import CompareVerdict, ComparisonReport
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 
 REGRESSION: Final = "regression"
 DRIFT: Final = "drift"
@@ -27,7 +27,7 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
     report.first_line = _first_line(report, runs)
     if report.allowed:
         report.first_line += f"; different {', '.join(report.allowed)} (--allow-different)"
-    report.warnings = [*report.warnings, *_unpaired(report, runs), *_same_bytes(runs)]
+    report.warnings = [*report.warnings, *_describe_unpaired(report, runs), *_same_bytes(runs)]
     report.failed_on = [name for name in report.settings.fail_if if _holds(name, report)]
     verdicts = {one.verdict for one in report.comparisons}
     if report.refused is not None or CompareVerdict.NOT_COMPARABLE in verdicts:
@@ -36,7 +36,7 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
         report.exit_code = int(ExitCode.FAILED if report.failed_on else ExitCode.PASSED)
 
 
-def _unpaired(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Iterator[str]:
+def _describe_unpaired(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Iterator[str]:
     """Say of which runs records cannot be paired, and what else samples may be paired by."""
     by = report.settings.by
     advice = "" if by == "sample_id" else "; --by sample_id pairs them by their ids"
@@ -55,7 +55,7 @@ def _same_bytes(runs: Sequence[CheckedRun]) -> Iterator[str]:
 
 
 def _some_lack(run: CheckedRun) -> str:
-    of = counted(run.shown.rows, run.shown.noun)
+    of = count_noun(run.shown.rows, run.shown.noun)
     return f"{run.shown.without_identity:,} of {of} lack"
 
 

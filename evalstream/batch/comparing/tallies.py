@@ -98,7 +98,7 @@ class MetricTally:
         says what is right, such as that an item was answered at all, there is no flip.
         """
         flags, a, b = pairs["flags"], pairs["score_a"], pairs["score_b"]
-        right_a, right_b = (_flags_of((score == 1) != self.lower_is_better) for score in (a, b))
+        right_a, right_b = (_make_flags((score == 1) != self.lower_is_better) for score in (a, b))
         shown = flags & _FAILED_ONCE | right_a | right_b << np.uint64(B_SHIFT)
         says_it = is_bit(a) & is_bit(b) & ((flags & _JUDGEMENTS) != 0)
         changes: Array = np.where(says_it, shown, flags & (_FAILED_ONCE | _JUDGEMENTS))
@@ -167,7 +167,7 @@ class PairTally:
         found = found[first]
         self.drifted += len(found)
         first = np.lexsort((found["offset_a"], found["line_a"]))[:MOST_DRIFTS]
-        some = map(_drifted, sample_pairs(found[first]))
+        some = map(_make_drifted, sample_pairs(found[first]))
         self.drifts = nsmallest(MOST_DRIFTS, [*self.drifts, *some])
 
     def _keep_flips(self, tally: MetricTally, pairs: Array) -> None:
@@ -188,12 +188,12 @@ def sample_pairs(pairs: Array) -> Iterator[SamplePair]:
     return map(SamplePair._make, pairs.tolist())
 
 
-def _flags_of(is_right: Array) -> Array:
+def _make_flags(is_right: Array) -> Array:
     found: Array = np.where(is_right, np.uint64(_RIGHT), np.uint64(_WRONG))
     return found
 
 
-def _drifted(pair: SamplePair) -> DriftedPair:
+def _make_drifted(pair: SamplePair) -> DriftedPair:
     is_relabelled = pair.flags & PairFlag.OTHER_REFERENCE
     kind = DriftKind.RELABELLED if is_relabelled else DriftKind.DRIFT
     places = pair.line_a, pair.offset_a, pair.line_b, pair.offset_b

@@ -64,7 +64,7 @@ def collide(base: sqlite3.Connection) -> None:
     base.executescript(_COLLISIONS)
 
 
-def folder_of(beginning: str) -> Folder:
+def leading_folder(beginning: str) -> Folder:
     """Return the folder at the beginning of a path or URL, up to its last slash."""
     server = _SERVER.match(beginning)
     above = server[0] if server else ""
@@ -101,7 +101,7 @@ def _names(base: sqlite3.Connection) -> Iterator[tuple[str, str, str, int, int]]
         beginning += slash
         folder = known.get(beginning)
         if folder is None:
-            folder = folder_of(beginning)
+            folder = leading_folder(beginning)
             if len(known) >= MOST_FOLDERS:
                 known.clear()
             known[beginning] = folder

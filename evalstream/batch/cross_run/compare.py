@@ -320,11 +320,11 @@ def _create_words_table(base: sqlite3.Connection, chosen: str) -> None:
         "DROP TABLE IF EXISTS words; CREATE TABLE words (set_id INTEGER, sample INTEGER,"
         " input INTEGER, line INTEGER, offset INTEGER); BEGIN;"
     )
-    base.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?)", _rows_of(base, chosen))
+    base.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?)", _select_rows(base, chosen))
     base.execute("COMMIT")
 
 
-def _rows_of(base: sqlite3.Connection, chosen: str) -> Iterator[tuple[int, ...]]:
+def _select_rows(base: sqlite3.Connection, chosen: str) -> Iterator[tuple[int, ...]]:
     chunks = base.execute(
         f"SELECT set_id, words FROM chunks WHERE set_id IN ({chosen}) ORDER BY set_id, part"  # noqa: S608 - our own text
     )

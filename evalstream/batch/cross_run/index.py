@@ -64,7 +64,7 @@ class CrossRunIndex:
         links = summary.links
         if links is None:
             return
-        evaluation = None if links.evaluation is None else _signed(links.evaluation)
+        evaluation = None if links.evaluation is None else _to_signed(links.evaluation)
         fields = (links.record, evaluation, links.is_array, links.is_cut)
         with self._translate_errors():
             self._add_run(number, summary.file, summary.aggregate, *fields)
@@ -118,7 +118,7 @@ class CrossRunIndex:
         self._base.close()
 
     def _add_run(self, number: int, file: Any, aggregate: Any, *fields: Any) -> None:
-        uuid = None if aggregate is None else self._format.uuid_of(aggregate)
+        uuid = None if aggregate is None else self._format.read_uuid(aggregate)
         row = (number, file, aggregate, *fields, uuid)
         self._base.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
@@ -126,7 +126,7 @@ class CrossRunIndex:
         """Add a group of rows; return its set, and whether it is the first group with that set."""
         link_key = group.link_key
         sums = (link_key.benchmark, group.samples, group.inputs)
-        key = (*map(_signed, sums), group.rows)
+        key = (*map(_to_signed, sums), group.rows)
         row = (None, *key, number, place)
         # Few sets are met again, and one statement is quicker than to look first.
         cursor = self._base.execute("INSERT OR IGNORE INTO sets VALUES (?, ?, ?, ?, ?, ?, ?)", row)
@@ -143,7 +143,13 @@ class CrossRunIndex:
                 change = (number, place, set_id)
                 self._base.execute("UPDATE sets SET run = ?, place = ? WHERE id = ?", change)
                 self._base.execute("DELETE FROM chunks WHERE set_id = ?", (set_id,))
-        member = (number, place, _signed(link_key.evaluation), _signed(link_key.result), set_id)
+        member = (
+            number,
+            place,
+            _to_signed(link_key.evaluation),
+            _to_signed(link_key.result),
+            set_id,
+        )
         self._base.execute("INSERT OR IGNORE INTO members VALUES (?, ?, ?, ?, ?)", member)
         return set_id, is_first
 
@@ -189,11 +195,11 @@ class CrossRunIndex:
 
     def _finding(self, found: CrossRunMatch) -> CrossRunFinding:
         """Return the finding of a match."""
-        run = self._name_of(found.run)
+        run = self._find_names(found.run)
         line = None
         if found.line is not None:
             line, _ = run.place(found.line)
-        name = run.name_of(found.is_aggregate)
+        name = run.choose_name(found.is_aggregate)
         return CrossRunFinding(found.run, name, line, found.offset, self._violation(found, run))
 
     def _violation(self, found: CrossRunMatch, run: _RunNames) -> Violation:
@@ -201,8 +207,8 @@ class CrossRunIndex:
             return self._rules.colliding_path(found.path, found.earlier_path)
         if found.earlier is None:
             return self._rules.unlinked_rows(MOST_GROUPS)
-        earlier, count = self._name_of(found.earlier), found.count or 0
-        other = earlier.name_of(found.is_aggregate)
+        earlier, count = self._find_names(found.earlier), found.count or 0
+        other = earlier.choose_name(found.is_aggregate)
         if found.line is not None:
             return self._rules.drifted_sample(
                 run.place(found.line)[1],
@@ -223,7 +229,7 @@ class CrossRunIndex:
         }
         return of_files[CrossRunKind(found.kind)](other)
 
-    def _name_of(self, number: int) -> _RunNames:
+    def _find_names(self, number: int) -> _RunNames:
         row = self._base.execute(
             "SELECT file, aggregate, is_array FROM runs WHERE number = ?", (number,)
         )
@@ -245,7 +251,7 @@ class _RunNames(NamedTuple):
     aggregate: str | None
     is_array: int
 
-    def name_of(self, is_aggregate: int) -> str:
+    def choose_name(self, is_aggregate: int) -> str:
         """Return the name of its aggregate or of its rows."""
         return (self.aggregate if is_aggregate else self.file) or ""
 
@@ -260,6 +266,6 @@ SELECT number, file, aggregate, record, evaluation, is_array, is_cut FROM runs O
 _FIELDS: Final = ("file", "aggregate", "record", "evaluation", "array", "cut")
 
 
-def _signed(word: int) -> int:
+def _to_signed(word: int) -> int:
     """Return a 64-bit number as a signed one, as SQLite stores it."""
     return word - (GREATEST_HASH64 + 1) if word > GREATEST_HASH64 >> 1 else word

@@ -10,7 +10,7 @@ from typing import Final
 from evalstream.batch.cross_run.index import CrossRunFinding, CrossRunIndex
 from evalstream.batch.results import ResultStore
 from evalstream.batch.single import ShownFindings, not_checked
-from evalstream.engine.collector import finding_of
+from evalstream.engine.collector import make_finding
 from evalstream.engine.result import Counts, shorten_values
 from evalstream.formats.registry import MAIN_CATALOGUE
 from evalstream.model.data_class import replace
@@ -61,7 +61,7 @@ def _report(
     selection = MAIN_CATALOGUE.selection(options)
     matches = cross_run_index.violations(selection.enabled)
     for number, group in groupby(matches, lambda item: item.number):
-        own = replace(options, ignore=results.ignored(number)) if ignores else options
+        own = replace(options, ignore=results.ignored_rules(number)) if ignores else options
         enabled = MAIN_CATALOGUE.selection(own).enabled
         counts: Counts = {}
         shown: dict[str, int] = {}
@@ -81,7 +81,7 @@ def _report(
 
 def _finding(match: CrossRunFinding, options: Options, selection: Selection) -> Finding:
     violation = shorten_values(match.violation, show_values=options.show_values)
-    return finding_of(violation, match.file, selection, line=match.line, offset=match.offset)
+    return make_finding(violation, match.file, selection, line=match.line, offset=match.offset)
 
 
 def _count(counts: Counts, options: Options, summary: RunSummary) -> None:

@@ -43,7 +43,7 @@ class CompanionFinder:
     def beside(self, aggregate: str) -> Iterator[str]:
         """Iterate over the existing rows files named like an aggregate, links included."""
         folder, name = os.path.split(without_ending(aggregate))
-        names = self._names_in(folder or os.curdir)
+        names = self._read_names(folder or os.curdir)
         # A file system may treat names as equal that differ in case or in their Unicode form.
         if names is None or not name.isascii():
             yield from filter(os.path.lexists, rows_named_like(aggregate))
@@ -54,7 +54,7 @@ class CompanionFinder:
             if os.path.lexists(path):
                 yield path
 
-    def _names_in(self, folder: str) -> frozenset[str] | None:
+    def _read_names(self, folder: str) -> frozenset[str] | None:
         """Return the names in a folder in lower case; None if it has too many or no listing."""
         now = time.time_ns()
         try:
@@ -66,7 +66,7 @@ class CompanionFinder:
             known = self._listings.get(folder)
             if known is not None and known.state == state:
                 return known.names
-            names = _listed(folder)
+            names = _list_folder(folder)
         except (OSError, ValueError):
             return None
         if changed < now - YOUNG_NANOSECONDS:
@@ -82,7 +82,7 @@ class CompanionFinder:
         self._kept += size
 
 
-def _listed(folder: str) -> frozenset[str] | None:
+def _list_folder(folder: str) -> frozenset[str] | None:
     """Return the names in a folder in lower case; None if it has too many. Raises OSError."""
     with os.scandir(folder) as entries:
         names = frozenset(entry.name.lower() for entry in islice(entries, MOST_NAMES))

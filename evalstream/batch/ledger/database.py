@@ -220,7 +220,7 @@ def _refuse_other_files(path: str, kind: type[EvalstreamError], *, may_begin: bo
     except ValueError as error:
         raise kind(f"{name}: cannot open the ledger: {error}") from error
     # Empty or incomplete; SQLite rolls the latter back with its journal.
-    is_blank = not head or (not head.strip(b"\0") and os.path.exists(_journal_of(path)))
+    is_blank = not head or (not head.strip(b"\0") and os.path.exists(_journal_path(path)))
     if is_blank and may_begin:
         _refuse_journal(path, kind, is_left=True)
         return
@@ -245,7 +245,7 @@ def _refuse_companions(path: str, kind: type[EvalstreamError]) -> None:
             )
 
 
-def _journal_of(path: str) -> str:
+def _journal_path(path: str) -> str:
     """Return the path of SQLite's rollback journal."""
     return f"{os.path.realpath(path)}-journal"
 
@@ -255,7 +255,7 @@ def _refuse_journal(path: str, kind: type[EvalstreamError], *, is_left: bool = F
 
     With `is_left` the journal may be one that SQLite left next to an incomplete ledger.
     """
-    journal = _journal_of(path)
+    journal = _journal_path(path)
     try:
         head = _head(journal) if stat.S_ISREG(os.stat(journal).st_mode) else b"no file"
     except FileNotFoundError:
@@ -306,7 +306,7 @@ def _remove_other_file(path: str) -> None:
         head = _head(path)
         if head and not _is_ours(head):
             _refuse_companions(path, CannotWrite)
-            journal = _journal_of(path)
+            journal = _journal_path(path)
             has_journal = _head(journal).startswith(_JOURNAL_MAGIC)
             if not has_journal:
                 _refuse_journal(path, CannotWrite)
@@ -356,7 +356,7 @@ def _refuse_other_schema(
     """Refuse a file with anything but our tables and indexes, such as triggers. Raises `kind`."""
     seen = connection.execute(f"{_SCHEMA} LIMIT {MOST_OBJECTS}").fetchall()
     known = _known_schema()
-    objects = {(one, name): _squeezed(sql) for one, name, _, sql in seen}
+    objects = {(one, name): _squeeze_spaces(sql) for one, name, _, sql in seen}
     roots = {root for _, _, root, _ in seen}
     lacking = known.keys() - objects.keys() - _OF_MIGRATIONS
     if len(roots) != len(seen) or lacking or not objects.items() <= known.items():
@@ -373,10 +373,12 @@ def _known_schema() -> dict[tuple[str, str], str | None]:
     with closing(sqlite3.connect(":memory:")) as connection:
         for statement in (*_CREATE_TABLES, CREATE_MIGRATIONS):
             connection.execute(statement)
-        return {(one, name): _squeezed(sql) for one, name, _, sql in connection.execute(_SCHEMA)}
+        return {
+            (one, name): _squeeze_spaces(sql) for one, name, _, sql in connection.execute(_SCHEMA)
+        }
 
 
-def _squeezed(sql: Any) -> Any:
+def _squeeze_spaces(sql: Any) -> Any:
     """Return SQL whose white space is single spaces."""
     return " ".join(sql.split()) if isinstance(sql, str) else sql
 

@@ -18,7 +18,7 @@ from evalstream.model.claim import STATES
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.report import VERDICTS
-from evalstream.model.suggestions import unknown
+from evalstream.model.suggestions import describe_unknown
 from evalstream.parsing.json import text_or_none
 
 DAMAGED: Final = "damaged"
@@ -69,11 +69,11 @@ def entries(
     CannotCheck where the file is not a ledger or is damaged.
     """
     if verdict is not None and verdict not in (*VERDICTS, DAMAGED):
-        raise UsageError(unknown("verdict", verdict, (*VERDICTS, DAMAGED)))
-    prefixes = CATALOGUE.coded(codes)
+        raise UsageError(describe_unknown("verdict", verdict, (*VERDICTS, DAMAGED)))
+    prefixes = CATALOGUE.expand_codes(codes)
     with open_for_reading(path):
         pass  # refuse another file here, not at the first entry
-    return _matching(path, verdict, prefixes, None if under is None else _place_of(under))
+    return _matching(path, verdict, prefixes, None if under is None else _describe_place(under))
 
 
 def _matching(
@@ -119,10 +119,10 @@ def _page(connection: sqlite3.Connection, name: str, key: bytes) -> list[Any]:
 def _entry(record: LedgerRecord) -> Entry:
     try:
         if not record.is_whole:
-            return _damaged(record)
+            return _make_damaged(record)
         summary: dict[str, Any] = decode(record.summary, record.key)
         if describe_misfit(summary, STORED_RUN) is not None or not _is_typed(record):
-            return _damaged(record)
+            return _make_damaged(record)
         severities = summary["severities"]
         return Entry(
             # A run of one document that is neither rows nor an aggregate has no other name.
@@ -144,7 +144,7 @@ def _entry(record: LedgerRecord) -> Entry:
             settled=bool(record.settled),
         )
     except (Damaged, KeyError, TypeError, AttributeError):
-        return _damaged(record)
+        return _make_damaged(record)
 
 
 def _is_typed(record: LedgerRecord) -> bool:
@@ -156,13 +156,13 @@ def _is_typed(record: LedgerRecord) -> bool:
     )
 
 
-def _damaged(record: LedgerRecord) -> Entry:
+def _make_damaged(record: LedgerRecord) -> Entry:
     name = text_or_none(record.name)
     numbers = (0, 0, 0, 0, 0)
     return Entry(name, None, None, None, DAMAGED, *numbers, {}, {}, None, None, 0.0, settled=False)
 
 
-def _place_of(under: str) -> str:
+def _describe_place(under: str) -> str:
     place = under if is_remote(under) else os.path.abspath(under)
     return printable(place).rstrip("/")
 

@@ -13,8 +13,8 @@ from evalstream.io.output import Output
 from evalstream.model.claim import describe_states
 from evalstream.model.errors import UsageError
 from evalstream.model.report import VERDICTS
-from evalstream.model.suggestions import unknown
-from evalstream.model.text import counted, on_one_line
+from evalstream.model.suggestions import describe_unknown
+from evalstream.model.text import count_noun, on_one_line
 from evalstream.parsing.json import dumps_visible
 
 _HEADINGS: Final = (
@@ -36,7 +36,7 @@ def export(entries: Iterable[Entry], form: str, output: Output) -> None:
     Raises UsageError for an unknown form, OSError where the output cannot be written.
     """
     if form not in FORMS:
-        raise UsageError(unknown("format", form, FORMS))
+        raise UsageError(describe_unknown("format", form, FORMS))
     FORMS[form](entries, output)
 
 
@@ -56,7 +56,7 @@ def _text(entries: Iterable[Entry], output: Output) -> None:
         unsettled += not entry.settled
         output.write(f"{on_one_line(_line(entry))}\n")
     parts = [f"{count:,} {verdict}" for verdict, count in totals.items() if count]
-    total = counted(sum(totals.values()), "run")
+    total = count_noun(sum(totals.values()), "run")
     again = f"; {unsettled:,} will always be checked again" if unsettled else ""
     output.write(f"{total}{': ' if parts else ''}{', '.join(parts)}{again}\n")
 

@@ -13,7 +13,7 @@ from evalstream._version import __version__
 from evalstream.batch.fingerprint import fingerprint
 from evalstream.batch.ledger import database, records
 from evalstream.batch.ledger.companions import CompanionFinder
-from evalstream.batch.ledger.run_state import RunState, state_of
+from evalstream.batch.ledger.run_state import RunState, read_state
 from evalstream.batch.serialize import encode_run
 from evalstream.batch.stored_shapes import decode_stored_finding, decode_stored_run
 from evalstream.io.names import printable
@@ -79,7 +79,7 @@ class CachedRun(NamedTuple):
     links: Iterable[dict[str, Any]] | None
     ledger: str
 
-    def linked(self) -> RunLinks | None:
+    def load_links(self) -> RunLinks | None:
         """Return the links, or None where there are none. Raises CannotCheck."""
         # A run of a format without links was stored with none.
         if self.links is None or next(iter(self.links), None) is None:
@@ -136,7 +136,7 @@ class Ledger:
 
     def find_each(self, runs: Sequence[Run]) -> list[CachedRun | None]:
         """Return the stored results of some runs, as `find` does, with one lock of the file."""
-        states = [state_of(run, self._companions) for run in runs]
+        states = [read_state(run, self._companions) for run in runs]
         for state in states:
             if state is not None:
                 self._folder.add(state.place)
@@ -173,7 +173,7 @@ class Ledger:
             self.flush()
         known = self._looked_up.pop(id(run), None)
         if known is None or _is_outdated(known[1]):
-            return state_of(run, self._companions)
+            return read_state(run, self._companions)
         return known[1]
 
     def record(
@@ -207,7 +207,7 @@ class Ledger:
             links=None if stored_links is None else len(stored_links),
             summary=records.encode(encode_run(summary), key),
         )
-        self._pending.append(_Pending(record.sealed(), found, stored_links))
+        self._pending.append(_Pending(record.seal(), found, stored_links))
         self._pending_bytes += found.size + (0 if stored_links is None else stored_links.size)
         if self._is_due():
             self.flush()
@@ -254,7 +254,7 @@ class Ledger:
     def _found_whole(self, state: RunState | None) -> CachedRun | None:
         """Read the record of a run; None where it is missing, outdated or damaged."""
         try:
-            return None if state is None else self._found(state)
+            return None if state is None else self._find_record(state)
         except records.Damaged:
             return None
         except database.SQLITE_ERRORS as error:
@@ -262,7 +262,7 @@ class Ledger:
                 return None
             raise
 
-    def _found(self, state: RunState) -> CachedRun | None:
+    def _find_record(self, state: RunState) -> CachedRun | None:
         """Read the record of a run with this state of its files. Raises Damaged."""
         key = state.key
         row = self._connection.execute(_FIND, (key,)).fetchone()

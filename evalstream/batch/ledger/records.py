@@ -53,7 +53,7 @@ class LedgerRecord(NamedTuple):
     summary: bytes
     digest: bytes = b""
 
-    def sealed(self) -> LedgerRecord:
+    def seal(self) -> LedgerRecord:
         """Return the record with its digest."""
         return self._replace(digest=self._digest())
 

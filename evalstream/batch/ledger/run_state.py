@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 from evalstream.batch.ledger.companions import CompanionFinder
 from evalstream.io.file_state import YOUNG_NANOSECONDS, FileState, file_state
 from evalstream.io.names import printable
-from evalstream.io.remote import is_remote, shown
+from evalstream.io.remote import is_remote, redact_url
 from evalstream.io.remote.retry import with_retries
 from evalstream.io.remote.store import MODIFIED
-from evalstream.io.remote.stores import store_of
+from evalstream.io.remote.stores import find_store
 from evalstream.io.remote.urls import S3
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import STDIN, Run
@@ -40,7 +40,7 @@ class RunState(NamedTuple):
     is_settled: bool
 
 
-def state_of(run: Run, companions: CompanionFinder | None = None) -> RunState | None:
+def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState | None:
     """Return the state of a run's files; None where the run cannot be identified later.
 
     This is so for streams, for runs with further files `beside`, and for URLs with parts that
@@ -56,7 +56,7 @@ def state_of(run: Run, companions: CompanionFinder | None = None) -> RunState | 
     if any(name is not None and mark is None for name, mark in zip(names, marks, strict=True)):
         return None
     try:
-        places = [None if name is None else _place_of(name) for name in names]
+        places = [None if name is None else _absolute_place(name) for name in names]
     except OSError:  # the working directory was deleted
         return None
     known = [mark for mark in marks if mark is not None]
@@ -76,7 +76,7 @@ def state_of(run: Run, companions: CompanionFinder | None = None) -> RunState | 
 def _listed_state(run: Run) -> FileState | None:
     """Return the state of the rows from a listing, where it has an ETag; this saves a request."""
     rows = run.rows or ""
-    is_lasting = rows.partition("://")[0].lower() in S3 and shown(rows) == rows
+    is_lasting = rows.partition("://")[0].lower() in S3 and redact_url(rows) == rows
     return FileState(["listed", run.size, run.mark], 0) if run.mark and is_lasting else None
 
 
@@ -85,14 +85,14 @@ def _state_of_name(name: str | None) -> FileState | None:
         return None
     if not is_remote(name):
         return file_state(name)
-    return _remote_state(name) if shown(name) == name else None
+    return _remote_state(name) if redact_url(name) == name else None
 
 
 def _remote_state(url: str) -> FileState:
     """Request the properties of an object, and return its state."""
     try:
         with STOPPING.interruptible():
-            info = with_retries(store_of(url).get_info, Event())
+            info = with_retries(find_store(url).get_info, Event())
     except (OSError, CannotCheck):
         return FileState(["unreadable"], None)
     reported = info.marks.get(MODIFIED)
@@ -135,7 +135,7 @@ def _target(path: str) -> str:
         return ""
 
 
-def _place_of(name: str) -> str:
+def _absolute_place(name: str) -> str:
     """Return a path that does not depend on the working directory. Raises OSError."""
     return name if is_remote(name) else os.path.abspath(name)
 

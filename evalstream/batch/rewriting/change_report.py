@@ -14,7 +14,7 @@ from evalstream._version import __version__
 from evalstream.batch.rewriting.outcome import Outcome, Status
 from evalstream.model.changes import Change, ChangeClass, ChangeTally, Example, Need
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.text import counted, on_one_line
+from evalstream.model.text import count_noun, on_one_line
 from evalstream.parsing.json import dumps_visible
 from evalstream.parsing.lazy_regex import LazyPattern
 
@@ -101,18 +101,18 @@ class ChangeReport:
         """Whether a dry run found something to change."""
         return self._is_dry and bool(self._totals)
 
-    def said_of(self, outcome: Outcome) -> Iterator[str]:
+    def describe_outcome(self, outcome: Outcome) -> Iterator[str]:
         """Yield the lines about one run: where it is, or why it is not."""
         name = on_one_line(outcome.rows or outcome.aggregate or "")
         if outcome.status is Status.WRITTEN:
             verb = self._verb()
-            rows = f" ({counted(outcome.row_count, 'row')})" if outcome.rows else ""
+            rows = f" ({count_noun(outcome.row_count, 'row')})" if outcome.rows else ""
             open_ = "; no score was confirmed" if outcome.is_unconfirmed else ""
             yield f"{name}: {verb}{self._where(outcome)}{rows}{open_}"
         elif outcome.status is Status.PARTLY:
             made = bool(outcome.row_changes or outcome.document_changes)
             verb = f"{self._verb()}{self._where(outcome)}, but still fails" if made else "fails"
-            yield f"{name}: {verb}: {_said(outcome.reasons[:1])}"
+            yield f"{name}: {verb}: {_join_reasons(outcome.reasons[:1])}"
             for reason in outcome.reasons[1:]:
                 yield f"  {on_one_line(reason)}"
         elif outcome.status is Status.PRESENT:
@@ -122,7 +122,7 @@ class ChangeReport:
             yield f"{name}: nothing to change"
         else:
             word = "refused" if outcome.status is Status.REFUSED else "could not be read"
-            yield f"{name}: {word}: {_said(outcome.reasons[:1])}"
+            yield f"{name}: {word}: {_join_reasons(outcome.reasons[:1])}"
             for reason in outcome.reasons[1:]:
                 yield f"  {on_one_line(reason)}"
             for need in outcome.needs:
@@ -145,7 +145,7 @@ class ChangeReport:
             yield ""
             yield "to be supplied:"
             for need, times in sorted(self._needs.items(), key=lambda item: (-item[1], item[0])):
-                yield f"  {counted(times, 'run')}: {on_one_line(need.what)}: {need.options}"
+                yield f"  {count_noun(times, 'run')}: {on_one_line(need.what)}: {need.options}"
         yield ""
         yield self._summary()
 
@@ -193,9 +193,9 @@ class ChangeReport:
     def _change_lines(self, change: Change, total: _Total) -> Iterator[str]:
         noun = change.kind.unit if total.is_rows else "aggregate"
         where = f" {change.pointer}" if change.pointer else ""
-        times = counted(total.times, noun)
+        times = count_noun(total.times, noun)
         if self._statuses.total() > 1:
-            times = f"{times} of {counted(total.runs, 'run')}, first {total.place}"
+            times = f"{times} of {count_noun(total.runs, 'run')}, first {total.place}"
         elif total.lines:
             times = f"{times}, from line {total.lines[0]:,}"
         yield f"  {change.kind.name}{where}: {change.kind.title}: {times}"
@@ -210,7 +210,7 @@ class ChangeReport:
             yield f"    {on_one_line(example.pointer)}"
         for sign, text in (("-", example.before), ("+", example.after)):
             if text is not None:
-                yield f"    {sign} {_shortened(text)}"
+                yield f"    {sign} {_shorten(text)}"
 
     def _verb(self) -> str:
         return self._words.would_be if self._is_dry else self._words.done
@@ -233,7 +233,7 @@ class ChangeReport:
         parts = [f"{self._statuses[status]:,} {word}" for status, word in words.items()]
         total = self._statuses.total()
         shown = [part for part in parts if not part.startswith("0 ")]
-        return f"{counted(total, 'run')}: {', '.join(shown) or 'nothing to do'}"
+        return f"{count_noun(total, 'run')}: {', '.join(shown) or 'nothing to do'}"
 
 
 def outcome_as_dict(outcome: Outcome, *, show_values: bool = True) -> dict[str, object]:
@@ -274,11 +274,11 @@ def json_line(value: object) -> bytes:
     return dumps_visible(value) + b"\n"
 
 
-def _said(reasons: Iterable[str]) -> str:
+def _join_reasons(reasons: Iterable[str]) -> str:
     return on_one_line("; ".join(reasons))
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     line = on_one_line(text)
     return line if len(line) <= LONGEST_VALUE else f"{line[: LONGEST_VALUE - 1]}…"
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final
 
-from evalstream.batch.rewriting.migrate import left_rows, reason_of, shown
+from evalstream.batch.rewriting.migrate import describe_error, left_rows, show_path
 from evalstream.batch.rewriting.outcome import Outcome, Status
 from evalstream.batch.rewriting.result_check import check_with_reasons
 from evalstream.batch.rewriting.staging import Staging, remove_leftovers, sync_file, sync_folder
@@ -32,7 +32,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.model.uninterrupted import signals_blocked
 from evalstream.rules.base import RepairAction
 
@@ -73,13 +73,13 @@ def fix_any(found: Run | NoInput, job: FixJob) -> Outcome:
     """Fix one run and return what became of it. Raises Stopped, and CannotWrite."""
     if isinstance(found, NoInput):
         return Outcome(printable(found.path), None, Status.UNREAD, reasons=(found.reason,))
-    outcome = Outcome(shown(found.rows or found.inputs), shown(found.aggregate))
+    outcome = Outcome(show_path(found.rows or found.inputs), show_path(found.aggregate))
     try:
         _fix(found, job, outcome)
     except ValueError as error:
         outcome.refuse(str(error))
     except (CannotCheck, OSError) as error:
-        outcome.leave_unread(reason_of(error))
+        outcome.leave_unread(describe_error(error))
     except CannotWrite:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a library raises
@@ -102,7 +102,7 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
         written = (run.rows, run.aggregate) if job.folder is None else ()
         remove_leftovers(place, [job.target(path) for path in written if path is not None])
     states = _states(run)
-    before = _checked(run, job)
+    before = _check_source(run, job)
     # Only findings that the repairs mend are mended: all else stays byte for byte.
     unsafe = job.codes & main_format().repairs[1] & before.counts.keys()
     codes = (job.codes & before.fixable.keys()) | unsafe
@@ -115,7 +115,7 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
     actions = frozenset(repair.action for repair in repairs if repair is not None)
     repair = main_format().repair(text, actions)
     with Staging(place) as staging:
-        parts = _rewritten(run, repair, before, (text, actions), job, staging, outcome)
+        parts = _write_repaired(run, repair, before, (text, actions), job, staging, outcome)
         if not outcome.row_changes and not outcome.document_changes:
             _leave(before, outcome)
             return
@@ -128,7 +128,7 @@ def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
             _put_in_place(run, parts, job)
 
 
-def _checked(run: Run, job: FixJob) -> RunSummary:
+def _check_source(run: Run, job: FixJob) -> RunSummary:
     """Check the source. Raises ValueError where its findings forbid a repair."""
     refused: list[str] = []
 
@@ -150,7 +150,7 @@ Part = tuple[str | None, bool]
 """A file of the result, and whether it differs from that of the source."""
 
 
-def _rewritten(
+def _write_repaired(
     run: Run,
     repair: RunRepair,
     before: RunSummary,
@@ -165,13 +165,13 @@ def _rewritten(
     if run.rows is not None:
         made = _rows(run.rows, staging, repair, before, actions, job, outcome)
         if outcome.row_changes:
-            rows, digests = staging.path(_staged(run.rows)), made.target
+            rows, digests = staging.path(_staging_name(run.rows)), made.target
     paths = None if run.rows is None or run.aggregate is None else (run.rows, run.aggregate)
     repaired = repair.aggregate(paths, digests, outcome.row_count)
     aggregate = run.aggregate
     if run.aggregate is not None and repaired is not None and repaired[0] != text:
         outcome.document_changes.add_document(repaired[1])
-        aggregate = staging.write(_staged(run.aggregate), repaired[0])
+        aggregate = staging.write(_staging_name(run.aggregate), repaired[0])
     return (rows, rows != run.rows), (aggregate, aggregate != run.aggregate)
 
 
@@ -193,7 +193,7 @@ def _judge(
         total = sum(after.failing.values())
         outcome.status = Status.PARTLY
         outcome.reasons = (
-            f"{counted(total, 'finding')} without a repair",
+            f"{count_noun(total, 'finding')} without a repair",
             *reasons.of(after.failing),
         )
 
@@ -208,7 +208,7 @@ def _rows(
     outcome: Outcome,
 ) -> RewrittenRows:
     """Write the repaired rows. Raises ValueError where they cannot be repaired, CannotCheck."""
-    with staging.open(_staged(path)) as target:
+    with staging.open(_staging_name(path)) as target:
         rows = rewrite_rows(
             path,
             target,
@@ -325,5 +325,5 @@ def _staging_place(run: Run, job: FixJob) -> str | None:
     return job.folder or os.path.dirname(job.target(run.rows or run.aggregate or ""))
 
 
-def _staged(path: str) -> str:
+def _staging_name(path: str) -> str:
     return "/".join(os.path.abspath(path).split(os.sep)[-DEPTH:])

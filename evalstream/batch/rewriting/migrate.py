@@ -9,7 +9,7 @@ from typing import Final
 
 from evalstream.batch.rewriting.outcome import Outcome, Status
 from evalstream.batch.rewriting.result_check import check_result
-from evalstream.batch.rewriting.staging import Staging, locked, place, sync_file, sync_folder
+from evalstream.batch.rewriting.staging import Staging, lock_folder, place, sync_file, sync_folder
 from evalstream.batch.single import check_any
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.registry import main_format
@@ -26,7 +26,7 @@ from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.model.uninterrupted import signals_blocked
 
 STAGED_ROWS: Final = "rows"
@@ -51,13 +51,13 @@ def migrate_any(found: Run | NoInput, job: MigrationJob) -> Outcome:
     """Migrate one run and return what became of it. Raises Stopped, and CannotWrite."""
     if isinstance(found, NoInput):
         return Outcome(printable(found.path), None, Status.UNREAD, reasons=(found.reason,))
-    outcome = Outcome(shown(found.rows or found.inputs), shown(found.aggregate))
+    outcome = Outcome(show_path(found.rows or found.inputs), show_path(found.aggregate))
     try:
         _migrate(found, job, outcome)
     except ValueError as error:
         outcome.refuse(str(error))
     except (CannotCheck, OSError) as error:
-        outcome.leave_unread(reason_of(error))
+        outcome.leave_unread(describe_error(error))
     except CannotWrite:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a library raises
@@ -87,7 +87,7 @@ def _migrate(run: Run, job: MigrationJob, outcome: Outcome) -> None:
         raise ValueError(migration.refusal)
     if migration.needs:
         outcome.needs = migration.needs
-        raise ValueError(counted(len(migration.needs), "value") + " must be supplied")
+        raise ValueError(count_noun(len(migration.needs), "value") + " must be supplied")
     digest = hashlib.sha256(text).hexdigest()
     if _is_file(run.rows) and run.rows is not None and _may_be_there(migration, job):
         name = migration.name(digest, _sha256(run.rows))
@@ -206,7 +206,7 @@ def left_rows(rows: RewrittenRows, done: str) -> str:
     for row in rows.left:
         reasons.setdefault(row.reason, row.line)
     parts = [f"line {line:,}: {reason}" for reason, line in reasons.items()]
-    return f"{counted(rows.left_count, 'row')} cannot be {done}; {'; '.join(parts)}"
+    return f"{count_noun(rows.left_count, 'row')} cannot be {done}; {'; '.join(parts)}"
 
 
 def _keep(run: Run, job: MigrationJob, outcome: Outcome) -> None:
@@ -232,7 +232,7 @@ def _is_there(migration: RunMigration, name: str, job: MigrationJob, outcome: Ou
     aggregate, rows = (os.path.join(job.folder, path) for path in migration.paths(name))
     if not os.path.lexists(aggregate):
         return False
-    with locked(os.path.dirname(aggregate)):
+    with lock_folder(os.path.dirname(aggregate)):
         # A call that has just placed it has removed its other name, which changes its ctime.
         pass
     endings = ("", *(one.ending for one in COMPRESSIONS.values()))
@@ -257,7 +257,7 @@ def _place(
             if staged is not None:
                 sync_file(staged)
         # Signals wait, and so do other calls, which may have made other rows of the same source.
-        with signals_blocked(), locked(os.path.dirname(target)):
+        with signals_blocked(), lock_folder(os.path.dirname(target)):
             if not os.path.lexists(target):
                 _move((rows[0], rows_target), (aggregate[0], target))
                 staging.sync_later(os.path.dirname(target))
@@ -295,12 +295,12 @@ def _sha256(path: str) -> str:
     return digest.hexdigest()
 
 
-def shown(path: str | None) -> str | None:
+def show_path(path: str | None) -> str | None:
     """Return a path as reports show it."""
     return None if path is None else printable(path)
 
 
-def reason_of(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return why a file could not be read."""
     is_system = isinstance(error, OSError) and error.strerror
     return f"{error.filename}: {error.strerror}" if is_system else str(error)  # type: ignore[attr-defined]

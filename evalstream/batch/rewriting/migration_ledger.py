@@ -9,7 +9,7 @@ from typing import Final
 from evalstream._version import __version__
 from evalstream.batch.ledger import database
 from evalstream.batch.ledger.companions import CompanionFinder
-from evalstream.batch.ledger.run_state import RunState, state_of
+from evalstream.batch.ledger.run_state import RunState, read_state
 from evalstream.batch.rewriting.outcome import Outcome, Status
 from evalstream.io.codecs import COMPRESSIONS
 from evalstream.io.names import printable
@@ -46,7 +46,7 @@ class MigrationLedger:
 
     def state(self, run: Run) -> RunState | None:
         """Return the state of a run before it is read, None for a stream."""
-        return state_of(run, self._companions)
+        return read_state(run, self._companions)
 
     def find(self, run: Run, state: RunState | None) -> Outcome | None:
         """Return the outcome of a run that was migrated before and has not changed, or None."""
@@ -83,5 +83,5 @@ class MigrationLedger:
         rows = next((stem + end for end in endings if os.path.isfile(stem + end)), None)
         if not os.path.isfile(aggregate):
             return None
-        state = state_of(Run(rows, aggregate), CompanionFinder())
+        state = read_state(Run(rows, aggregate), CompanionFinder())
         return state.text if state is not None and state.is_settled else None

@@ -65,12 +65,12 @@ class Outcome(DataClass):
     def refuse(self, reason: str) -> None:
         """Note that the run is not written, or fails, and why."""
         self.status = Status.REFUSED
-        self.reasons = (*self.reasons, _cut(reason))
+        self.reasons = (*self.reasons, _shorten(reason))
 
     def leave_unread(self, reason: str) -> None:
         """Note that the run could not be read or checked to its end, and why."""
         self.status = Status.UNREAD
-        self.reasons = (*self.reasons, _cut(reason))
+        self.reasons = (*self.reasons, _shorten(reason))
 
     @property
     def exit_code(self) -> ExitCode:
@@ -81,6 +81,6 @@ class Outcome(DataClass):
         return ExitCode.FAILED if fails else ExitCode.PASSED
 
 
-def _cut(reason: str) -> str:
+def _shorten(reason: str) -> str:
     """Cut a reason that repeats a long name of the source."""
     return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"

@@ -15,7 +15,7 @@ from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.groups import Caps, join_findings
 
 MOST_REASONS: Final = 20
@@ -37,7 +37,7 @@ def check_result(
     outcome.is_unconfirmed = summary.verdict == "unconfirmed"
     if summary.verdict == "failed":
         total = sum(summary.failing.values())
-        outcome.refuse(f"the result does not pass its check: {counted(total, 'error')}")
+        outcome.refuse(f"the result does not pass its check: {count_noun(total, 'error')}")
         outcome.reasons += failing.of(summary.failing)
     elif summary.verdict == "incomplete":
         reason = summary.incomplete_reason or "the result was not checked completely"
@@ -77,7 +77,7 @@ class Reasons:
                 yield f"{code} {name}:{f' {where}' if where else ''}{pointer} {message}{many}"
         more = count - sum(one.occurrences for one in findings)
         if more > 0:
-            yield f"{code}: … and {counted(more, 'more finding')}"
+            yield f"{code}: … and {count_noun(more, 'more finding')}"
 
 
 def check_with_reasons(

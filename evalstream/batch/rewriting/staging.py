@@ -28,9 +28,9 @@ class Staging:
     def __init__(self, target: str | None) -> None:
         if target is not None:
             os.makedirs(target, exist_ok=True)
-            with locked(target) as is_locked:
+            with lock_folder(target) as is_locked:
                 _remove_abandoned(target, is_locked=is_locked)
-        with nullcontext() if target is None else locked(target):
+        with nullcontext() if target is None else lock_folder(target):
             self.folder = tempfile.mkdtemp(ENDING, PREFIX, target)
             path = os.path.join(self.folder, LOCK)
             self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
@@ -105,14 +105,14 @@ def remove_leftovers(folder: str, targets: Iterable[str]) -> None:
     Nothing is raised: leftovers that stay do no harm.
     """
     with suppress(OSError):
-        with locked(folder) as is_locked:
+        with lock_folder(folder) as is_locked:
             _remove_abandoned(folder, is_locked=is_locked)
         for target in targets:
             remove_abandoned(target)
 
 
 @contextmanager
-def locked(folder: str) -> Iterator[bool]:
+def lock_folder(folder: str) -> Iterator[bool]:
     """Make a folder and keep other calls from placing files in it; tell whether that works."""
     os.makedirs(folder, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)

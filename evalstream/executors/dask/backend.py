@@ -42,7 +42,7 @@ def backend(
     """
     from evalstream.executors.dask.connect import ClusterAddress
 
-    cluster = _CLUSTERS.joined(ClusterAddress(address, scheduler_file, workers, insecure), timeout)
+    cluster = _CLUSTERS.connect(ClusterAddress(address, scheduler_file, workers, insecure), timeout)
     return Backend(
         "dask",
         parallelism=cluster.width,
@@ -101,7 +101,7 @@ class _Clusters:
     def __init__(self) -> None:
         self._joined: dict[ClusterAddress, Cluster] = {}
 
-    def joined(self, target: ClusterAddress, timeout: float) -> Cluster:
+    def connect(self, target: ClusterAddress, timeout: float) -> Cluster:
         """Return the connection to a cluster; a lost one is replaced."""
         from evalstream.executors.dask.connect import join
 

@@ -22,7 +22,7 @@ from evalstream.executors.dask.worker import (
 )
 from evalstream.model.errors import ExecutorLost
 from evalstream.model.notices import notify
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 
 WATCH_SECONDS: Final = 2.0
 ANSWER_TIMEOUT_SECONDS: Final = 60.0
@@ -139,9 +139,9 @@ class Cluster:
         violation = asyncio.CancelledError() if answer.cancelled() else answer.exception()
         if violation is not None:
             raise self._translate(violation) from violation
-        return self._opened(answer.result())
+        return self._unpack_answer(answer.result())
 
-    def _opened(self, data: Any) -> bytes:
+    def _unpack_answer(self, data: Any) -> bytes:
         """Return the answer in what a worker returned. Raises ExecutorLost."""
         try:
             decoded = msgspec.msgpack.decode(data, type=TaskAnswer)
@@ -182,7 +182,7 @@ class Cluster:
                 return
             self.width = len(threads) or self.width
             if gone := sorted(seen - threads.keys()):
-                number = counted(len(gone), "worker")
+                number = count_noun(len(gone), "worker")
                 notify(
                     f"{self._name} lost {number} ({gone[0]}{', …' if gone[1:] else ''}); "
                     "their runs are checked again on others"

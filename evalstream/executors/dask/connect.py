@@ -37,7 +37,7 @@ class ClusterAddress(NamedTuple):
     workers: int
     insecure: bool = False
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """Describe the scheduler for messages."""
         if self.address is None and self.scheduler_file is not None:
             return f"the Dask scheduler of {self.scheduler_file}"
@@ -49,9 +49,9 @@ def join(target: ClusterAddress, timeout: float) -> Cluster:
     distributed = _library()
     address, owned = target.address, None
     if address is None and target.scheduler_file is not None:
-        address = _address_in(target.scheduler_file, timeout)
+        address = _read_address(target.scheduler_file, timeout)
     if address is not None and not target.insecure:
-        refuse_open_address(address, target.described())
+        refuse_open_address(address, target.describe())
     try:
         if address is None:
             owned = _start_cluster(distributed, target.workers)
@@ -70,8 +70,8 @@ def join(target: ClusterAddress, timeout: float) -> Cluster:
         if owned is not None:
             owned.close(timeout=CLOSE_TIMEOUT_SECONDS)
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise ExecutorLost(f"{target.described()} cannot be reached: {reason}") from error
-    cluster = Cluster(client, target.described(), owned)
+        raise ExecutorLost(f"{target.describe()} cannot be reached: {reason}") from error
+    cluster = Cluster(client, target.describe(), owned)
     try:
         cluster.prepare(timeout)
     except BaseException:
@@ -106,7 +106,7 @@ def _start_cluster(distributed: Any, workers: int) -> Any:
         )
 
 
-def _address_in(scheduler_file: str, timeout: float) -> str:
+def _read_address(scheduler_file: str, timeout: float) -> str:
     """Wait for a scheduler file and return the address in it. Raises ExecutorLost."""
     deadline = time.monotonic() + timeout
     while True:

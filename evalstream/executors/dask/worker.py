@@ -37,7 +37,7 @@ def versions() -> dict[str, str]:
         "evalstream": __version__,
         "Python": f"{sys.version_info.major}.{sys.version_info.minor}",
         "byte order": sys.byteorder,
-        **{name: _version_of(name) for name in VERDICT_LIBRARIES},
+        **{name: _read_version(name) for name in VERDICT_LIBRARIES},
     }
 
 
@@ -94,7 +94,7 @@ def _own_versions() -> Mapping[str, str]:
     return versions()
 
 
-def _version_of(name: str) -> str:
+def _read_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:

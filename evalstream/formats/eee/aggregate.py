@@ -8,10 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from evalstream.formats.eee.claims import Claims, claims_of
+from evalstream.formats.eee.claims import Claims, read_claims
 from evalstream.formats.eee.metric import is_qualified, metric_kind
 from evalstream.model.data_class import DataClass, NamedTuple
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalised
+from evalstream.model.hex_digest import (
+    ALGORITHM_OF_LENGTH,
+    ALGORITHMS,
+    is_hex_digest,
+    normalise_digest,
+)
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing.json import member, text_or_none
 from evalstream.stats.claims import kinds
@@ -101,7 +106,7 @@ class Aggregate(DataClass, frozen=True):
     @cached_property
     def claims(self) -> Mapping[int, Claims]:
         """The claims of each result by its index, read when a rule needs them."""
-        return claims_of(self.text)
+        return read_claims(self.text)
 
     @property
     def version(self) -> str | None:
@@ -151,7 +156,7 @@ class Aggregate(DataClass, frozen=True):
         declared = self.claim("checksum")
         if not isinstance(declared, str):
             return None
-        bare = normalised(declared)
+        bare = normalise_digest(declared)
         return bare if is_hex_digest(bare) else None
 
     @cached_property
@@ -323,13 +328,13 @@ def bound(value: Any) -> float | None:
 
 
 def _figures(index: int, result: dict[str, Any]) -> Figures:
-    details = object_in(result, "score_details")
-    score, uncertainty = number(details.get("score")), object_in(details, "uncertainty")
-    return Figures(index, object_in(result, "metric_config"), score, uncertainty)
+    details = find_object(result, "score_details")
+    score, uncertainty = number(details.get("score")), find_object(details, "uncertainty")
+    return Figures(index, find_object(result, "metric_config"), score, uncertainty)
 
 
 def _result(index: int, result: dict[str, Any]) -> Result:
-    metric, source = object_in(result, "metric_config"), object_in(result, "source_data")
+    metric, source = find_object(result, "metric_config"), find_object(result, "source_data")
     name = text_or_none(result.get("evaluation_name"))
     levels, listed = metric.get("level_names"), source.get("sample_ids")
     return Result(
@@ -354,7 +359,7 @@ def _result(index: int, result: dict[str, Any]) -> Result:
     )
 
 
-def object_in(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def find_object(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return a member that is an object, or an empty object."""
     member = holder.get(name)
     return member if isinstance(member, dict) else {}

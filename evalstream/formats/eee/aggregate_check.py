@@ -12,7 +12,7 @@ from evalstream.formats.eee.rules.aggregate import ES702
 from evalstream.formats.eee.rules.seal import ES502, ES503, ES505
 from evalstream.formats.eee.rules.version import ES215, MISSING, fits_another, null_bounds
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.finding import PlacedViolation, Violation, one_of
+from evalstream.model.finding import PlacedViolation, Violation, expect_one
 from evalstream.model.options import Options
 from evalstream.parsing.json import UTF8_MARK, text_or_none
 from evalstream.parsing.limits import limit_findings
@@ -47,7 +47,7 @@ def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
     aggregate = Aggregate(name, reading.value, text.removeprefix(UTF8_MARK))
     found = _schema_violations(aggregate, options, is_valid=reading.accepted)
     try:
-        violations.extend(map(PlacedViolation, limit_findings(reading.concerned(found))))
+        violations.extend(map(PlacedViolation, limit_findings(reading.filter_violations(found))))
     except RecursionError:
         return Reading(None, [*violations, PlacedViolation(ES113.violation(TOO_DEEP))])
     return Reading(aggregate, violations)
@@ -99,7 +99,7 @@ def _unknown_version(declared: str | None, version: str) -> Iterator[Violation]:
         yield ES215.violation(
             f"unknown version; the aggregate is checked against {version}",
             pointer="/schema_version",
-            expected=one_of(versions.DECLARED),
+            expected=expect_one(versions.DECLARED),
             found=declared,
         )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.routing import RowRouter, refuse_rowless
-from evalstream.engine.row_pass import RowPass, reason_of
+from evalstream.engine.row_pass import RowPass, describe_error
 from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate
 from evalstream.formats.eee.aggregate_check import Reading, in_order, read_aggregate
@@ -20,7 +20,7 @@ from evalstream.formats.eee.expectations import unmet_expectations
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.file_violations import FileViolations
 from evalstream.formats.eee.fixable import can_fix, fixable_counts
-from evalstream.formats.eee.guess import context_of_rows, settled
+from evalstream.formats.eee.guess import context_of_rows, settle
 from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
@@ -44,7 +44,7 @@ from evalstream.model.report import NOT_CHECKED, NOT_SEALED, Checked, RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.parsing.json import text_or_none
 from evalstream.parsing.limits import limit_findings
-from evalstream.rules.base import Rule, place_in
+from evalstream.rules.base import Rule, position_namer
 from evalstream.rules.claims import find_nothing_confirmed
 from evalstream.rules.inputs import ES001, ES002, ES009, changed_while_read
 from evalstream.rules.syntax import ES108
@@ -166,7 +166,7 @@ class RunCheck:
                 self._await_source(collector)
                 rows.run(collector)
                 self._end_source()
-                collector.context = settled(context)
+                collector.context = settle(context)
                 self._cannot(rows.incomplete_reason)
                 self._lacks = rows.lacks
                 self._are_whole = rows.incomplete_reason is None and not collector.tally.unread
@@ -177,10 +177,10 @@ class RunCheck:
                 for placed in rows.breaks:
                     collector.note(placed.violation, line=placed.line)
                 self._compare_aggregate()
-                facts, violations = self._judged(rows, collector)
+                facts, violations = self._check_files(rows, collector)
                 self._distrust(facts.changed and f"the rows file {CHANGED}: {facts.changed}")
                 self._speak(violations, collector)
-                return self._summarised(rows, facts, collector)
+                return self._summarise_run(rows, facts, collector)
             finally:
                 collector.close()
                 if self._source is not None:
@@ -234,8 +234,8 @@ class RunCheck:
             self._text = document_bytes(path, self._watch)
             reading = read_aggregate(self._text, name, self._options)
         except (OSError, CannotCheck) as error:
-            self._cannot(f"the aggregate cannot be read: {reason_of(error)}")
-            violation = ES001.violation(f"cannot be read: {reason_of(error)}")
+            self._cannot(f"the aggregate cannot be read: {describe_error(error)}")
+            violation = ES001.violation(f"cannot be read: {describe_error(error)}")
             self._aggregate_violations.append(PlacedViolation(violation))
         else:
             self._aggregate, self._aggregate_violations = reading.aggregate, reading.violations
@@ -269,12 +269,14 @@ class RunCheck:
         elif ES902.code not in CATALOGUE.selection(self._options):
             yield ES001.violation(missing, pointer=FILE_PATH if self._run.missing else DETAILS)
 
-    def _judged(self, rows: RowPass, collector: RowCollector) -> tuple[RunFacts, FileViolations]:
+    def _check_files(
+        self, rows: RowPass, collector: RowCollector
+    ) -> tuple[RunFacts, FileViolations]:
         """Check the files as a whole: as they will be when sealed, else as they are."""
         routing, seal = self._options.routing, self._prepared_seal(rows, collector)
         self._state = state = Reading(self._aggregate, self._aggregate_violations)
         if seal is not None:
-            from evalstream.formats.eee.seal import missing_members, refusal_of, stopped_before
+            from evalstream.formats.eee.seal import find_refusal, missing_members, stopped_before
 
             sealed, name = seal.read(self._options), self._aggregate_name
             self._aggregate, self._aggregate_violations = sealed if seal.before else state
@@ -284,11 +286,11 @@ class RunCheck:
             failing = violations.failing(collector.context)
             fails = bool(failing) or collector.fails()
             reason = self._incomplete_reason
-            refusal = refusal_of(
+            refusal = find_refusal(
                 facts, rows.digests, sealed, state, reason, fails=fails, is_stream=self._is_stream
             )
             if refusal is not None and routing.seal_anyway:
-                violations = refusal.kept_in(violations)
+                violations = refusal.keep_reasons(violations)
             if refusal is None or routing.seal_anyway:
                 refusal = None if routing.dry_run else stopped_before()
             if refusal is None:
@@ -300,7 +302,7 @@ class RunCheck:
         facts = self._facts(rows, collector)
         violations = self._file_violations(rows, facts)
         for violation in unmet_expectations(facts):
-            if self._refusal is None and violation.code not in facts.context.enabled:
+            if self._refusal is None and violation.code not in facts.context.enabled_codes:
                 self._cannot(violation.message)
         return facts, violations if self._refusal is None else self._refusal.added_to(violations)
 
@@ -308,12 +310,14 @@ class RunCheck:
         """Return the aggregate as it will be when it is sealed, or None if it cannot be."""
         if self._options.routing.seal_to is None:
             return None
-        from evalstream.formats.eee.seal import seal_of
+        from evalstream.formats.eee.seal import prepare_seal
 
         try:
-            return seal_of(self._run, self._options, self._aggregate, self._text, rows, collector)
+            return prepare_seal(
+                self._run, self._options, self._aggregate, self._text, rows, collector
+            )
         except (OSError, CannotCheck) as error:
-            self._cannot(f"{NOT_SEALED}: {reason_of(error)}")
+            self._cannot(f"{NOT_SEALED}: {describe_error(error)}")
             return None
 
     def _write_seal(self, summary: RunSummary) -> None:
@@ -344,7 +348,7 @@ class RunCheck:
         aggregate, source = self._aggregate, rows.source
         algorithm = checksum_algorithms(aggregate)[0]
         # Only one rule needs them, and each one costs a disk access.
-        wanted = self._run.aggregate if ES902.code in collector.context.enabled else None
+        wanted = self._run.aggregate if ES902.code in collector.context.enabled_codes else None
         named_like = () if wanted is None else rows_named_like(wanted)
         return RunFacts(
             file=self._rows_name or self._aggregate_name or "",
@@ -352,9 +356,9 @@ class RunCheck:
             tally=collector.tally,
             path=sealed_as or self._path(rows),
             aggregate=aggregate,
-            checksums=rows.digests.get(self._covered(rows), {}),
+            checksums=rows.digests.get(self._describe_digests(rows), {}),
             diagnose=partial(source.diagnose, algorithm) if source else lambda _, **__: None,
-            changed=rows.opened.changed() if rows.opened is not None else None,
+            changed=rows.opened.describe_change() if rows.opened is not None else None,
             layout=rows.layout,
             coverage=collector.coverage,
             aggregate_path=self._run.aggregate,
@@ -371,7 +375,7 @@ class RunCheck:
         is_file = self._run.rows is not None and os.path.isfile(self._run.rows)
         return self._run.rows if is_file and self._run.rows != STDIN else None
 
-    def _covered(self, rows: RowPass) -> str:
+    def _describe_digests(self, rows: RowPass) -> str:
         """Return the digests that the checksum is compared with: those that equal it, if any do.
 
         Otherwise those of the rows without console output, and for a compressed file, whatever its
@@ -391,7 +395,7 @@ class RunCheck:
 
     def _shown_cover(self, rows: RowPass) -> str | None:
         """Return what the checksum covers, where reports must say it."""
-        covered = self._covered(rows)
+        covered = self._describe_digests(rows)
         is_usual = len(rows.digests) < 2 or (covered == "stored" and "unended" in rows.digests)
         return None if is_usual else covered
 
@@ -431,7 +435,7 @@ class RunCheck:
         for placed in in_order(self._placed(violations.aggregate, collector)):
             collector.note(placed.violation, self._aggregate_name, placed.line, placed.column)
         if not self._failing(collector):
-            self._cannot(self._unread(collector))
+            self._cannot(self._describe_unread(collector))
 
     def _placed(
         self, violations: list[PlacedViolation], collector: RowCollector
@@ -442,7 +446,7 @@ class RunCheck:
             return violations
         from evalstream.engine.positions import json_locator, place_violations
 
-        enabled = collector.context.enabled
+        enabled = collector.context.enabled_codes
         shown = (one for one in violations if one.violation.code in enabled)
         return place_violations(shown, json_locator(text))
 
@@ -456,7 +460,7 @@ class RunCheck:
             if placed.violation.code == ES108.code
         ]
         numberless = {"/".join(pointer.split("/")[:3]) for pointer in pointers}
-        for _, check in _enabled_checks(facts.context.enabled).of_aggregates:
+        for _, check in _enabled_checks(facts.context.enabled_codes).of_aggregates:
             for violation in check(facts.aggregate):
                 if "/".join((violation.pointer or "").split("/")[:3]) not in numberless:
                     yield violation
@@ -468,11 +472,11 @@ class RunCheck:
             message = "no rows were checked, only the aggregate itself"
             yield ES506.violation(message, severity=Severity.INFO)
         for (code, message, pointer), count, line in facts.tally.notices:
-            text = f"{message} (first {place_in(facts.layout)(line)})"
+            text = f"{message} (first {position_namer(facts.layout)(line)})"
             yield Violation(
                 code, text, pointer, severity=Severity.INFO, count=count, about_rows=True
             )
-        enabled = facts.context.enabled
+        enabled = facts.context.enabled_codes
         unreadable = facts.aggregate is None and facts.aggregate_path is not None
         for rule, check in _enabled_checks(enabled).of_runs:
             if self._awaited and rule.code.startswith(JOINING):
@@ -485,7 +489,7 @@ class RunCheck:
 
     def _claims(self, facts: RunFacts) -> list[JudgedClaim]:
         """Return the judged claims; those of an aggregate that came after the rows are not."""
-        return [] if self._awaited else [one.claim for one in facts.judged]
+        return [] if self._awaited else [one.claim for one in facts.judgements]
 
     @property
     def _is_documentation(self) -> bool:
@@ -497,7 +501,7 @@ class RunCheck:
     def _cannot(self, reason: str | None) -> None:
         self._incomplete_reason = self._incomplete_reason or reason
 
-    def _unread(self, collector: RowCollector) -> str | None:
+    def _describe_unread(self, collector: RowCollector) -> str | None:
         """Say which rows were not read, if any."""
         if collector.tally.unread:
             return f"{collector.tally.unread:,} rows could not be read"
@@ -513,7 +517,7 @@ class RunCheck:
         summary.judge(failing)
         if not self._changed and self._is_refuted(facts):
             summary.verdict = summary.otherwise = "failed"
-        elif failing and (unread := self._unread(collector)):
+        elif failing and (unread := self._describe_unread(collector)):
             summary.leave_open(unread)
 
     def _is_refuted(self, facts: RunFacts) -> bool:
@@ -522,7 +526,7 @@ class RunCheck:
             return True
         return any(unmet_expectations(facts))
 
-    def _summarised(self, rows: RowPass, facts: RunFacts, collector: RowCollector) -> RunSummary:
+    def _summarise_run(self, rows: RowPass, facts: RunFacts, collector: RowCollector) -> RunSummary:
         summary = RunSummary(
             file=self._rows_name,
             aggregate=self._aggregate_name,
@@ -550,8 +554,8 @@ class RunCheck:
             facts = replace(facts, aggregate=self._state.aggregate)
         declared = facts.aggregate.claim("checksum") if facts.aggregate else None
         summary.declared = text_or_none(declared)
-        summary.verified = self._verified(facts) if self._rows_name else None
-        summary.checked = () if self._source is None else (self._source.checked(),)
+        summary.verified = self._list_verified(facts) if self._rows_name else None
+        summary.checked = () if self._source is None else (self._source.describe_checked(),)
         if summary.declared is not None and rows.opened is not None and rows.opened.has_mappings:
             summary.checked = (*summary.checked, MAPPINGS)
         summary.sketch = collector.sketch
@@ -568,7 +572,7 @@ class RunCheck:
             collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
         return summary
 
-    def _verified(self, facts: RunFacts) -> Verified:
+    def _list_verified(self, facts: RunFacts) -> Verified:
         """Return what was verified, including checks without a finding."""
         aggregate, rows = facts.aggregate, facts.tally.rows
         checksum = row_count = None
@@ -608,7 +612,7 @@ def prepare(options: Options, aggregate: Aggregate | None = None, *, size: int =
 
 def _is_orphan(facts: RunFacts) -> bool:
     """Return whether a rule reports that the rows have no aggregate."""
-    return ES902.code in facts.context.enabled and are_undeclared(facts)
+    return ES902.code in facts.context.enabled_codes and are_undeclared(facts)
 
 
 def _is_file_or_link(path: str) -> bool:

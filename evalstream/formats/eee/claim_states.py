@@ -56,10 +56,10 @@ def judge_claims(aggregate: Aggregate, totals: RowTotals) -> Iterator[Judgement]
     """Yield every claim of an aggregate; without rows all are open."""
     join = aggregate.join
     may_share = any(result.is_qualified for result in aggregate.joinable())
-    times_of_sums = Counter(map(_sums_of, totals.scores.values())) if may_share else {}
+    times_of_sums = Counter(map(_shared_sums, totals.scores.values())) if may_share else {}
     for result in aggregate.joinable():
         claims = aggregate.claims.get(result.place, Claims())
-        made = list(_claims_of(aggregate, result, claims))
+        made = list(_iterate_claims(aggregate, result, claims))
         if not totals.rows:
             yield from (leave_open(claim, Reason.NO_ROWS) for claim in made)
         elif totals.unread:
@@ -70,7 +70,7 @@ def judge_claims(aggregate: Aggregate, totals: RowTotals) -> Iterator[Judgement]
             # Converters write the one score of a sample under each metric of its scorer, also where
             # the metrics are over parts of the samples, or over other values of a score.
             is_shared = (
-                result.is_qualified and times_of_sums[_sums_of(totals.scores[result.place])] > 1
+                result.is_qualified and times_of_sums[_shared_sums(totals.scores[result.place])] > 1
             )
             yield from _judge_result(made, evidence, result, is_shared=is_shared)
         else:
@@ -78,13 +78,13 @@ def judge_claims(aggregate: Aggregate, totals: RowTotals) -> Iterator[Judgement]
             yield from _try_rows(made, result, claims, totals, places)
 
 
-def _claims_of(aggregate: Aggregate, result: Result, claims: Claims) -> Iterator[Claim]:
+def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Iterator[Claim]:
     """Yield the figures that a result claims; its score comes first."""
     document = aggregate.document["evaluation_results"][result.place]
     label = result.id or result.name or f"result {result.place}"
 
     def claim(place: str, kind: Kind, value: Any, **more: Any) -> Claim:
-        what = label if place == SCORE else f"{label}: {_name_of(place)}"
+        what = label if place == SCORE else f"{label}: {_claim_name(place)}"
         shown = resolve(document, place.split("/"))
         return Claim(f"{RESULTS}/{result.place}/{place}", what, kind, value, shown, **more)
 
@@ -147,7 +147,7 @@ def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCove
         cover,
         sums.values,
         limits=(result.minimum, result.maximum),
-        missing=max(0, covered - max(sums.joined, cover.samples)),
+        missing=max(0, covered - max(sums.joined_rows, cover.samples)),
         is_percent=is_share and (result.unit in _PERCENT or result.maximum == 100),
         levels=result.levels or 0,
         counts_errors=claims.num_samples not in {None, sums.sound_rows},
@@ -162,7 +162,7 @@ def _without_unknown(sums: ScoreSums) -> ScoreSums:
     return known
 
 
-def _sums_of(sums: ScoreSums) -> tuple[int, int, int]:
+def _shared_sums(sums: ScoreSums) -> tuple[int, int, int]:
     """Return what the rows of two results have in common if they have the same scores."""
     return sums.rows, sums.total, sums.squares
 
@@ -236,6 +236,6 @@ def _by_trial(claim: Claim, found: Judgement) -> Judgement:
     return found
 
 
-def _name_of(place: str) -> str:
+def _claim_name(place: str) -> str:
     """Return the name of a claim, from its place."""
     return place.removeprefix(f"{UNCERTAINTY}/").partition("/")[0]

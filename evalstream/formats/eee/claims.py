@@ -104,7 +104,7 @@ class Claims(NamedTuple):
         return score[1] < lower[0] or score[0] > upper[1]
 
 
-def claims_of(text: bytes) -> dict[int, Claims]:
+def read_claims(text: bytes) -> dict[int, Claims]:
     """Read the claims of an aggregate's text, by the index of the result.
 
     A text that is not valid JSON has no claims; other rules report it.
@@ -124,7 +124,7 @@ def claims_of(text: bytes) -> dict[int, Claims]:
 def _lenient(text: bytes) -> Any:
     """Read a document that other rules may refuse, such as one with a repeated key."""
     try:
-        return json.loads(text, parse_float=_read, parse_int=_read)
+        return json.loads(text, parse_float=_read_decimal, parse_int=_read_decimal)
     except (ValueError, RecursionError):
         return None
 
@@ -183,18 +183,18 @@ def _claims(result: Mapping[str, Any]) -> Claims:
     )
 
 
-def _parsed(text: str) -> Any:
+def _parse_numbers(text: str) -> Any:
     """Parse a JSON text with its numbers as they are written."""
     try:
         return _DECIMALS.decode(text)
     except ArithmeticError:
-        return json.loads(text, parse_float=_read, parse_int=_read)
+        return json.loads(text, parse_float=_read_decimal, parse_int=_read_decimal)
 
 
 _DECIMALS: Final = json.JSONDecoder(parse_float=Decimal, parse_int=Decimal)
 
 
-def _read(digits: str) -> Decimal | None:
+def _read_decimal(digits: str) -> Decimal | None:
     """Read a number as it was written, or None if its exponent is too large."""
     try:
         return Decimal(digits)

@@ -16,8 +16,8 @@ from evalstream.model.sample_record import GroupLabel
 from evalstream.parsing import json
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.parsing.setting_texts import setting_text, settings_in
-from evalstream.stats.sample_digests import digest_of, sample_text
+from evalstream.parsing.setting_texts import flatten_settings, setting_text
+from evalstream.stats.sample_digests import bytes_digest, sample_text
 
 
 def describe(
@@ -49,19 +49,19 @@ def answers(
 ) -> Iterator[Answered | None]:
     """Iterate over the answers in rows at some places; see `find_rows`."""
     for line in find_rows(path, options, places):
-        row = None if line is None else _parsed(line)
+        row = None if line is None else _parse_line(line)
         if row is None:
             yield None
             continue
         declared = text_or_none(row.get("schema_version"))
         output, turns = answer(row, nearest_version(declared or "", instance=True))
         sample = sample_text(row.get("sample_id"))
-        digest = digest_of(sample) if sample else 0
+        digest = bytes_digest(sample) if sample else 0
         is_whole = output is None or not any(map(row.get, TRANSCRIPT_KEYS))
         yield Answered(row.get("sample_id"), turns if output is None else output, digest, is_whole)
 
 
-def _parsed(line: bytes) -> dict[str, Any] | None:
+def _parse_line(line: bytes) -> dict[str, Any] | None:
     try:
         row = json.fast(line.removeprefix(json.UTF8_MARK))
     except ValueError:
@@ -134,7 +134,7 @@ def _generation_configs(aggregate: Aggregate | None) -> dict[int, dict[str, str]
     for index, result in aggregate.indexed_results():
         found: dict[str, str] = {}
         for holder in ("generation_config", "source_data", "metric_config"):
-            found |= settings_in(holder, result.get(holder))
+            found |= flatten_settings(holder, result.get(holder))
         found = {name: found[name] for name in found if not name.startswith(_JUDGE)}
         configs[index] = {
             name: text for name, text in found.items() if not name.endswith(_NOT_SETTINGS)

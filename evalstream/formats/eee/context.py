@@ -47,7 +47,7 @@ class RowContext(CheckContext, frozen=True):
     library: str | None = None
     foreign_id: str | None = None
 
-    def version_of(self, row: Mapping[str, Any]) -> str:
+    def choose_version(self, row: Mapping[str, Any]) -> str:
         """Return the version that checks a row: the requested one, else the declared one."""
         if self.options.schema_version != "auto":
             return self.options.schema_version
@@ -64,7 +64,7 @@ class RowContext(CheckContext, frozen=True):
 
     def checker(self) -> RowEngine:
         """Return the row engine of this context, compiled once per process."""
-        return _compiled(self)
+        return _make_engine(self)
 
     def duplicate(self, match: DuplicateMatch, where: Where) -> Violation:
         """Return the violation of a row with the score or input of an earlier one."""
@@ -93,7 +93,7 @@ def _duplicate_rules() -> Mapping[DuplicateKind, Callable[[DuplicateMatch, Where
 
 
 @lru_cache(maxsize=8)
-def _compiled(context: RowContext) -> RowEngine:
+def _make_engine(context: RowContext) -> RowEngine:
     from evalstream.formats.eee.row_engine import RowEngine
 
     return RowEngine(context)

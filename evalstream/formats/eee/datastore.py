@@ -99,7 +99,7 @@ class Unaddressable(NamedTuple):
     reason: str
 
 
-def place_of(path: str) -> DatastorePath:
+def parse_path(path: str) -> DatastorePath:
     """Return the datastore path of a path or URL; links are not followed."""
     web = _WEB.match(path)
     if web is not None:
@@ -112,7 +112,7 @@ def place_of(path: str) -> DatastorePath:
     )
 
 
-def uuid_of(path: str) -> str | None:
+def read_uuid(path: str) -> str | None:
     """Return the UUID of any version in a file name `UUID.json`, in lower case."""
     name = os.path.basename(path)
     stem = name.removesuffix(".json")
@@ -120,7 +120,7 @@ def uuid_of(path: str) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def address_of(identity: str, developer: str | None) -> Address | Unaddressable:
+def derive_address(identity: str, developer: str | None) -> Address | Unaddressable:
     """Return the directory of a model, from its id, and its developer if the id names none.
 
     It follows the format's publisher: the part before the first slash is the developer, the others

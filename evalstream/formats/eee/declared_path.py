@@ -6,7 +6,7 @@ import os
 import re
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.datastore import place_of
+from evalstream.formats.eee.datastore import parse_path
 from evalstream.parsing.schema_files import builtin_schema
 
 
@@ -16,7 +16,7 @@ def path_to_declare(rows: str, aggregate: str, version: str | None) -> str | Non
     In a datastore it is the path from the root on, elsewhere that from the folder of the aggregate,
     or the name of rows that are not below it.
     """
-    place = place_of(rows)
+    place = parse_path(rows)
     path = place.path
     if not place.inside:
         folder = os.path.dirname(os.path.abspath(aggregate))

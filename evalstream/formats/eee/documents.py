@@ -45,7 +45,7 @@ _SURE: Final = 3
 """How many of these members make an object a row, even if others are missing."""
 
 
-def recognised(file: Beginning) -> str | None:
+def detect_kind(file: Beginning) -> str | None:
     """Return the document of the format that a file certainly is, or None."""
     keys = file.seen.keys
     if AGGREGATE_KEYS & keys:

@@ -8,7 +8,7 @@ from evalstream.formats.eee.facts import RunFacts, is_even
 from evalstream.formats.eee.rules.recompute import ES802
 from evalstream.formats.eee.rules.seal import ES503, LOOKED_AT, NO_ROWS
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 
 
 def unmet_expectations(facts: RunFacts) -> Iterator[Violation]:
@@ -22,7 +22,7 @@ def unmet_expectations(facts: RunFacts) -> Iterator[Violation]:
         return
     if routing.expect_rows not in (None, rows):
         message = (
-            f"--expect-rows is {routing.expect_rows:,}, but the file has {counted(rows, 'row')}"
+            f"--expect-rows is {routing.expect_rows:,}, but the file has {count_noun(rows, 'row')}"
         )
         yield ES503.violation(message, expected=routing.expect_rows, found=rows, about_rows=True)
     if routing.expect_samples is not None:
@@ -36,7 +36,7 @@ def _samples(facts: RunFacts, expected: int) -> Iterator[Violation]:
     elif expected in _by_result(facts) and len(_by_result(facts)) == 1:
         return
     if samples != expected:
-        message = f"--expect-samples is {expected:,}, but {whose} {counted(samples, 'sample')}"
+        message = f"--expect-samples is {expected:,}, but {whose} {count_noun(samples, 'sample')}"
         details = {"severity": Severity.ERROR, "about_rows": True}
         yield ES802.violation(message, expected=expected, found=samples, **details)
 

@@ -58,7 +58,7 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
     rivals: tuple[str, ...] = ()
 
     @cached_property
-    def judged(self) -> list[Judgement]:
+    def judgements(self) -> list[Judgement]:
         """The claims of the aggregate, each judged by the rows."""
         if self.aggregate is None:
             return []
@@ -77,7 +77,7 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
     def unjoined_rows(self) -> int:
         """The number of rows that join no result."""
         scores = (self.tally.scores.get(result.place) for result in self.context.results)
-        return self.tally.rows - sum(one.joined for one in scores if one is not None)
+        return self.tally.rows - sum(one.joined_rows for one in scores if one is not None)
 
     @property
     def unjoined_samples(self) -> int:
@@ -102,7 +102,7 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
         )
 
     @cached_property
-    def followed(self) -> Followed:
+    def followed_recipe(self) -> Followed:
         """The recipe that the rows follow.
 
         A recipe that only few rows require is not the file's, even if it explains all others as

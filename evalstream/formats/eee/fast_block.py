@@ -187,10 +187,10 @@ class FastBlock:
             self._add_scope(scanner.line)
         rows = ScannedRows(scanner, first)
         self._count(rows)
-        found = self._violations.of(rows, self._offset_of)
+        found = self._violations.of(rows, self._find_offset)
         return TakenRows(scanner.at, rows.lines, rows.records, rows.left(), *found)
 
-    def _offset_of(self, number: int, start: int) -> int:
+    def _find_offset(self, number: int, start: int) -> int:
         return self._base + start if self._offsets is None else self._offsets[number - 1]
 
     def _add_scope(self, number: int) -> None:
@@ -204,7 +204,7 @@ class FastBlock:
         group = self._groups.of(ids, number)
         self._known[scope] = group
         self._scanner.add_scope(
-            usual=group.is_named and self._context.version_of(ids) == self._context.version,
+            usual=group.is_named and self._context.choose_version(ids) == self._context.version,
             listed=bool(group.violations) or group.is_unknown,
             evaluation=group.evaluation,
             name=group.name,
@@ -219,7 +219,7 @@ class FastBlock:
         if context.options.noise is None:
             return False
         # Another version than the one that the scanner checks may refuse the row.
-        is_other = context.version_of(ids) != context.version
+        is_other = context.choose_version(ids) != context.version
         return is_other or context.finds_unknown_version(ids.get("schema_version"))
 
     def _count(self, rows: ScannedRows) -> None:
@@ -241,7 +241,7 @@ class FastBlock:
         if not (kind.doubtful or flags & Flag.UNCHECKED):
             self._count_hash(kind)
         for flag, notice in _NOTICES:
-            if flags & flag and notice.code in self._context.enabled:
+            if flags & flag and notice.code in self._context.enabled_codes:
                 tally.notices.add(notice_key(notice), kind.first, kind.rows)
         if flags & Flag.CARRIAGE_RETURN:
             tally.carriage_returns.add(None, kind.first, kind.rows)
@@ -292,12 +292,12 @@ class FastBlock:
         """Add the rows to those of a comparison with other runs."""
         words = rows.samples({scope: group.number for scope, group in self._known.items()})
         if request.cluster is not None:
-            from evalstream.formats.eee.sample_rows import cluster_of
+            from evalstream.formats.eee.sample_rows import row_cluster
 
             places = zip(rows.column("start"), rows.column("stop"), strict=True)
             lines = (json.fast(self._data[start:stop]) for start, stop in places)
             words[ROW_WORDS - 1 :: ROW_WORDS] = array(
-                "Q", [cluster_of(row, request) for row in lines]
+                "Q", [row_cluster(row, request) for row in lines]
             )
         self._groups.sample(words.tobytes())
 

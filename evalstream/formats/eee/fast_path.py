@@ -18,7 +18,7 @@ from evalstream.formats.eee.rules.members import judges_binary_scores
 from evalstream.formats.eee.rules.row import ES311, common_bounds, timed_members
 from evalstream.formats.eee.rules.sample_hash import tried_recipes
 from evalstream.formats.eee.rules.version import ES216
-from evalstream.formats.eee.taken_violations import doubt_of
+from evalstream.formats.eee.taken_violations import find_doubt
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH
@@ -32,7 +32,7 @@ from evalstream.parsing.native.binding import (
 from evalstream.parsing.native.binding import checks as known_checks
 from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots
-from evalstream.parsing.native.schema_tables import Discriminator, NotTabled, Tables, tables_of
+from evalstream.parsing.native.schema_tables import Discriminator, NotTabled, Tables, build_tables
 from evalstream.parsing.schema_files import builtin_schema
 from evalstream.rules.base import RowCheck, Rule
 
@@ -75,8 +75,8 @@ def fast_path_for(context: RowContext, reader: RowReader) -> FastPath | None:
     setting = _setting(_needs(context))
     if setting is None:
         return None
-    id_doubts = 1 << known_checks().index(ES311.code) if ES311.code in context.enabled else 0
-    return FastPath(context, loaded, setting, reader, partial(_checks_of, context), id_doubts)
+    id_doubts = 1 << known_checks().index(ES311.code) if ES311.code in context.enabled_codes else 0
+    return FastPath(context, loaded, setting, reader, partial(_list_checks, context), id_doubts)
 
 
 def _needs(context: RowContext) -> _Needs:
@@ -86,7 +86,7 @@ def _needs(context: RowContext) -> _Needs:
         schema=options.schema,
         version=context.version,
         algorithm=context.algorithm,
-        enabled=context.enabled,
+        enabled=context.enabled_codes,
         recipe=context.recipes[0] if context.recipes else "",
         tried=tried_recipes(context),
         bounds=common_bounds(context),
@@ -111,31 +111,31 @@ def _setting(needs: _Needs) -> ScannerConfig | None:
         and needs.recipe in known_recipes()
         and needs.algorithm in _HEX_DIGITS
     )
-    tables = _tables_of(needs.schema, needs.version, needs.enabled) if is_known else None
+    tables = _build_tables(needs.schema, needs.version, needs.enabled) if is_known else None
     found = hasher(needs.algorithm) if tables is not None else None
     if tables is None or found is None:
         return None
     return ScannerConfig(tables, _constraints(needs, tables), found)
 
 
-def _checks_of(context: RowContext) -> list[tuple[int, RowCheck]]:
+def _list_checks(context: RowContext) -> list[tuple[int, RowCheck]]:
     """Return the checks of single rows, each with the doubt in which it runs."""
     checks = bind_rules(context, by_ids=False)
-    return [(_doubt_of(rule), check) for rule, check in checks]
+    return [(_find_doubt(rule), check) for rule, check in checks]
 
 
 def _watched_members(enabled: frozenset[str]) -> frozenset[tuple[str, ...]]:
     """Return the paths that the enabled rules read that the scanner does not know."""
     rules = catalogue.enabled_row_rules(enabled, by_ids=False)
-    return frozenset(_watched(rule for rule in rules if not rule.in_scanner))
+    return frozenset(_iterate_watched(rule for rule in rules if not rule.in_scanner))
 
 
-def _doubt_of(rule: Rule) -> int:
+def _find_doubt(rule: Rule) -> int:
     """Return the doubt in which a rule has to be tested; none for what no taken row violates."""
     known = known_checks()
     if not rule.in_scanner:
-        return doubt_of(None)
-    return doubt_of(known.index(rule.code)) if rule.code in known else 0
+        return find_doubt(None)
+    return find_doubt(known.index(rule.code)) if rule.code in known else 0
 
 
 def _constraints(needs: _Needs, tables: Tables) -> RowConstraints:
@@ -164,7 +164,7 @@ def _constraints(needs: _Needs, tables: Tables) -> RowConstraints:
     )
 
 
-def _watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
+def _iterate_watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
     """Return the paths that rules read; a rule that names no path reads whole rows."""
     for pointer in chain.from_iterable(rule.reads or ("",) for rule in rules):
         names = pointer.split("/")[1:]
@@ -177,7 +177,7 @@ def _bits(known: tuple[str, ...], chosen: tuple[str, ...] | frozenset[str]) -> i
 
 
 @lru_cache(maxsize=16)
-def _tables_of(own: str | None, version: str, enabled: frozenset[str]) -> Tables | None:
+def _build_tables(own: str | None, version: str, enabled: frozenset[str]) -> Tables | None:
     """Return the tables of a version, or of an own schema; None if tables cannot express it.
 
     Where ES319 is enabled they decide nothing of rows that have a second transcript under the key
@@ -188,7 +188,7 @@ def _tables_of(own: str | None, version: str, enabled: frozenset[str]) -> Tables
     transcript = row_view.transcript_key(version)
     other = {*row_view.TRANSCRIPT_KEYS} - {transcript}
     try:
-        return tables_of(
+        return build_tables(
             schema,
             known_slots(),
             _TYPES,

@@ -19,7 +19,7 @@ class FileViolations(NamedTuple):
 
     def keys(self) -> set[Key]:
         """Return the keys of all violations."""
-        return {key_of(violation) for violation in self._all()}
+        return {violation_key(violation) for violation in self._all()}
 
     def failing(self, context: RowContext) -> list[Violation]:
         """Return the violations that fail a run."""
@@ -27,16 +27,18 @@ class FileViolations(NamedTuple):
         return [
             violation
             for violation in self._all()
-            if violation.code in context.enabled
+            if violation.code in context.enabled_codes
             and selection.fails(violation.code, selection.severity(violation), threshold)
         ]
 
     def with_those(self, violations: Iterable[Violation]) -> FileViolations:
         """Return the violations with others, which replace those at the same places."""
         added = list(violations)
-        keys = {key_of(violation) for violation in added}
-        rows = [violation for violation in self.rows if key_of(violation) not in keys]
-        aggregate = [placed for placed in self.aggregate if key_of(placed.violation) not in keys]
+        keys = {violation_key(violation) for violation in added}
+        rows = [violation for violation in self.rows if violation_key(violation) not in keys]
+        aggregate = [
+            placed for placed in self.aggregate if violation_key(placed.violation) not in keys
+        ]
         rows += [violation for violation in added if violation.about_rows]
         aggregate += [PlacedViolation(violation) for violation in added if not violation.about_rows]
         return FileViolations(rows, aggregate)
@@ -45,6 +47,6 @@ class FileViolations(NamedTuple):
         return [*self.rows, *(placed.violation for placed in self.aggregate)]
 
 
-def key_of(violation: Violation) -> Key:
+def violation_key(violation: Violation) -> Key:
     """Return the key of a violation: its code and its place."""
     return violation.code, violation.pointer

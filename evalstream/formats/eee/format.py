@@ -82,8 +82,8 @@ class EeeFormat(RowFormat):
 
         return RULES
 
-    def recognised(self, file: Beginning) -> str | None:
-        return documents.recognised(file)
+    def detect_kind(self, file: Beginning) -> str | None:
+        return documents.detect_kind(file)
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         if inputs is not None:
@@ -137,7 +137,7 @@ class EeeFormat(RowFormat):
 
         return declared_in_text(text)
 
-    def declared_in(self, document: Mapping[str, Any]) -> DeclaredRows | None:
+    def read_declared_rows(self, document: Mapping[str, Any]) -> DeclaredRows | None:
         if documents.AGGREGATE_KEYS.isdisjoint(document):
             return None
         from evalstream.formats.eee.declared_rows import declared_by
@@ -152,10 +152,10 @@ class EeeFormat(RowFormat):
 
         return Aggregate("", dict(document)).is_documentation
 
-    def uuid_of(self, path: str) -> str | None:
-        from evalstream.formats.eee.datastore import uuid_of
+    def read_uuid(self, path: str) -> str | None:
+        from evalstream.formats.eee.datastore import read_uuid
 
-        return uuid_of(path)
+        return read_uuid(path)
 
     def prepare(self, options: Options, size: int = 0) -> None:
         from evalstream.formats.eee.checker import prepare

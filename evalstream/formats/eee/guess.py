@@ -97,7 +97,7 @@ def context_of_rows(
     return probe_context(options, aggregate, head)
 
 
-def settled(context: RowContext) -> RowContext:
+def settle(context: RowContext) -> RowContext:
     """Return the context that the rows follow, after they are read."""
     return context.guess.context if isinstance(context, GuessedContext) else context
 

@@ -15,7 +15,7 @@ from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalised
+from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
 from evalstream.model.options import Options
 from evalstream.parsing import json
 
@@ -48,7 +48,7 @@ def guessed_context(
     if not named or options.schema_version != "auto" or options.recipe != "auto":
         return None
     algorithm = _algorithms(aggregate)[0]
-    names = _explained(row, algorithm, versions.VERSIONS[named[0]].preferred_recipe)
+    names = _find_recipes(row, algorithm, versions.VERSIONS[named[0]].preferred_recipe)
     if not names:
         return None
     recipes = _best_first(dict.fromkeys(names, 1), named[0], aggregate)
@@ -211,19 +211,19 @@ def _explanations(rows: _Rows, algorithm: str) -> Iterator[frozenset[str]]:
     """Yield the recipes of each row's hash; the recipe of the previous row is tried first."""
     last = next(iter(RECIPES))
     for row in rows:
-        names = _explained(row, algorithm, last)
+        names = _find_recipes(row, algorithm, last)
         last = last if last in names else min(names, default=last)
         yield names
 
 
-def _explained(row: dict[str, Any] | None, algorithm: str, first: str) -> frozenset[str]:
+def _find_recipes(row: dict[str, Any] | None, algorithm: str, first: str) -> frozenset[str]:
     """Return the recipes that give a row's hash; `first` is tried before the others."""
     digest, covered = (
         (None, None) if row is None else (row.get("sample_hash"), row_view.hash_input(row))
     )
     if covered is None or not isinstance(digest, str):
         return frozenset()
-    bare, (raw, reference) = normalised(digest), covered
+    bare, (raw, reference) = normalise_digest(digest), covered
     if isinstance(reference, str) or len(reference) <= 1:
         with suppress(UnicodeEncodeError):
             if getattr(hashlib, algorithm)(RECIPES[first](raw, reference)).hexdigest() == bare:

@@ -71,7 +71,7 @@ def record(
 
     `key` digests its sample, None if the row has no sample id.
     """
-    content, score = content_digest(line), double_of(shown.score)
+    content, score = content_digest(line), to_double(shown.score)
     ids = group.place, offset, group.name, score
     if key is None:
         return pack(number, digest128(line), ABSENT, content, 0, 0, 0, *ids)
@@ -98,7 +98,7 @@ def mark_digest(mark: str) -> int:
     return xxhash.xxh64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0
 
 
-def double_of(score: Any) -> float:
+def to_double(score: Any) -> float:
     """Return a score as a double, NaN if a double cannot hold it exactly."""
     if not isinstance(score, (int, float)):
         return math.nan

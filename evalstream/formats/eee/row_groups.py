@@ -32,7 +32,7 @@ class RowGroup:
     digests of inputs and samples differ. `place` is the place of the result that the rows belong
     to (`is_joined` if they belong to one, `is_named_alike` if they have its id or name;
     `is_counted` if the aggregate has results), and `number` is that of the group in its block.
-    `named` says that all ids have text, `is_unknown` that the version that they declare
+    `has_ids` says that all ids have text, `is_unknown` that the version that they declare
     (`declared`) is not known, which is a violation. `rows` counts them, `first` is the line of the
     first, and `scores` counts their scores. `links` are the words of rows that can be compared with
     other runs, None if they are not collected.
@@ -71,7 +71,7 @@ class RowGroup:
         self.rows, self.first = 0, line
         self.violations: tuple[Violation, ...] = ()
         self.notices: tuple[Violation, ...] = ()
-        self.named = named(row)
+        self.named = has_ids(row)
         self.version = (
             version if isinstance(version, str) and version in versions.KNOWN_VERSIONS else None
         )
@@ -95,9 +95,9 @@ class RowGroup:
         claimed = context.evaluation_id
         self.link_key: LinkKey | None = None
         if context.links:
-            from evalstream.stats.link_keys import link_key_of
+            from evalstream.stats.link_keys import make_link_key
 
-            self.link_key = link_key_of(row, claimed, self.result, _data_of(joined))
+            self.link_key = make_link_key(row, claimed, self.result, _dataset_members(joined))
         self.links: list[int] | None = None if self.link_key is None else []
 
     def sums(self, name: Any) -> ScoreSums:
@@ -191,10 +191,10 @@ class RowGroups:
         group.number = len(self._all)
         self._all.append((group, row.get("evaluation_name")))
         if self._context.options.samples is not None:
-            from evalstream.formats.eee.sample_rows import label_of
+            from evalstream.formats.eee.sample_rows import group_label
 
             names = row.get("evaluation_name"), row.get("evaluation_result_id")
-            self._labels.append(label_of(group, *names))
+            self._labels.append(group_label(group, *names))
         return group
 
     def _violations(self, row: Row) -> Iterator[Violation]:
@@ -202,7 +202,7 @@ class RowGroups:
             yield from check(row)
 
 
-def named(row: Row) -> bool:
+def has_ids(row: Row) -> bool:
     """Tell whether every id that rows share has text other than white space."""
     ids = (row.get("evaluation_name"), row.get("evaluation_id"), row.get("model_id"))
     return not any(text.__class__ is str and (not text or text.isspace()) for text in ids)
@@ -224,7 +224,7 @@ def notice_key(violation: Violation) -> tuple[str, str, str]:
 _PLAIN: Final = frozenset({str, type(None)})
 
 
-def _data_of(joined: Result | None) -> tuple[str | None, str | None, str | None]:
+def _dataset_members(joined: Result | None) -> tuple[str | None, str | None, str | None]:
     """Return the dataset members of a result, None for each that is missing."""
     return (
         (None, None, None) if joined is None else (joined.dataset, joined.repository, joined.split)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.version import ES215, ES216, KNOWN_NULLS, MISSING, fits_another
-from evalstream.model.finding import Violation, one_of
+from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing import json
 from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules import schema, syntax
@@ -69,7 +69,7 @@ class RowReader:
         if reading.value is None:
             return None, violations
         try:
-            violations.extend(reading.concerned(self.schema_violations(reading.value)[0]))
+            violations.extend(reading.filter_violations(self.schema_violations(reading.value)[0]))
         except RecursionError:
             return None, [
                 *violations,
@@ -99,7 +99,7 @@ class RowReader:
         violations = schema.explain(
             found, own=True, version=version, missing=MISSING, known_nulls=KNOWN_NULLS
         )
-        if not violations or ES216.code not in self._context.enabled:
+        if not violations or ES216.code not in self._context.enabled_codes:
             return unknown + violations, False
         possible = possible_versions(version, found, instance=True)
         fitting = (
@@ -120,7 +120,7 @@ class RowReader:
         message = f"unknown version; the row is checked against {version}"
         place: dict[str, Any] = {"pointer": "/schema_version", "found": declared}
         return version, [
-            ES215.violation(message, expected=one_of(versions.INSTANCE_VERSIONS), **place)
+            ES215.violation(message, expected=expect_one(versions.INSTANCE_VERSIONS), **place)
         ]
 
     @cached_property

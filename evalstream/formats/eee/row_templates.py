@@ -24,7 +24,7 @@ class Template(NamedTuple):
 
     violations: Sequence[Violation]
 
-    def filled(self, row: Any) -> list[Violation]:
+    def fill(self, row: Any) -> list[Violation]:
         """Return the violations of another row with the same template."""
         return [
             violation
@@ -49,7 +49,7 @@ class RowTemplates:
         self._templates: dict[Key, dict[int, Template]] = {}
         self._kept = 0
 
-    def known(self, key: Key, shape: int) -> Template | None:
+    def find_template(self, key: Key, shape: int) -> Template | None:
         """Return the template of a row, None if no row like it was explained yet."""
         by_shape = self._templates.get(key)
         return None if by_shape is None else by_shape.get(SHARED) or by_shape.get(shape or 1)

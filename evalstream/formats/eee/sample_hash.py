@@ -37,13 +37,13 @@ def json_str(raw: str, reference: Reference, escape: Escape = ascii_text) -> byt
 
 def json_list(raw: str, reference: Reference, escape: Escape = ascii_text) -> bytes:
     """Write input and list of references as sorted, compact JSON (upstream since 0.3.0)."""
-    listed = b",".join(map(escape, _listed(reference)))
+    listed = b",".join(map(escape, _as_list(reference)))
     return b'{"raw":%b,"reference":[%b]}' % (escape(raw), listed)
 
 
 def json_list_spaced(raw: str, reference: Reference, escape: Escape = ascii_text) -> bytes:
     """Write input and list of references as sorted, spaced JSON (LightEval's converter)."""
-    listed = b", ".join(map(escape, _listed(reference)))
+    listed = b", ".join(map(escape, _as_list(reference)))
     return b'{"raw": %b, "reference": [%b]}' % (escape(raw), listed)
 
 
@@ -80,7 +80,7 @@ def matching_recipes(
     known not to have this digest.
     """
     compute = getattr(hashlib, ALGORITHM_OF_LENGTH[len(digest)])
-    covered = _covered(raw, reference, recipes)
+    covered = _hashed_bytes(raw, reference, recipes)
     others = [] if refuted is None else [refuted]
     for text in covered.values():
         if text in others:
@@ -92,7 +92,7 @@ def matching_recipes(
     return frozenset()
 
 
-def _covered(raw: str, reference: Reference, recipes: Sequence[str]) -> dict[str, bytes]:
+def _hashed_bytes(raw: str, reference: Reference, recipes: Sequence[str]) -> dict[str, bytes]:
     """Return the bytes that each recipe hashes; the texts are escaped once for all of them."""
     escape = _Escaped().__getitem__
     covered: dict[str, bytes] = {}
@@ -113,7 +113,7 @@ class _Escaped(dict[str, bytes]):
         return self[text]
 
 
-def _listed(reference: Reference) -> Sequence[str]:
+def _as_list(reference: Reference) -> Sequence[str]:
     return (reference,) if isinstance(reference, str) else reference
 
 

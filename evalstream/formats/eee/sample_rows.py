@@ -7,24 +7,24 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.row_digests import double_of
+from evalstream.formats.eee.row_digests import to_double
 from evalstream.formats.eee.row_groups import RowGroup
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest, SampleRow
 from evalstream.parsing.json import resolve_pointer
 from evalstream.stats.sample_digests import (
     InputDigests,
+    bytes_digest,
     cluster_digest,
-    digest_of,
-    encoded,
-    identity_of,
+    encode_text,
     sample_text,
     text_digest,
+    text_identity,
 )
 
 _NO_IDENTITY: Final = (UNKNOWN, UNKNOWN)
 
 
-def label_of(group: RowGroup, name: Any, result: Any) -> GroupLabel:
+def group_label(group: RowGroup, name: Any, result: Any) -> GroupLabel:
     """Return the label of a group of rows with an evaluation_name and an evaluation_result_id."""
     if group.is_named_alike:
         return GroupLabel(group.place)
@@ -46,20 +46,20 @@ def sample_row(
     prompt = holder.get("formatted") if isinstance(holder, dict) else None
     return SampleRow(
         *_identity(row, request.by, shown, sample),
-        digest_of(sample) if sample else UNKNOWN,
+        bytes_digest(sample) if sample else UNKNOWN,
         0,
         number,
         offset,
-        double_of(judged.get("score")) if is_scored else math.nan,
+        to_double(judged.get("score")) if is_scored else math.nan,
         _flags(judged.get("is_correct"), failed=bool(row.get("error"))),
         UNKNOWN if shown is None else shown.question,
         UNKNOWN if shown is None else shown.input,
         text_digest(prompt),
-        cluster_of(row, request),
+        row_cluster(row, request),
     )
 
 
-def cluster_of(row: Any, request: SampleRequest) -> int:
+def row_cluster(row: Any, request: SampleRequest) -> int:
     """Return the digest of the value by which a row is clustered, UNKNOWN where it has none."""
     return (
         UNKNOWN
@@ -88,11 +88,11 @@ def _identity(
     if by == "input":
         return _NO_IDENTITY if shown is None else (shown.high, shown.low)
     if by == "sample_id":
-        return identity_of(sample) if sample else _NO_IDENTITY
+        return text_identity(sample) if sample else _NO_IDENTITY
     declared = row.get("sample_hash")
     if not declared or not isinstance(declared, str):
         return _NO_IDENTITY
-    return identity_of(encoded(declared))
+    return text_identity(encode_text(declared))
 
 
 def _flags(correct: Any, *, failed: bool) -> int:

@@ -15,16 +15,16 @@ from evalstream.engine.row_pass import RowPass
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import Reading, read_aggregate
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.datastore import place_of
+from evalstream.formats.eee.datastore import parse_path
 from evalstream.formats.eee.expectations import unmet_expectations
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.file_violations import FileViolations, key_of
+from evalstream.formats.eee.file_violations import FileViolations, violation_key
 from evalstream.formats.eee.rules.seal import LOOKED_AT
 from evalstream.formats.eee.seal_refusals import (
     Digests,
-    contradicted,
+    find_contradictions,
+    find_uncovered,
     replaced_seal,
-    uncovered,
     unfit,
     without_advice,
     would_be,
@@ -38,7 +38,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING, Stopped
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import fast
 from evalstream.rules.schema import ES201
 
@@ -72,17 +72,19 @@ class Refusal:
         """Return the refusal with the violations that would fail in the sealed aggregate."""
         return replace(self, others=tuple(failing))
 
-    def kept_in(self, violations: FileViolations) -> FileViolations:
+    def keep_reasons(self, violations: FileViolations) -> FileViolations:
         """Add the reasons to the violations of the files that are sealed all the same."""
         keys = violations.keys()
-        return violations.with_those(one for one in self.violations if key_of(one) not in keys)
+        return violations.with_those(
+            one for one in self.violations if violation_key(one) not in keys
+        )
 
     def added_to(self, violations: FileViolations) -> FileViolations:
         """Add the violations of the refusal to those of the unsealed files."""
         combined = violations.with_those(self.violations)
         combined = combined._replace(aggregate=without_advice(combined.aggregate))
         keys = combined.keys()
-        lacking = [violation for violation in self.others if key_of(violation) not in keys]
+        lacking = [violation for violation in self.others if violation_key(violation) not in keys]
         return combined.with_those(map(would_be, lacking))
 
 
@@ -109,7 +111,7 @@ class Seal:
         return SealedText(self.path, self.before, self.after)
 
 
-def seal_of(
+def prepare_seal(
     run: Run,
     options: Options,
     aggregate: Aggregate | None,
@@ -160,7 +162,7 @@ def seal_of(
     return Seal(routing.seal_to, rows_path, base, _with_seal(base, _new(opened.head), members))
 
 
-def refusal_of(
+def find_refusal(
     facts: RunFacts,
     digests: Digests,
     sealed: Reading,
@@ -184,13 +186,13 @@ def refusal_of(
     violations = [
         *unmet_expectations(facts),
         *replaced_seal(digests, state.aggregate, sealed.aggregate),
-        *uncovered(facts, state.aggregate),
+        *find_uncovered(facts, state.aggregate),
         *unfit(sealed.violations, state.violations),
     ]
-    known = {key_of(violation) for violation in violations}
-    violations += [one for one in contradicted(facts) if key_of(one) not in known]
+    known = {violation_key(violation) for violation in violations}
+    violations += [one for one in find_contradictions(facts) if violation_key(one) not in known]
     if violations:
-        more = f"; {counted(len(violations) - 1, 'more reason')}" if len(violations) > 1 else ""
+        more = f"; {count_noun(len(violations) - 1, 'more reason')}" if len(violations) > 1 else ""
         return Refusal(
             f"{violations[0].message}{more}{FORCED}", violations=tuple(violations), refutes=True
         )
@@ -271,7 +273,7 @@ def path_of_rows(rows: str, declared: str | None, aggregate: str) -> str:
     root, elsewhere the path relative to the aggregate, if they are next to or below it.
     """
     name = os.path.basename(rows)
-    place = place_of(rows)
+    place = parse_path(rows)
     if place.inside:
         return place.path
     parts = PurePosixPath(declared or "")

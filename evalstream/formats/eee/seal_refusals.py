@@ -8,14 +8,14 @@ from typing import Final
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate, Result
 from evalstream.formats.eee.datastore import PATTERN
 from evalstream.formats.eee.facts import RunFacts, is_even, samples_beside
-from evalstream.formats.eee.file_violations import key_of
+from evalstream.formats.eee.file_violations import violation_key
 from evalstream.formats.eee.rules.coverage import ES604, ES607, ES609, ES610
 from evalstream.formats.eee.rules.recompute import ES801, ES802, ES803
 from evalstream.formats.eee.rules.seal import ES503, ES509
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.formats.eee.sample_hash import is_helm
 from evalstream.model.finding import PlacedViolation, Severity, Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.rules.schema import ES213
 from evalstream.stats.score_sums import ScoreSums
 
@@ -55,7 +55,7 @@ def replaced_seal(
     )
 
 
-def contradicted(facts: RunFacts) -> Iterator[Violation]:
+def find_contradictions(facts: RunFacts) -> Iterator[Violation]:
     """Report what shows that rows are missing, and claims that the rows refute.
 
     Rows beside an aggregate without results contradict nothing.
@@ -81,7 +81,7 @@ def _variants(facts: RunFacts) -> Iterator[str]:
             yield result.id
 
 
-def uncovered(facts: RunFacts, state: Aggregate | None) -> Iterator[Violation]:
+def find_uncovered(facts: RunFacts, state: Aggregate | None) -> Iterator[Violation]:
     """Report the claims that the rows of a run do not cover, as errors.
 
     These are a total_rows above the number of rows in the aggregate before sealing, and each
@@ -101,7 +101,7 @@ def unfit(
     `after` and `before` are the violations of the aggregate with and without the seal. A path that
     breaks its pattern is always reported, with advice.
     """
-    known = {key_of(placed.violation) for placed in before}
+    known = {violation_key(placed.violation) for placed in before}
     for violation in (placed.violation for placed in after):
         is_seals = (violation.pointer or "").startswith(f"{DETAILS}/")
         if is_seals and is_path(violation):
@@ -109,7 +109,7 @@ def unfit(
         elif (
             is_seals
             and violation.severity in (None, Severity.ERROR)
-            and key_of(violation) not in known
+            and violation_key(violation) not in known
         ):
             yield would_be(violation)
 
@@ -121,7 +121,7 @@ def would_be(violation: Violation) -> Violation:
 
 def is_path(violation: Violation) -> bool:
     """Return whether a violation is that of file_path against its version's pattern."""
-    return key_of(violation) == (ES213.code, FILE_PATH)
+    return violation_key(violation) == (ES213.code, FILE_PATH)
 
 
 def without_advice(violations: Iterable[PlacedViolation]) -> list[PlacedViolation]:
@@ -141,7 +141,7 @@ def _total_rows(facts: RunFacts, state: Aggregate | None) -> Iterator[Violation]
     if isinstance(declared, bool) or not isinstance(declared, (int, float)):
         return
     if declared > rows:
-        message = f"total_rows is already {declared:,}, but the file has {counted(rows, 'row')}"
+        message = f"total_rows is already {declared:,}, but the file has {count_noun(rows, 'row')}"
         yield ES503.violation(
             message, pointer=f"{DETAILS}/total_rows", expected=rows, found=declared
         )
@@ -160,11 +160,11 @@ def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
     scores, samples = facts.tally.scores.get(result.place), _samples(facts, result)
     if samples >= claimed or claimed in _row_counts(facts, scores):
         return
-    rows = facts.unjoined_rows if scores is None else scores.joined
+    rows = facts.unjoined_rows if scores is None else scores.joined_rows
     join = "join no result" if scores is None and rows else "join it"
     message = f"num_samples of result {result.place} is {claimed:,}, but {_rows_that(rows, join)}"
     if 0 < samples < rows:
-        message += f", of {counted(samples, 'sample')}"
+        message += f", of {count_noun(samples, 'sample')}"
     pointer = f"{RESULTS}/{result.place}/score_details/uncertainty/num_samples"
     yield _error(ES802.violation(message, pointer=pointer, expected=rows, found=claimed))
 
@@ -183,11 +183,11 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     if not unlisted and is_even(facts, result) and samples_beside(facts, result) >= listed:
         return
     message = (
-        f"sample_ids of result {result.place} lists {counted(listed, 'sample')}, "
+        f"sample_ids of result {result.place} lists {count_noun(listed, 'sample')}, "
         f"but its rows score {samples:,}"
     )
     if unlisted:
-        message += f"; {counted(unlisted, 'row')} score others"
+        message += f"; {count_noun(unlisted, 'row')} score others"
     pointer = f"{RESULTS}/{result.place}/source_data/sample_ids"
     yield _error(ES609.violation(message, pointer=pointer))
 
@@ -196,7 +196,7 @@ def _row_counts(facts: RunFacts, scores: ScoreSums | None) -> tuple[int, ...]:
     """Return the numbers that num_samples may count, apart from samples."""
     if scores is None:
         return (facts.unjoined_rows,)
-    return scores.joined, scores.rows, scores.sound_rows
+    return scores.joined_rows, scores.rows, scores.sound_rows
 
 
 def _samples(facts: RunFacts, result: Result) -> int:

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.engine.collector import LaterViolation
 from evalstream.engine.row_lookup import every_row
-from evalstream.engine.row_pass import reason_of
-from evalstream.formats.base import source_of
+from evalstream.engine.row_pass import describe_error
+from evalstream.formats.base import open_source
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.rules.source import ES650, ES651, ES660, NOT_STATED, RULES
 from evalstream.formats.eee.source_results import ComparedResults, compare_results
@@ -27,7 +27,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import Checked
 from evalstream.model.signals import STOPPING
 from evalstream.model.source_log import SourceLog, SourceSample, Wanted
-from evalstream.model.text import counted, join_words
+from evalstream.model.text import count_noun, join_words
 from evalstream.parsing import json
 from evalstream.parsing.limits import limit_findings
 from evalstream.rules.inputs import ES001
@@ -87,7 +87,7 @@ class SourceCheck:
         except (OSError, CannotCheck, RecursionError) as error:
             name = printable(self._options.source or "")
             is_deep = isinstance(error, RecursionError)
-            reason = "it is nested too deeply" if is_deep else reason_of(error)
+            reason = "it is nested too deeply" if is_deep else describe_error(error)
             self.unreadable = f"the source {name} cannot be compared: {reason}"
             self.violations = [ES001.violation(self.unreadable)]
             return
@@ -109,20 +109,21 @@ class SourceCheck:
             return self.unreadable
         if self._left:
             text, count = self._left.most_common(1)[0]
-            return f"{counted(self._left.total(), 'row')} not compared with the source: {text}" + (
-                "" if count == self._left.total() else ", …"
+            return (
+                f"{count_noun(self._left.total(), 'row')} not compared with the source: {text}"
+                + ("" if count == self._left.total() else ", …")
             )
         if self._foreign:
-            rows = counted(self._foreign, "row")
+            rows = count_noun(self._foreign, "row")
             return f"the scores of {rows} are not those of the source"
         if self._agreeing[1]:
-            samples = counted(self._agreeing[1], "sample")
+            samples = count_noun(self._agreeing[1], "sample")
             return f"the input of {samples} cannot be compared with the source"
         if self._results is None and self._aggregate is not None:
             return "the source has no results to compare"
         return None
 
-    def checked(self) -> Checked:
+    def describe_checked(self) -> Checked:
         """Say what was compared, and how much of it the run carries unchanged."""
         if self.unreadable is not None or self._log is None:
             return Checked("source not compared", None)
@@ -139,7 +140,7 @@ class SourceCheck:
             return Checked("source not compared", None)
         text = f"{' and '.join(parts)} agree with {self._log.label}"
         if self._strange:
-            text += f", which lacks {counted(self._strange, 'row')}"
+            text += f", which lacks {count_noun(self._strange, 'row')}"
         differs = any(map(_differs, self.violations)) or (is_ok is False and self.reason is None)
         return Checked(text, True if is_ok and self.reason is None else False if differs else None)
 
@@ -153,7 +154,9 @@ class SourceCheck:
         return join_words(named) or "nothing"
 
     def _compare(self) -> None:
-        log = self._log = source_of(self._options.source or "", self._options, self._wanted())
+        log = self._log = open_source(
+            self._options.source or "", self._options, self._list_wanted()
+        )
         self._scorers = {one.id: one.scorer for one in log.results or ()}
         self._times = Counter(one.id for one in log.results or ())
         for sample in log.samples():
@@ -165,7 +168,7 @@ class SourceCheck:
         if self._aggregate is not None and log.results is not None:
             self._results = compare_results(self._aggregate, log, self._store.count)
 
-    def _wanted(self) -> Wanted:
+    def _list_wanted(self) -> Wanted:
         if self._aggregate is None:
             return Wanted(frozenset(), None)
         time = self._aggregate.document.get("evaluation_timestamp")
@@ -286,13 +289,17 @@ def _differs(violation: Violation) -> bool:
 
 
 def _uncompared_members(place: str, rows: int) -> Violation:
-    message = f"{printable(place)} of {counted(rows, 'row')} {NOT_STATED}"
+    message = f"{printable(place)} of {count_noun(rows, 'row')} {NOT_STATED}"
     return ES660.violation(message, count=rows)
 
 
 def _share(agreeing: int, total: int, noun: str) -> str:
     """Return a number of samples or results, and of how many if those are more."""
-    return counted(total, noun) if agreeing == total else f"{agreeing:,} of {counted(total, noun)}"
+    return (
+        count_noun(total, noun)
+        if agreeing == total
+        else f"{agreeing:,} of {count_noun(total, noun)}"
+    )
 
 
 def _part(row: Mapping[str, Any], log: SourceLog) -> str | None:
@@ -301,4 +308,4 @@ def _part(row: Mapping[str, Any], log: SourceLog) -> str | None:
     if isinstance(said, (str, int)) and not isinstance(said, bool):
         return str(said)
     name = row.get("evaluation_name")
-    return log.part_of(name) if isinstance(name, str) else None
+    return log.find_part(name) if isinstance(name, str) else None

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, number, object_in
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, find_object, number
 from evalstream.formats.eee.rules.source import ES656, ES657, ES658, ES659, ES660, NOT_STATED
 from evalstream.formats.eee.source_rows import is_same
 from evalstream.io.names import printable
 from evalstream.model.finding import Violation
 from evalstream.model.source_log import SourceLog, SourceResult, Stated
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, resolve
 
 _FIGURES = (
@@ -68,11 +68,11 @@ def compare_results(aggregate: Aggregate, log: SourceLog, samples: int | None) -
     for place, result in aggregate.indexed_results():
         source = _match(result, left)
         if source is None:
-            violations.append(_unknown(place, result))
+            violations.append(_report_unknown(place, result))
             continue
         left.remove(source)
-        found = list(_compared(place, result, source, samples))
-        stated = {**_stated(source), **log.stated}
+        found = list(_compare_result(place, result, source, samples))
+        stated = {**_read_stated(source), **log.stated}
         found += _settings(result, stated, f"{RESULTS}/{place}", parts)
         for holder in _HELD:
             members = _leaves(result.get(holder), holder)
@@ -87,7 +87,7 @@ def compare_results(aggregate: Aggregate, log: SourceLog, samples: int | None) -
     known = tuple(name for _, name in ((FIGURES, FIGURES), *_NAMES) if name in parts)
     violations += (
         ES660.violation(
-            f"{printable(name)} of {counted(times, 'result')} {NOT_STATED}",
+            f"{printable(name)} of {count_noun(times, 'result')} {NOT_STATED}",
             pointer=RESULTS,
             count=times,
         )
@@ -112,7 +112,7 @@ def _others(violations: Sequence[Violation]) -> int:
     return len({pointer.split("/")[2] for pointer in pointers if pointer.count("/") > 1})
 
 
-def _stated(source: SourceResult) -> Stated:
+def _read_stated(source: SourceResult) -> Stated:
     """Return what the log says of one result beside its figures."""
     better = source.lower_is_better
     return {
@@ -172,7 +172,7 @@ def _model(aggregate: Aggregate, log: SourceLog, parts: list[str]) -> Iterator[V
     yield ES658.violation(message, pointer="/model_info/id", expected=named, found=found)
 
 
-def _unknown(place: int, result: Mapping[str, Any]) -> Violation:
+def _report_unknown(place: int, result: Mapping[str, Any]) -> Violation:
     named = result.get("evaluation_result_id") or result.get("evaluation_name")
     message = "the log has no such result"
     return ES657.violation(message, pointer=f"{RESULTS}/{place}", found=named)
@@ -184,25 +184,25 @@ def _match(result: Mapping[str, Any], left: Sequence[SourceResult]) -> SourceRes
     if identity is not None:
         fitting = [one for one in left if one.id == identity]
     else:
-        name, metric = result.get("evaluation_name"), object_in(result, "metric_config")
+        name, metric = result.get("evaluation_name"), find_object(result, "metric_config")
         said = {metric.get("metric_name"), metric.get("evaluation_description")}
         named = [one for one in left if name in one.names]
         fitting = [one for one in named if said & one.metrics] or named[:1]
     if len(fitting) > 1:
         # Several metrics of one name: the one with this very score, if there is one.
-        score = number(object_in(result, "score_details").get("score"))
+        score = number(find_object(result, "score_details").get("score"))
         return next((one for one in fitting if is_same(one.score, score)), fitting[0])
     return fitting[0] if fitting else None
 
 
-def _compared(
+def _compare_result(
     place: int, result: Mapping[str, Any], source: SourceResult, samples: int | None
 ) -> Iterator[Violation]:
     at = f"{RESULTS}/{place}/score_details"
-    details = object_in(result, "score_details")
+    details = find_object(result, "score_details")
     if not is_same(number(details.get("score")), source.score):
         yield _differs("score", f"{at}/score", source.score, details.get("score"))
-    uncertainty = object_in(details, "uncertainty")
+    uncertainty = find_object(details, "uncertainty")
     figures = (source.standard_errors, source.standard_deviations)
     for (what, path), known in zip(_FIGURES, figures, strict=True):
         claimed: Any = uncertainty

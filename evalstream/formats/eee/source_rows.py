@@ -221,7 +221,7 @@ def _compare_score(
     found = None if isinstance(given, bool) or not isinstance(given, (int, float)) else float(given)
     is_own, is_reduced = is_same(found, score.own), is_same(found, score.reduced)
     if score.own is None and score.reduced is None:
-        return _unscored(row, found, given)
+        return _report_unscored(row, found, given)
     if is_own or is_reduced:
         if is_own and (is_reduced or score.reduced is None):
             return ComparedScore([], 0)
@@ -232,7 +232,7 @@ def _compare_score(
         return ComparedScore([(_differs(expected, given), bit)], bit)
     expected = score.own if score.reduced is None else score.reduced
     is_early = was_matched and row.get("schema_version") in MATCHING_VERSIONS
-    if is_early and found == matched(row):
+    if is_early and found == match_output(row):
         message = "the score compares the output with the reference, and is not that of the log"
         violation = ES655.violation(
             message, pointer="/evaluation/score", expected=expected, found=given
@@ -246,17 +246,17 @@ def _differs(expected: float | None, given: Any) -> Violation:
     return ES654.violation(message, pointer="/evaluation/score", expected=expected, found=given)
 
 
-def _unscored(row: Mapping[str, Any], found: float | None, given: Any) -> ComparedScore:
+def _report_unscored(row: Mapping[str, Any], found: float | None, given: Any) -> ComparedScore:
     """Report a score where the log has no number: converters then write 0 or 1."""
     place = {"pointer": "/evaluation/score", "found": given}
-    if found in (matched(row), 0.0):
+    if found in (match_output(row), 0.0):
         message = f"the log has no number as score of this sample; converters write {found:g}"
         return ComparedScore([(ES655.violation(message, severity=Severity.INFO, **place), 0)], 0)
     message = "the log has no number as score of this sample"
     return ComparedScore([(ES654.violation(message, **place), 0)], State.DIFFERS)
 
 
-def matched(row: Mapping[str, Any]) -> float:
+def match_output(row: Mapping[str, Any]) -> float:
     """Return 1 where the output of a row is one of its references, else 0."""
     shown, output = row.get("input"), row.get("output")
     reference, raw = member(shown, "reference"), member(output, "raw")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
-from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.source_log import SourceSample, SourceScore, Stated
 from evalstream.parsing.json import shorten
@@ -99,18 +99,18 @@ def digest(value: Any) -> str:
             return f"={value}"
         content = b"s" + value.encode(errors="surrogatepass")
     else:
-        reduced = None if value is None else _reduced(value)
+        reduced = None if value is None else _reduce_value(value)
         if reduced is None:
             return NOTHING
         content = b"j" + json.dumps(reduced, sort_keys=True).encode()
     return blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
 
 
-def _reduced(value: Any) -> Any:
+def _reduce_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _reduced(one) for name, one in value.items() if one is not None} or None
+        return {name: _reduce_value(one) for name, one in value.items() if one is not None} or None
     if isinstance(value, (list, tuple)):
-        return [_reduced(one) for one in value] or None
+        return [_reduce_value(one) for one in value] or None
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -131,8 +131,8 @@ class SourceStore:
     def add(self, sample: SourceSample, due: int) -> None:
         """Keep a sample; `due` has a bit for each result that a row of it should score."""
         self.count += 1
-        names = stored(sample.id), stored(sample.part), stored(sample.place)
-        self._new.append((self.count, *names, _bits(due), b"", 0, _packed(sample)))
+        names = encode_name(sample.id), encode_name(sample.part), encode_name(sample.place)
+        self._new.append((self.count, *names, _bits(due), b"", 0, _pack_sample(sample)))
         if len(self._new) >= _BATCH:
             self.flush()
 
@@ -152,9 +152,11 @@ class SourceStore:
     def samples(self, identity: str, part: str | None) -> Iterator[KnownSample]:
         """Iterate over the samples of an id and a part, or of all parts, in the log's order."""
         among = _IN_PART if part is not None else _IN_ANY_PART
-        values = [stored(identity)] if part is None else [stored(identity), stored(part)]
+        values = (
+            [encode_name(identity)] if part is None else [encode_name(identity), encode_name(part)]
+        )
         for row in self._table.rows(among, *values):
-            yield self._changed.get(row[0]) or _known(row)
+            yield self._changed.get(row[0]) or _unpack_sample(row)
 
     def mark(self, sample: KnownSample, bit: int, state: int) -> None:
         """Note that a row has a sample, and how it differs."""
@@ -199,7 +201,7 @@ class SourceStore:
             due, seen = (int.from_bytes(one, "little") for one in row[4:])
             lacks = (due & ~seen) if by_result and seen else 0
             if lacks or not seen:
-                yield restored(row[1]), restored(row[2]), restored(row[3]), lacks
+                yield decode_name(row[1]), decode_name(row[2]), decode_name(row[3]), lacks
 
     def agreeing(self, counts: int, *, by_result: bool) -> tuple[int, int]:
         """Count the samples whose rows agree, and those of which something was left open."""
@@ -227,7 +229,7 @@ def _bits(value: int) -> bytes:
     return value.to_bytes((value.bit_length() + 7) // 8, "little")
 
 
-def _packed(sample: SourceSample) -> str:
+def _pack_sample(sample: SourceSample) -> str:
     messages = [_packed_members({"role": (one.role,), **one.members}) for one in sample.messages]
     return json.dumps([_packed_members(sample.members), messages, sample.scores, sample.default])
 
@@ -239,13 +241,13 @@ def _packed_members(stated: Stated) -> dict[str, list[Any]]:
     }
 
 
-def _known(row: tuple[Any, ...]) -> KnownSample:
+def _unpack_sample(row: tuple[Any, ...]) -> KnownSample:
     members, messages, scores, default = json.loads(row[6])
     return KnownSample(
         row[0],
-        restored(row[1]),
-        restored(row[2]),
-        restored(row[3]),
+        decode_name(row[1]),
+        decode_name(row[2]),
+        decode_name(row[3]),
         int.from_bytes(row[4], "little"),
         row[5],
         _known_members(members),

@@ -74,7 +74,7 @@ class TakenViolations:
             else:
                 certain += self._alike(batch, likeness, places)
         room = self._findings.room()
-        shown, hidden = _parted(certain, room)
+        shown, hidden = _part_rows(certain, room)
         for places, violations in hidden:
             self._count_fitting(violations, batch.numbers[places[0]], len(places))
             self._settle(batch, places, violations)
@@ -140,7 +140,7 @@ class TakenViolations:
         row = json.fast(self._data[batch.starts[place] : batch.stops[place]])
         template = self._template(batch, likeness, place, row)
         self._count_fitting(template.violations, number, 1)
-        found = [*template.filled(row), *group.violations]
+        found = [*template.fill(row), *group.violations]
         if likeness[2]:
             found += self._of_doubtful_rules(row, likeness[2], number)
         offset = batch.offset(number, batch.starts[place])
@@ -167,7 +167,7 @@ class TakenViolations:
         if not likeness[1] and not self._groups[likeness[0]].is_unknown:
             return SOUND
         key, templates = self._key(likeness), self._fast_path.templates
-        known = templates.known(key, batch.shapes[place])
+        known = templates.find_template(key, batch.shapes[place])
         if known is not None:
             return known
         if row is None:
@@ -202,12 +202,12 @@ AlikeRows = tuple[list[int], Sequence[Violation]]
 _UNCERTAIN: Final = CERTAIN_HASH - 1
 
 
-def doubt_of(bit: int | None) -> int:
+def find_doubt(bit: int | None) -> int:
     """Return the doubt about a rule by its bit, None for a rule that the scanner does not test."""
     return DOUBTFUL_WATCHED if bit is None else 1 << bit
 
 
-def _parted(alike: list[AlikeRows], room: Room) -> tuple[list[int], list[AlikeRows]]:
+def _part_rows(alike: list[AlikeRows], room: Room) -> tuple[list[int], list[AlikeRows]]:
     """Return the rows of which a violation may be shown, and the others."""
     keys = [room.keys(violations) for _, violations in alike]
     hidden: list[list[int]] = []

@@ -9,8 +9,8 @@ from typing import Any, Final
 from evalstream.formats.eee import versions
 from evalstream.parsing.json import resolve
 from evalstream.parsing.json_schema import finite_check
-from evalstream.parsing.schema_errors import Path_, SchemaError, path_of
-from evalstream.parsing.schema_files import builtin_schema, builtin_validator, constraints_of
+from evalstream.parsing.schema_errors import Path_, SchemaError, instance_path
+from evalstream.parsing.schema_files import builtin_schema, builtin_validator, constraint_text
 
 _INDIRECT: Final = frozenset({"$ref", "patternProperties"})
 """Keywords of a schema next to which the other keywords do not always apply."""
@@ -52,10 +52,10 @@ def possible_versions(
 @lru_cache(maxsize=64)
 def _alternatives(version: str, *, instance: bool) -> tuple[tuple[str, ...], ...]:
     """Group the other versions by their requirements."""
-    own = constraints_of(versions.schema_name(version, instance=instance))
+    own = constraint_text(versions.schema_name(version, instance=instance))
     groups: dict[str, list[str]] = {}
     for name in versions.others(version, instance=instance):
-        demands = constraints_of(versions.schema_name(name, instance=instance))
+        demands = constraint_text(versions.schema_name(name, instance=instance))
         if demands != own:
             groups.setdefault(demands, []).append(name)
     return tuple(map(tuple, groups.values()))
@@ -69,7 +69,7 @@ def _refusing(version: str, route: Path_, member: str | None, *, instance: bool)
     is the missing member, if any. It does not matter whether the keyword depends on a condition,
     since the value is the same; in the versions returned it does not depend on one.
     """
-    path = path_of(route)
+    path = instance_path(route)
     if path is None:
         return frozenset()
     own = resolve(builtin_schema(versions.schema_name(version, instance=instance)), route)
@@ -77,7 +77,7 @@ def _refusing(version: str, route: Path_, member: str | None, *, instance: bool)
         names[0]
         for names in _alternatives(version, instance=instance)
         if _is_as_strict(
-            _check_of(builtin_schema(versions.schema_name(names[0], instance=instance)), path),
+            _schema_at(builtin_schema(versions.schema_name(names[0], instance=instance)), path),
             route[-1],
             own,
             member,
@@ -85,7 +85,7 @@ def _refusing(version: str, route: Path_, member: str | None, *, instance: bool)
     )
 
 
-def _check_of(schema: Any, path: Path_) -> dict[str, Any]:
+def _schema_at(schema: Any, path: Path_) -> dict[str, Any]:
     """Return the part of a schema that applies to the value at `path` unconditionally."""
     node = _plain(schema)
     for key in path:

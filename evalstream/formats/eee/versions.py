@@ -96,14 +96,14 @@ def is_known(declared: str, *, instance: bool) -> bool:
     return nearest_version(declared, instance=instance) == declared.removeprefix(ANNOTATION_PREFIX)
 
 
-def forms_of(version: str) -> tuple[str, str]:
+def declared_forms(version: str) -> tuple[str, str]:
     """Return how rows may declare a version: its number, or the form of the annotation."""
     number = version.partition("+")[0]
     return number, ANNOTATION_PREFIX + number
 
 
 KNOWN_VERSIONS: Final = frozenset(
-    form for name in DECLARED if VERSIONS[name].instance for form in forms_of(name)
+    form for name in DECLARED if VERSIONS[name].instance for form in declared_forms(name)
 )
 """The versions that a row may declare and be checked by: known ones, plain or annotated."""
 

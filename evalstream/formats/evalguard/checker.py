@@ -11,17 +11,17 @@ from typing import Any, Final, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.base import Detector, other_formats
 from evalstream.formats.evalguard.catalogue import CATALOGUE
-from evalstream.formats.evalguard.claims import claims_of, claims_of_response
+from evalstream.formats.evalguard.claims import claims_of_response, judge_figures
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
     PlacedFault,
     Reading,
-    bytes_of,
     in_one,
     is_of_another,
     possible_kinds,
     read,
-    unread,
+    read_bytes,
+    unread_document,
     with_spelling,
 )
 from evalstream.formats.evalguard.documents import (
@@ -33,22 +33,22 @@ from evalstream.formats.evalguard.documents import (
     RESPONSE,
     TASK,
     VERSION,
+    file_stem,
     is_manifest,
     kind_of_folder,
     schema_name,
-    stem_of,
 )
-from evalstream.formats.evalguard.files import File, beside_config, files_of, nothing_in
-from evalstream.formats.evalguard.manifest import Digest, Manifest, digest_of
+from evalstream.formats.evalguard.files import File, beside_config, describe_empty, iterate_files
+from evalstream.formats.evalguard.manifest import Digest, Manifest, make_digest
 from evalstream.formats.evalguard.named_folders import kind_of_part
 from evalstream.formats.evalguard.report import is_of_harness
-from evalstream.formats.evalguard.responses import Response, response_of
+from evalstream.formats.evalguard.responses import Response, make_response
 from evalstream.formats.evalguard.rules import documents, manifests, scores
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502, without_unknown
-from evalstream.formats.evalguard.rules.layouts import misnamed
+from evalstream.formats.evalguard.rules.layouts import check_schema_name
 from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema
 from evalstream.formats.evalguard.rules.scores import EVG401
-from evalstream.formats.evalguard.shapes import conformed, true_pointer
+from evalstream.formats.evalguard.shapes import conform, true_pointer
 from evalstream.formats.evalguard.views import (
     LAYOUT_OF_KIND,
     LAYOUTS,
@@ -68,7 +68,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.model.uninterrupted import without_collector
 from evalstream.rules.inputs import ES001, ES005, ES007
 
@@ -127,7 +127,7 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
         raise UsageError(f"--inputs-file does not go with files of {NAME}")
     if path == STDIN and aggregate == STDIN:
         raise UsageError("standard input can be named only once")
-    reason = nothing_in(path)
+    reason = describe_empty(path)
     if reason is not None:
         yield NoInput(path, reason, format=NAME)
         return
@@ -167,7 +167,7 @@ class _Check:
     ) -> None:
         self._run, self._options, self._detect = run, options, detect
         self._documents = DocumentCheck(run, options, show, CATALOGUE)
-        self._enabled = self._documents.context.enabled
+        self._enabled = self._documents.context.enabled_codes
         self.folder = Folder()
         self._manifests: list[Manifest] = []
         self._digests: dict[str, Digest] = {}
@@ -204,12 +204,12 @@ class _Check:
         version = VERSION if layout is None else f"{VERSION} ({layout})"
         claims = list(self._claims(read_files))
         makes_claims = any(one.makes_claims for one in read_files)
-        summary = self._documents.closed(
+        summary = self._documents.close(
             rows=len(documents), version=version, claims=claims if makes_claims else None
         )
-        summary.checked = tuple(self._checked())
+        summary.checked = tuple(self._iterate_checked())
         if self._leaves_open(documents):
-            unresolved = self._unresolved()
+            unresolved = self._describe_unresolved()
             if unresolved is None:
                 summary.leave_unconfirmed(REFERENCES_UNSEEN)
             else:
@@ -226,7 +226,7 @@ class _Check:
             if one.response is not None:
                 claims = claims_of_response(one.response, self.folder)
             elif one.document is not None:
-                claims = claims_of(one.document, self.folder)
+                claims = judge_figures(one.document, self.folder)
             name = one.name.removeprefix(f"{printable(self._run.rows or '')}/")
             for claim in claims:
                 yield claim._replace(label=f"{name}: {claim.label}") if several else claim
@@ -250,17 +250,17 @@ class _Check:
             is_new = os.path.normpath(self._run.rows or "") == (manifest.folder or os.curdir)
             manifest.check(self._documents, self._digests, new if is_new else None)
 
-    def _checked(self) -> Iterator[Checked]:
+    def _iterate_checked(self) -> Iterator[Checked]:
         """Say what else was verified: documents that were named together, and manifests."""
         if self._run.beside:
             yield Checked(f"together with {', '.join(map(printable, self._run.beside))}", True)
         if not self._enabled.isdisjoint(rule.code for rule in manifests.RULES):
             for manifest in self._manifests:
-                of = counted(manifest.total, "document")
+                of = count_noun(manifest.total, "document")
                 text = f"sha256 of {manifest.count:,} of {of} ok ({printable(manifest.path)})"
                 yield Checked(text, manifest.is_kept)
 
-    def _unresolved(self) -> str | None:
+    def _describe_unresolved(self) -> str | None:
         """Return which references were not looked up; warnings say it of single documents."""
         kinds = sorted(self.folder.left_out)
         if not kinds:
@@ -276,19 +276,19 @@ class _Check:
                 which = ", ".join(map(printable, names[:_NAMED]))
                 more = ", …" if len(names) > _NAMED else ""
                 message = (
-                    f"{counted(len(names), 'folder')} beside config, reports and schemas "
+                    f"{count_noun(len(names), 'folder')} beside config, reports and schemas "
                     f"{'was' if len(names) == 1 else 'were'} not checked: {which}{more}"
                 )
                 violation = ES007.violation(message, severity=Severity.INFO)
                 self._documents.note(violation, printable(path))
 
-    def _named(self) -> Iterator[str]:
+    def _iterate_named(self) -> Iterator[str]:
         """Yield what was named."""
         return filter(None, (self._run.rows, self._run.aggregate, *self._run.beside))
 
     def _folders(self) -> Iterator[str]:
         """Yield the folders that were named."""
-        for path in self._named():
+        for path in self._iterate_named():
             if path != STDIN and not is_remote(path) and os.path.isdir(path):
                 yield path
 
@@ -296,8 +296,8 @@ class _Check:
         """Yield every file once."""
         seen: set[str] = set()
         real_folder = lru_cache(maxsize=_FOLDERS)(os.path.realpath)
-        for path in self._named():
-            for file in files_of(path, self._options.exclude):
+        for path in self._iterate_named():
+            for file in iterate_files(path, self._options.exclude):
                 true_path = file.path
                 if file.is_found and not file.is_link:
                     folder, name = os.path.split(file.path)
@@ -321,7 +321,7 @@ class _Check:
         A folder named after a kind of document is a part of a configuration; what is in its other
         parts is not known.
         """
-        if not self.folder.followed or not all(map(kind_of_part, self._named())):
+        if not self.folder.followed or not all(map(kind_of_part, self._iterate_named())):
             return frozenset()
         kinds = {one.reading.kind for one in read_files}
         return frozenset() if None in kinds else frozenset({TASK, METRIC} - kinds)
@@ -351,10 +351,10 @@ class _Check:
             return self._not_read(file, violation, f"cannot be read: {file.incomplete_reason}")
         text = self._bytes(file)
         if text is None:
-            return _Read(printable(file.path), unread(file, []), None)
-        return None if is_of_another(file, text, self._detect) else self._parsed(file, text)
+            return _Read(printable(file.path), unread_document(file, []), None)
+        return None if is_of_another(file, text, self._detect) else self._parse_file(file, text)
 
-    def _parsed(self, file: File, text: bytes) -> _Read:
+    def _parse_file(self, file: File, text: bytes) -> _Read:
         name = printable(file.path)
         try:
             reading = read(file, text, self._options.max_depth)
@@ -368,7 +368,7 @@ class _Check:
         """Yield what is wrong with a schema, beside what is wrong with its text."""
         yield from reading.violations
         yield EVG101.violation("a schema, not a document", severity=Severity.INFO), None
-        for violation in misnamed(file.path, is_nested=bool(file.folders)):
+        for violation in check_schema_name(file.path, is_nested=bool(file.folders)):
             yield violation, None
         for violation in check_schema(reading.value or {}, self._options.engine):
             if violation.pointer not in reading.replaced:
@@ -385,22 +385,22 @@ class _Check:
             violations = [*reading.violations, (ES005.violation(UNKNOWN), None)]
             return _Read(name, reading._replace(violations=violations), None)
         if reading.kind == RESPONSE:
-            return _Read(name, reading, None, response_of(name, reading.value))
-        stem = None if file.path == STDIN else stem_of(file.path)
+            return _Read(name, reading, None, make_response(name, reading.value))
+        stem = None if file.path == STDIN else file_stem(file.path)
         document = Document(name, reading.kind, reading.value, stem, len(file.folders))
         return _Read(name, reading, document)
 
     def _not_read(self, file: File, violation: Violation, reason: str) -> _Read:
         name = printable(file.path)
         self._documents.cannot(f"{name}: {reason}")
-        reading = unread(file, [(violation, None)])
+        reading = unread_document(file, [(violation, None)])
         self._remember(file, reading)
         return _Read(name, reading, None)
 
     def _remember(self, file: File, reading: Reading) -> None:
         """Remember what an unread file may define, so that it is not reported as missing."""
         for kind in possible_kinds(reading):
-            self.folder.unread[kind].add(stem_of(file.path))
+            self.folder.unread[kind].add(file_stem(file.path))
         layout = LAYOUT_OF_KIND.get(reading.kind or "")
         if layout is not None:
             self.folder.unread_layouts.add(layout)
@@ -409,22 +409,22 @@ class _Check:
         """Return the bytes of a file, or None after noting why they cannot be read."""
         name = printable(file.path)
         try:
-            text = bytes_of(file.path, self._documents.watch)
+            text = read_bytes(file.path, self._documents.watch)
         except (OSError, CannotCheck) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
             self._documents.note(ES001.violation(f"cannot be read: {reason}"), name)
             self._documents.cannot(f"{name} cannot be read: {reason}")
-            self._remember(file, unread(file, []))
+            self._remember(file, unread_document(file, []))
             return None
         if text is None:
             message = f"larger than {LARGEST_DOCUMENT >> 20} MiB, the limit for a document"
             self._documents.note(ES005.violation(message), name)
             self._documents.cannot(f"{name} is {message}")
-            self._remember(file, unread(file, []))
+            self._remember(file, unread_document(file, []))
             return None
         self._documents.size += len(text)
         if self._manifests:
-            self._digests[os.path.normpath(file.path)] = digest_of(text)
+            self._digests[os.path.normpath(file.path)] = make_digest(text)
         return text
 
     def _record(self, one: _Read) -> None:
@@ -454,7 +454,7 @@ class _Check:
         """Yield the violations of the schema, except where another rule says more."""
         document = subject.document
         kind, value = document.kind, dict(document.value)
-        shape = conformed(kind, value)
+        shape = conform(kind, value)
         if kind == REPORT and is_of_harness(document):
             return
         schema = schema_name(subject.folder.schema(document))

@@ -10,7 +10,7 @@ from typing import Any, Final
 from evalstream.formats.evalguard import report
 from evalstream.formats.evalguard.documents import METRICS, REPORT
 from evalstream.formats.evalguard.responses import Response
-from evalstream.formats.evalguard.views import Document, Folder, number_in
+from evalstream.formats.evalguard.views import Document, Folder, as_number
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import kinds
@@ -20,7 +20,7 @@ from evalstream.stats.claims.kinds import Bounds, Kind
 MOST_PERCENT: Final = 100
 
 
-def claims_of(document: Document, folder: Folder) -> Iterator[JudgedClaim]:
+def judge_figures(document: Document, folder: Folder) -> Iterator[JudgedClaim]:
     """Yield the figures of a report; other documents make no claims.
 
     Nothing confirms them, but a negative error, a percentage beyond 100 and more effective than
@@ -28,7 +28,7 @@ def claims_of(document: Document, folder: Folder) -> Iterator[JudgedClaim]:
     """
     if document.kind != REPORT:
         return
-    for one in report.values_of(document):
+    for one in report.iterate_values(document):
         metric, task = one.metric[:80], "" if one.task is None else f" of {one.task[:80]}"
         is_percentage = folder.is_percentage(one.metric)
         bounds: Bounds = (0, MOST_PERCENT) if is_percentage else (None, None)
@@ -36,9 +36,9 @@ def claims_of(document: Document, folder: Folder) -> Iterator[JudgedClaim]:
         yield from _judge(f"{metric}{task}", one.place, kind, one.value, bounds)
         label = f"standard error of {metric}{task}"
         yield from _judge(label, one.error_place, kinds.ERROR, one.error, (0, None))
-    for reported in report.tasks_in(document):
+    for reported in report.iterate_tasks(document):
         place, counts = reported.samples
-        original, effective = (number_in(counts.get(name)) for name in ("original", "effective"))
+        original, effective = (as_number(counts.get(name)) for name in ("original", "effective"))
         task = (reported.id or reported.pointer)[:80]
         for name, number, most in (
             ("original", original, None),
@@ -52,11 +52,11 @@ def claims_of_response(response: Response, folder: Folder) -> Iterator[JudgedCla
     """Yield the figures of the reports in a response, or of the metrics of one report."""
     for index, document in response.entries:
         start = pointer((response.endpoint, index))
-        for claim in claims_of(document, folder):
+        for claim in judge_figures(document, folder):
             yield claim._replace(pointer=start + claim.pointer)
     if response.endpoint == METRICS:
         value = {"results": response.value.get(METRICS)}
-        for claim in claims_of(Document("", REPORT, value, None), folder):
+        for claim in judge_figures(Document("", REPORT, value, None), folder):
             yield claim._replace(pointer=f"/{METRICS}{claim.pointer.removeprefix('/results')}")
 
 

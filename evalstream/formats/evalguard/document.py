@@ -14,7 +14,7 @@ from evalstream.formats.evalguard.documents import (
     KINDS,
     NAME,
     RESPONSE,
-    endpoint_of,
+    detect_endpoint,
     is_response,
     kind_of_folder,
     kind_of_members,
@@ -27,7 +27,7 @@ from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
 from evalstream.model.finding import Excerpt, Locator, Severity, Violation
-from evalstream.model.text import counted, with_article
+from evalstream.model.text import count_noun, with_article
 from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, fast, shorten, type_name
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.peek import PEEK_BYTES
@@ -73,7 +73,7 @@ class Reading(NamedTuple):
     marks: Marks = NOWHERE
 
 
-def bytes_of(path: str, watch: Watch) -> bytes | None:
+def read_bytes(path: str, watch: Watch) -> bytes | None:
     """Return the bytes of a document, or None if there are too many.
 
     The state of a local file goes to `watch`. Raises OSError, and CannotCheck for a remote file.
@@ -188,12 +188,12 @@ def _kind(file: File, value: dict[str, Any] | None) -> str | None:
     if within is not None:
         return within
     keys = frozenset(value or ())
-    if value and (is_response(value) if file.is_found else endpoint_of(value) is not None):
+    if value and (is_response(value) if file.is_found else detect_endpoint(value) is not None):
         return RESPONSE
     return kind_of_members(keys) or kind_of_folder((file.root,)) or likely_kind(keys)
 
 
-def unread(file: File, violations: list[PlacedFault]) -> Reading:
+def unread_document(file: File, violations: list[PlacedFault]) -> Reading:
     """Return the reading of a file that could not be read."""
     return Reading(_kind(file, None), None, partial(find_marks, NOWHERE), violations)
 
@@ -230,7 +230,9 @@ def in_one(reading: Reading) -> Iterator[PlacedFault]:
             yield violation, line
     if count:
         verb = "is" if count == 1 else "are"
-        message = f"{counted(count, 'value')} {verb} not finite, so that no range can contain them"
+        message = (
+            f"{count_noun(count, 'value')} {verb} not finite, so that no range can contain them"
+        )
         yield EVG101.violation(message, pointer="/results", severity=Severity.WARNING), None
 
 

@@ -135,7 +135,7 @@ def is_document_name(path: str) -> bool:
     return path.lower().endswith(ENDINGS)
 
 
-def stem_of(path: str) -> str:
+def file_stem(path: str) -> str:
     """Return a file's name without its ending."""
     return os.path.splitext(os.path.basename(path))[0]
 
@@ -158,7 +158,7 @@ def kind_of_members(keys: Set[str]) -> str | None:
     return None if found == MODEL and not keys <= _MEMBERS[MODEL] else found
 
 
-def endpoint_of(value: Mapping[str, Any]) -> str | None:
+def detect_endpoint(value: Mapping[str, Any]) -> str | None:
     """Return the endpoint whose response an object is by its members; `error` for a failed call.
 
     A report lists tasks, too, but its tasks have no id.
@@ -178,7 +178,7 @@ def endpoint_of(value: Mapping[str, Any]) -> str | None:
 
 def is_response(value: Any) -> bool:
     """Tell whether a value is certainly a response of the API: its entries show it, too."""
-    name = endpoint_of(value) if isinstance(value, dict) else None
+    name = detect_endpoint(value) if isinstance(value, dict) else None
     if name == METRICS:
         return isinstance(value[METRICS], list) and value.keys() == {"report_id", METRICS}
     if name is None or name == ERROR or not value[name]:
@@ -202,7 +202,7 @@ def is_manifest(path: str) -> bool:
     return os.path.basename(path) == MANIFEST_FILE
 
 
-def recognised(file: Beginning) -> str | None:
+def detect_kind(file: Beginning) -> str | None:
     """Return the kind of a file of this format, or None if it may be another file."""
     if is_manifest(file.name):
         return MANIFEST

@@ -10,10 +10,10 @@ from evalstream.formats.base import other_formats
 from evalstream.formats.evalguard.documents import (
     ENDINGS,
     SCHEMA_ENDING,
+    file_stem,
     is_document_name,
     is_manifest,
     kind_of_folder,
-    stem_of,
 )
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.file_names import Exclusion
@@ -50,10 +50,10 @@ class File(NamedTuple):
     @property
     def is_schema(self) -> bool:
         """Whether the file is a schema by its name or its folder."""
-        return stem_of(self.path).endswith(SCHEMA_ENDING) or SCHEMAS in (self.root, *self.folders)
+        return file_stem(self.path).endswith(SCHEMA_ENDING) or SCHEMAS in (self.root, *self.folders)
 
 
-def files_of(path: str, exclude: Iterable[str] = ()) -> Iterator[File]:
+def iterate_files(path: str, exclude: Iterable[str] = ()) -> Iterator[File]:
     """Yield the files of an input in order, without excluded ones."""
     if path == STDIN or is_remote(path):
         yield File(path, (), "")
@@ -63,7 +63,7 @@ def files_of(path: str, exclude: Iterable[str] = ()) -> Iterator[File]:
         yield File(path, (), os.path.basename(os.path.dirname(os.path.abspath(path))))
 
 
-def nothing_in(path: str) -> str | None:
+def describe_empty(path: str) -> str | None:
     """Return why an input has nothing to check, or None if it may have something."""
     if path == STDIN:
         return None
@@ -131,16 +131,16 @@ def _files_below(folder: str, exclude: Iterable[str]) -> Iterator[File]:
             if is_folder:
                 folders.append(path)
             elif is_link:
-                yield from _linked(inside, path, _file(place, name, parts, root, is_link=True))
+                yield from _follow_link(inside, path, _file(place, name, parts, root, is_link=True))
             elif is_document_name(name) and inside.has_file(path):
                 yield _file(place, name, parts, root)
         waiting.extend(reversed(folders))
 
 
-def _linked(inside: FolderBoundary, path: str, file: File) -> Iterator[File]:
+def _follow_link(inside: FolderBoundary, path: str, file: File) -> Iterator[File]:
     """Yield the target of a link, unless the walk reaches it anyway."""
     try:
-        target = inside.resolved(path)
+        target = inside.resolve(path)
     except OutsideFolder:
         # Without an ending it may lead to a folder with documents.
         if is_document_name(path) or not os.path.splitext(path)[1]:

@@ -44,8 +44,8 @@ class EvalGuardFormat(FolderFormat):
 
         return RULES
 
-    def recognised(self, file: Beginning) -> str | None:
-        return documents.recognised(file)
+    def detect_kind(self, file: Beginning) -> str | None:
+        return documents.detect_kind(file)
 
     def recognised_late(self, file: Beginning, /) -> str | None:
         is_json = file.seen.kind == OBJECT and not is_yaml_name(file.name)
@@ -58,9 +58,9 @@ class EvalGuardFormat(FolderFormat):
         return documents.kind_of_folder(folders)
 
     def files(self, path: str) -> Iterator[str]:
-        from evalstream.formats.evalguard.files import files_of
+        from evalstream.formats.evalguard.files import iterate_files
 
-        return (file.path for file in files_of(path))
+        return (file.path for file in iterate_files(path))
 
     def together(self, folders: Sequence[str], /) -> Iterator[Sequence[str]]:
         from evalstream.formats.evalguard.named_folders import together
@@ -79,7 +79,7 @@ class EvalGuardFormat(FolderFormat):
 
         return check(run, options, show, progress, detect)
 
-    def sealed(self, run: Run, _options: Options, /) -> SealedText:
+    def make_seal(self, run: Run, _options: Options, /) -> SealedText:
         from evalstream.formats.evalguard.manifest import sealed_folder
 
         if run.rows is None or run.beside or not os.path.isdir(run.rows):

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evalstream.formats.evalguard.documents import POLICY, TASK, THRESHOLD
-from evalstream.formats.evalguard.views import Document, Folder, Table, tables_of
+from evalstream.formats.evalguard.views import Document, Folder, Table, iterate_tables
 from evalstream.model.errors import UsageError
-from evalstream.model.suggestions import unknown
+from evalstream.model.suggestions import describe_unknown
 
 
-def thresholds_in(
+def find_thresholds(
     folder: Folder, tasks: Sequence[str], metrics: Sequence[str], policy: str | None
 ) -> list[dict[str, Any]]:
     """Return the ranges of some metrics, or all, of each task, in the shape of the endpoint.
@@ -40,7 +40,7 @@ def _of_task(folder: Folder, task: str, policy: str | None) -> tuple[str, Mappin
     if not folder.owners[TASK]:
         raise UsageError("the folder has no documents of tasks")
     if task not in folder.owners[TASK]:
-        raise UsageError(unknown("task", task, sorted(folder.owners[TASK])))
+        raise UsageError(describe_unknown("task", task, sorted(folder.owners[TASK])))
     tables = [
         (document, table.metrics)
         for document in _sources(folder, policy)
@@ -61,7 +61,7 @@ def _sources(folder: Folder, policy: str | None) -> Iterator[Document]:
     """Yield the documents that have thresholds, or the policy that is named."""
     policies = folder.owners[POLICY]
     if policy is not None and policy not in policies:
-        raise UsageError(unknown("policy", policy, sorted(policies)))
+        raise UsageError(describe_unknown("policy", policy, sorted(policies)))
     if policy is not None:
         yield policies[policy]
         return
@@ -70,4 +70,4 @@ def _sources(folder: Folder, policy: str | None) -> Iterator[Document]:
 
 
 def _tables(document: Document) -> Iterator[Table]:
-    return (table for table in tables_of(document) if table.task is not None)
+    return (table for table in iterate_tables(document) if table.task is not None)

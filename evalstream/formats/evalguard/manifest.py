@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import json_locator
-from evalstream.formats.evalguard.document import LARGEST_DOCUMENT, bytes_of
+from evalstream.formats.evalguard.document import LARGEST_DOCUMENT, read_bytes
 from evalstream.formats.evalguard.documents import MANIFEST, MANIFEST_FILE, is_manifest, schema_name
-from evalstream.formats.evalguard.files import files_of
+from evalstream.formats.evalguard.files import iterate_files
 from evalstream.formats.evalguard.rules.manifests import EVG601, EVG602, EVG603, EVG604
 from evalstream.io.document import document_bytes
 from evalstream.io.file_state import Watch
@@ -22,7 +22,7 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import fast, pointer
 from evalstream.rules.syntax import read_document
 
@@ -36,7 +36,7 @@ class Digest(NamedTuple):
     size: int
 
 
-def digest_of(text: bytes) -> Digest:
+def make_digest(text: bytes) -> Digest:
     """Return the digest of a file's bytes."""
     return Digest(sha256(text).hexdigest(), len(text))
 
@@ -49,7 +49,7 @@ def sealed_folder(folder: str) -> SealedText:
     """
     digests: dict[str, Digest] = {}
     seen: set[str] = set()
-    for file in files_of(folder):
+    for file in iterate_files(folder):
         STOPPING.check()
         true_path = os.path.realpath(file.path)
         # The check reads a file once, whatever links lead to it.
@@ -59,13 +59,13 @@ def sealed_folder(folder: str) -> SealedText:
         if file.leaves or file.incomplete_reason:
             reason = file.incomplete_reason or "the link leads out of the folder"
             raise CannotCheck(f"{printable(file.path)}: {reason}")
-        text = bytes_of(file.path, Watch())
+        text = read_bytes(file.path, Watch())
         if text is None:
             raise CannotCheck(f"{printable(file.path)} is larger than {LARGEST_DOCUMENT:,} bytes")
-        digests[_below(folder, file.path)] = digest_of(text)
+        digests[_below(folder, file.path)] = make_digest(text)
     path = os.path.join(folder, MANIFEST_FILE)
-    before = _stored(path)
-    return SealedText(path, before, text_of(digests), is_foreign=_is_foreign(before))
+    before = _read_stored(path)
+    return SealedText(path, before, format_manifest(digests), is_foreign=_is_foreign(before))
 
 
 def _is_foreign(text: bytes | None) -> bool:
@@ -79,7 +79,7 @@ def _is_foreign(text: bytes | None) -> bool:
     return not isinstance(value, dict) or value.keys() != {"algorithm", "documents"}
 
 
-def _stored(path: str) -> bytes | None:
+def _read_stored(path: str) -> bytes | None:
     """Return the bytes of the stored manifest, or None without one.
 
     Raises CannotCheck for what is not a regular file: a link may lead to the manifest of another
@@ -94,7 +94,7 @@ def _stored(path: str) -> bytes | None:
     return document_bytes(path)
 
 
-def text_of(digests: Mapping[str, Digest]) -> bytes:
+def format_manifest(digests: Mapping[str, Digest]) -> bytes:
     """Return the text of a manifest: one line for each document, in the order of their paths."""
     lines = [
         f"    {json.dumps({'path': path, 'sha256': digest.sha256, 'size': digest.size})}"
@@ -136,14 +136,14 @@ class Manifest:
         faults = list(
             documents.schema_violations(schema_name(MANIFEST), value, EVG601.code)
         ) or list(_faults(value["documents"]))
-        documents.note_all(reading.concerned(faults), name)
+        documents.note_all(reading.filter_violations(faults), name)
         if faults:
             documents.cannot(f"nothing could be compared with {name}")
             return
         found = list(self._differences(documents, value["documents"], digests))
         self.is_kept = not found
         documents.note_all(found, name)
-        for violation, path in self._unlisted(value["documents"], digests):
+        for violation, path in self._report_unlisted(value["documents"], digests):
             self.is_kept = False
             documents.note(violation, printable(path))
 
@@ -158,16 +158,16 @@ class Manifest:
             if digest is not None and digest == Digest(one["sha256"], one["size"]):
                 self.count += 1
             elif digest is not None:
-                yield _changed(digest, one, index)
+                yield _report_changed(digest, one, index)
             elif os.path.lexists(path):
                 unread += 1
             else:
                 message = "no such file is in the folder any more"
                 yield EVG603.violation(message, pointer=place, found=one["path"])
         if unread:
-            documents.cannot(f"{counted(unread, 'document')} of {printable(self.path)} not read")
+            documents.cannot(f"{count_noun(unread, 'document')} of {printable(self.path)} not read")
 
-    def _unlisted(
+    def _report_unlisted(
         self, listed: list[dict[str, Any]], digests: Mapping[str, Digest]
     ) -> Iterator[tuple[Violation, str]]:
         known = {os.path.join(self.folder, one["path"]) for one in listed}
@@ -178,7 +178,7 @@ class Manifest:
                 yield EVG604.violation(message), path
 
 
-def _changed(digest: Digest, listed: Mapping[str, Any], index: int) -> Violation:
+def _report_changed(digest: Digest, listed: Mapping[str, Any], index: int) -> Violation:
     path = listed["path"][:200]
     if digest.sha256 == listed["sha256"]:
         message = f"{path} has {digest.size:,} bytes"

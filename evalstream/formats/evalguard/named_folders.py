@@ -22,7 +22,7 @@ def together(folders: Sequence[str]) -> Iterator[Sequence[str]]:
     """
     parts = [folder for folder in folders if kind_of_part(folder) is not None]
     wholes = [folder for folder in folders if folder not in parts]
-    groups = _grouped(parts)
+    groups = _group_folders(parts)
     if len(wholes) == 1 and len(groups) == 1:
         yield (*wholes, *parts)
         return
@@ -30,7 +30,7 @@ def together(folders: Sequence[str]) -> Iterator[Sequence[str]]:
     yield from groups
 
 
-def _grouped(parts: Sequence[str]) -> list[Sequence[str]]:
+def _group_folders(parts: Sequence[str]) -> list[Sequence[str]]:
     by_place: dict[str, list[str]] = {}
     kinds: dict[str, set[str]] = {}
     for folder in parts:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstream.formats.evalguard.documents import GUARDRAIL, POLICY, REPORT, TASK, THRESHOLD
-from evalstream.formats.evalguard.report import results_of, tasks_of
-from evalstream.formats.evalguard.views import Document, listed, tables_of
+from evalstream.formats.evalguard.report import entry_results, entry_tasks
+from evalstream.formats.evalguard.views import Document, as_list, iterate_tables
 from evalstream.parsing.json import pointer
 
 _SEPARATOR: Final = re.compile(r"[/\\]")
@@ -68,11 +68,11 @@ def _ids(document: Document) -> Iterator[tuple[_Path, str]]:
     if document.kind not in (THRESHOLD, REPORT):
         yield from _texts(value.get("id"), ("id",))
     if document.kind == TASK:
-        for index, name in enumerate(listed(value.get("metrics"))):
+        for index, name in enumerate(as_list(value.get("metrics"))):
             yield from _texts(name, ("metrics", index))
     if document.kind == THRESHOLD:
         yield from _texts(value.get("task"), ("task",))
-    for table in tables_of(document):
+    for table in iterate_tables(document):
         if document.kind == POLICY and table.task is not None:
             yield table.path, table.task
         for name in table.metrics:
@@ -84,29 +84,29 @@ def _ids(document: Document) -> Iterator[tuple[_Path, str]]:
 
 
 def _ids_of_guardrail(document: Document) -> Iterator[tuple[_Path, str]]:
-    for index, target in enumerate(listed(document.value.get("targets"))):
+    for index, target in enumerate(as_list(document.value.get("targets"))):
         if isinstance(target, dict):
             for member in ("task", "model"):
                 yield from _texts(target.get(member), ("targets", index, member))
-            for number, name in enumerate(listed(target.get("metrics"))):
+            for number, name in enumerate(as_list(target.get("metrics"))):
                 yield from _texts(name, ("targets", index, "metrics", number))
 
 
 def _ids_of_report(document: Document) -> Iterator[tuple[_Path, str]]:
-    for entry in tasks_of(document):
+    for entry in entry_tasks(document):
         for task in entry:
             if isinstance(task.value.get("task_ref"), str):
                 yield (*task.path, "task_ref"), task.value["task_ref"]
             elif task.id is not None:
                 yield task.path, task.id
-    for index, item in enumerate(results_of(document)):
+    for index, item in enumerate(entry_results(document)):
         for name in item if isinstance(item, dict) else ():
             yield ("results", index, name), name
 
 
 def _data_paths(document: Document) -> Iterator[tuple[_Path, str]]:
     if document.kind == REPORT:
-        for entry in tasks_of(document):
+        for entry in entry_tasks(document):
             for task in entry:
                 if isinstance(task.value.get("dataset_path"), str):
                     yield (*task.path, "dataset_path"), task.value["dataset_path"]

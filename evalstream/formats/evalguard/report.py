@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.evalguard.documents import is_harness_output
-from evalstream.formats.evalguard.views import Document, listed, number_in, text_in
+from evalstream.formats.evalguard.views import Document, as_list, as_number, text_member
 from evalstream.parsing.json import pointer
 
 FLAT: Final = "task"
@@ -98,17 +98,17 @@ def is_flat(item: Any) -> bool:
     )
 
 
-def tasks_of(document: Document) -> list[list[ReportedTask]]:
+def entry_tasks(document: Document) -> list[list[ReportedTask]]:
     """Return the tasks of each entry of a report."""
     return [
-        list(_tasks_in(item, ("tasks", index)))
-        for index, item in enumerate(listed(document.value.get("tasks")))
+        list(_walk_tasks(item, ("tasks", index)))
+        for index, item in enumerate(as_list(document.value.get("tasks")))
     ]
 
 
-def results_of(document: Document) -> list[Any]:
+def entry_results(document: Document) -> list[Any]:
     """Return the entries of a report's results."""
-    return listed(document.value.get("results"))
+    return as_list(document.value.get("results"))
 
 
 def pairing(document: Document) -> list[str | None] | None:
@@ -116,8 +116,8 @@ def pairing(document: Document) -> list[str | None] | None:
 
     Tasks and results correspond by position; a single task has all results.
     """
-    results = results_of(document)
-    entries = tasks_of(document)
+    results = entry_results(document)
+    entries = entry_tasks(document)
     flattened = [task.id for entry in entries for task in entry]
     if len(flattened) == 1:
         return flattened * len(results)
@@ -126,12 +126,12 @@ def pairing(document: Document) -> list[str | None] | None:
     return None
 
 
-def values_of(document: Document) -> Iterator[Reported]:
+def iterate_values(document: Document) -> Iterator[Reported]:
     """Yield every value of a report."""
     if is_harness_output(document.value.keys()) and isinstance(document.value["results"], dict):
         yield from _harness_values(document.value["results"])
         return
-    results = results_of(document)
+    results = entry_results(document)
     tasks = pairing(document) or [None] * len(results)
     for index, (item, task) in enumerate(zip(results, tasks, strict=True)):
         for name, result in (item if isinstance(item, dict) else {}).items():
@@ -140,17 +140,17 @@ def values_of(document: Document) -> Iterator[Reported]:
                 pointer(("results", index, name)),
                 task,
                 name,
-                number_in(known.get("value")),
-                number_in(known.get("stderr")),
+                as_number(known.get("value")),
+                as_number(known.get("stderr")),
             )
 
 
-def tasks_in(document: Document) -> Iterator[ReportedTask]:
+def iterate_tasks(document: Document) -> Iterator[ReportedTask]:
     """Yield all tasks of a report."""
     if is_of_harness(document):
         yield from harness_tasks(document)
         return
-    for entry in tasks_of(document):
+    for entry in entry_tasks(document):
         yield from entry
 
 
@@ -168,15 +168,15 @@ def harness_tasks(document: Document) -> Iterator[ReportedTask]:
         yield ReportedTask(("results", name), name, {"n_samples": counts}, is_of_harness=True)
 
 
-def _tasks_in(item: Any, path: tuple[Any, ...]) -> Iterator[ReportedTask]:
+def _walk_tasks(item: Any, path: tuple[Any, ...]) -> Iterator[ReportedTask]:
     if not isinstance(item, dict):
         return
     if is_flat(item):
-        yield ReportedTask(path, text_in(item, "task_ref"), item)
+        yield ReportedTask(path, text_member(item, "task_ref"), item)
         return
     for name, value in item.items():
         if isinstance(value, dict):
-            yield ReportedTask((*path, name), text_in(value, "task_ref") or name, value)
+            yield ReportedTask((*path, name), text_member(value, "task_ref") or name, value)
 
 
 def _harness_values(results: Mapping[str, Any]) -> Iterator[Reported]:
@@ -188,5 +188,5 @@ def _harness_values(results: Mapping[str, Any]) -> Iterator[Reported]:
             metric, comma, filter_ = name.partition(",")
             if not comma or metric.endswith(_STANDARD_ERROR):
                 continue
-            error = number_in(values.get(f"{metric}{_STANDARD_ERROR},{filter_}"))
-            yield Reported(pointer(("results", task, name)), task, name, number_in(value), error)
+            error = as_number(values.get(f"{metric}{_STANDARD_ERROR},{filter_}"))
+            yield Reported(pointer(("results", task, name)), task, name, as_number(value), error)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.formats.evalguard.documents import LISTS, endpoint_of, schema_name
+from evalstream.formats.evalguard.documents import LISTS, detect_endpoint, schema_name
 from evalstream.formats.evalguard.rules.documents import EVG101, without_unknown
 from evalstream.formats.evalguard.rules.responses import paging
-from evalstream.formats.evalguard.views import Document, Folder, Subject, listed
+from evalstream.formats.evalguard.views import Document, Folder, Subject, as_list
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer
 
@@ -61,11 +61,11 @@ class Response(NamedTuple):
         return replace(folder, owners=owners, _ranges={}, _listed={}, _last=None)
 
 
-def response_of(name: str, value: Mapping[str, Any]) -> Response:
+def make_response(name: str, value: Mapping[str, Any]) -> Response:
     """Return the response in a file, whose name in reports is `name`."""
-    endpoint = endpoint_of(value) or ""
+    endpoint = detect_endpoint(value) or ""
     kind = LISTS.get(endpoint)
-    listing = () if kind is None else enumerate(listed(value.get(endpoint)))
+    listing = () if kind is None else enumerate(as_list(value.get(endpoint)))
     entries = (
         (index, Document(name, kind, one, None))
         for index, one in listing

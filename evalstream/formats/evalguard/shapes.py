@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from evalstream.formats.evalguard.documents import LEGACY_IMPACT, REPORT, THRESHOLD
 from evalstream.formats.evalguard.report import FLAT, is_flat
-from evalstream.formats.evalguard.views import is_legacy, listed
+from evalstream.formats.evalguard.views import as_list, is_legacy
 
 _ANY_IMPACT: Final = "no_measurable"
 
 
-def conformed(kind: str, value: dict[str, Any]) -> dict[str, Any]:
+def conform(kind: str, value: dict[str, Any]) -> dict[str, Any]:
     """Return a document in the shape that its schema requires, otherwise unchanged.
 
     The last threshold example of the specification has `label` instead of `impact`; its report
@@ -32,7 +32,7 @@ def conformed(kind: str, value: dict[str, Any]) -> dict[str, Any]:
 def true_pointer(kind: str, value: dict[str, Any], place: str | None) -> str | None:
     """Return the pointer in a document for a pointer in its conformed shape."""
     found = re.match(r"/tasks/([0-9]+)(/[^/]*)", place or "") if kind == REPORT else None
-    if place is None or found is None or not is_flat(listed(value["tasks"])[int(found.group(1))]):
+    if place is None or found is None or not is_flat(as_list(value["tasks"])[int(found.group(1))]):
         return place
     return place[: found.start(2)] + place[found.end(2) :]
 

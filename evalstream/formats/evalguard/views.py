@@ -65,7 +65,7 @@ class Document(NamedTuple):
     @property
     def id(self) -> str | None:
         """The id of the document, or of the task that its thresholds are for."""
-        return text_in(self.value, _NAMED_BY.get(self.kind, "id"))
+        return text_member(self.value, _NAMED_BY.get(self.kind, "id"))
 
     @property
     def is_named_after_id(self) -> bool:
@@ -156,7 +156,7 @@ class Folder:
         if document is None or "metrics" not in document.value:
             return True
         if task not in self._listed:
-            self._listed[task] = frozenset(texts_in(document.value, "metrics"))
+            self._listed[task] = frozenset(text_list_member(document.value, "metrics"))
         return metric in self._listed[task]
 
     def is_percentage(self, metric: str) -> bool:
@@ -176,20 +176,20 @@ class Folder:
             document = self.owners[THRESHOLD].get(task)
             sources = [*([] if document is None else [document]), *self._policies]
             found = (
-                Ranges(source.id if source.kind == POLICY else None, ranges_of(table, metric))
+                Ranges(source.id if source.kind == POLICY else None, metric_ranges(table, metric))
                 for source in sources
-                for table in tables_of(source)
+                for table in iterate_tables(source)
                 if table.task == task
             )
             self._ranges[task, metric] = [one for one in found if one.ranges]
         return self._ranges[task, metric]
 
-    def ranges_in(self, document: Document) -> list[TableRanges]:
+    def find_ranges(self, document: Document) -> list[TableRanges]:
         """Return the ranges of each metric in a document, which several rules ask for in turn."""
         if self._last is None or self._last[0] is not document:
             found = [
-                TableRanges(table, metric, ranges_of(table, metric))
-                for table in tables_of(document)
+                TableRanges(table, metric, metric_ranges(table, metric))
+                for table in iterate_tables(document)
                 for metric in table.metrics
             ]
             self._last = document, found
@@ -251,7 +251,7 @@ class TableRanges(NamedTuple):
     ranges: list[Range]
 
 
-def tables_of(document: Document) -> Iterator[Table]:
+def iterate_tables(document: Document) -> Iterator[Table]:
     """Yield the ranges in a threshold document or a policy, task by task."""
     if document.kind not in (THRESHOLD, POLICY):
         return
@@ -266,9 +266,9 @@ def tables_of(document: Document) -> Iterator[Table]:
                 yield Table(("thresholds", task), task, metrics)
 
 
-def ranges_of(table: Table, metric: str) -> list[Range]:
+def metric_ranges(table: Table, metric: str) -> list[Range]:
     """Return the valid ranges of a metric, in the order of their values."""
-    items = enumerate(listed(table.metrics.get(metric)))
+    items = enumerate(as_list(table.metrics.get(metric)))
     found = [one for index, item in items if (one := _range(index, item)) is not None]
     found.sort(key=lambda one: (one.low, one.high, one.number))
     return found
@@ -276,9 +276,9 @@ def ranges_of(table: Table, metric: str) -> list[Range]:
 
 def raw_ranges(document: Document) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Yield every range that is an object, with the path to it."""
-    for table in tables_of(document):
+    for table in iterate_tables(document):
         for metric, items in table.metrics.items():
-            for index, item in enumerate(listed(items)):
+            for index, item in enumerate(as_list(items)):
                 if isinstance(item, dict):
                     yield (*table.path, metric, index), item
 
@@ -288,28 +288,28 @@ def is_legacy(item: Mapping[str, Any]) -> bool:
     return "impact" not in item and isinstance(item.get(LEGACY_IMPACT), str)
 
 
-def number_in(value: Any) -> float | None:
+def as_number(value: Any) -> float | None:
     """Return a number, or None for other values."""
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def text_in(value: Mapping[str, Any], member: str) -> str | None:
+def text_member(value: Mapping[str, Any], member: str) -> str | None:
     """Return a member that is a string, or None."""
     return text_or_none(value.get(member))
 
 
-def texts_in(value: Mapping[str, Any], member: str) -> list[str]:
+def text_list_member(value: Mapping[str, Any], member: str) -> list[str]:
     """Return the strings in a member that is a list."""
-    return [item for item in listed(value.get(member)) if isinstance(item, str)]
+    return [item for item in as_list(value.get(member)) if isinstance(item, str)]
 
 
-def object_in(value: Mapping[str, Any], member: str) -> Mapping[str, Any]:
+def object_member(value: Mapping[str, Any], member: str) -> Mapping[str, Any]:
     """Return a member that is an object; an empty one for other values."""
     found = value.get(member)
     return found if isinstance(found, dict) else {}
 
 
-def listed(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """Return a list; an empty one for other values."""
     return value if isinstance(value, list) else []
 
@@ -318,12 +318,12 @@ def _range(index: int, item: Any) -> Range | None:
     """Return a range with valid limits that is not empty, or None."""
     if not isinstance(item, dict):
         return None
-    low, high = number_in(item.get("min")), number_in(item.get("max"))
+    low, high = as_number(item.get("min")), as_number(item.get("max"))
     if low is high is None or (low is None and "min" in item) or (high is None and "max" in item):
         return None
     low = -math.inf if low is None else low
     high = math.inf if high is None else high
-    impact = text_in(item, LEGACY_IMPACT if is_legacy(item) else "impact")
+    impact = text_member(item, LEGACY_IMPACT if is_legacy(item) else "impact")
     return Range(index, low, high, impact) if low < high else None
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.harpia.catalogue import CATALOGUE
 from evalstream.formats.harpia.claims import JudgedScores, judge_scores
-from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, kind_of
+from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, detect_parsed
 from evalstream.formats.harpia.log import LogCheck, violations_from
-from evalstream.formats.harpia.log_tally import Log, known_of
+from evalstream.formats.harpia.log_tally import Log, collect_known
 from evalstream.formats.harpia.rules import input as about_input
 from evalstream.formats.harpia.rules.results import HAR201, HAR202, HAR303
 from evalstream.formats.harpia.values import claimed_digits
-from evalstream.formats.harpia.views import Claim, Input, claims_of, input_of, outcome_of
+from evalstream.formats.harpia.views import Claim, Input, compare_metrics, view_claims, view_input
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
@@ -69,29 +69,29 @@ def check(
     if run.rows is None:
         judged = judge_scores(scores or [], digits, None)
         is_input = run.aggregate is None
-        return _mark_missing(run, _closed(documents, None if is_input else judged))
+        return _mark_missing(run, _close_check(documents, None if is_input else judged))
     log = LogCheck(
-        documents, Log(known_of(read, scores, digits)), progress, _samples(options, read)
+        documents, Log(collect_known(read, scores, digits)), progress, _samples(options, read)
     )
     log.run(run.rows, show)
     is_read = bool(log.records) and not log.unread and documents.incomplete_reason is None
     judged = judge_scores(scores or [], digits, log.log, is_read=is_read)
-    summary = _closed(documents, judged, log.records, is_read=is_read)
+    summary = _close_check(documents, judged, log.records, is_read=is_read)
     return _mark_missing(run, _mark_unchecked_log(summary, log))
 
 
-def _closed(
+def _close_check(
     documents: DocumentCheck, judged: JudgedScores | None, rows: int = 0, *, is_read: bool = True
 ) -> RunSummary:
     """Close a check with the claims of its output; an input alone makes none."""
     if judged is None:
-        return documents.closed()
+        return documents.close()
     aggregate = documents.run.aggregate
     name = None if aggregate is None else printable(aggregate)
     documents.note_all(violations_from(HAR303, judged), name)
     # Of a log that was not read to its end nothing can be expected.
     claims = judged.claims if is_read else None
-    summary = documents.closed(rows=rows, claims=claims, claims_file=name)
+    summary = documents.close(rows=rows, claims=claims, claims_file=name)
     summary.claims = judged.claims
     return summary
 
@@ -129,7 +129,7 @@ def _input(documents: DocumentCheck, path: str | None) -> Input | None:
     if document is None or path is None:
         return None
     try:
-        read = input_of(document.value)
+        read = view_input(document.value)
         _check_rules(documents, path, document, about_input.RULES, read)
     except RecursionError:
         _too_deep(documents, path)
@@ -145,8 +145,8 @@ def _scores(
     if document is None or path is None:
         return None
     try:
-        claims = claims_of(document.value)
-        outcome = outcome_of(claims, None if read is None else read.metrics)
+        claims = view_claims(document.value)
+        outcome = compare_metrics(claims, None if read is None else read.metrics)
         _check_rules(documents, path, document, ABOUT_OUTPUT, outcome)
     except RecursionError:
         _too_deep(documents, path)
@@ -159,7 +159,7 @@ def _check_rules(
 ) -> None:
     for rule in rules:
         violations: list[Violation] = list(violations_from(rule, seen))
-        documents.note_all(document.reading.concerned(violations), printable(path))
+        documents.note_all(document.reading.filter_violations(violations), printable(path))
 
 
 def _too_deep(documents: DocumentCheck, path: str) -> None:
@@ -185,7 +185,7 @@ def _document(documents: DocumentCheck, path: str | None, kind: str) -> Document
     if not parsed.readable:
         documents.cannot(f"{name} could not be read as {noun}")
         return None
-    other = kind_of(parsed.value)
+    other = detect_parsed(parsed.value)
     if other not in (None, kind):
         article = "a" if other == LOG else "an"
         message = f"this is {article} {other} of HarpIA Lab, not {noun}"

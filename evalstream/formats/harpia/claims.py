@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.harpia.log_tally import Amount, Log, Path
-from evalstream.formats.harpia.means import kind_of
+from evalstream.formats.harpia.means import choose_kind
 from evalstream.formats.harpia.requirements import at, is_empty
 from evalstream.formats.harpia.values import below, claim_at
 from evalstream.formats.harpia.views import Claim as Output
@@ -46,7 +46,7 @@ def judge_scores(
     for output in outputs:
         amount = amounts.get(id(output))
         reason = _open_reason(output, amount, log) if is_read else Reason.UNREAD
-        for path, claim in _claims_of(output, digits):
+        for path, claim in _iterate_claims(output, digits):
             if log is None or amount is None or path is None or reason is not None:
                 judgements.append(leave_open(claim, reason or Reason.FORMULA))
             else:
@@ -71,7 +71,7 @@ def _open_reason(output: Output, amount: Amount | None, log: Log | None) -> Reas
 def _judge(claim: Claim, log: Log, amount: Amount, path: Path) -> Judgement:
     sums, decimals = amount.sums[path], amount.decimals.get(path, 0)
     if sums.unscored:
-        return leave_open(claim, Reason.UNSCORED, sums.joined)
+        return leave_open(claim, Reason.UNSCORED, sums.joined_rows)
     cover = ResultCoverage(samples=sums.rows, repeats=sums.rows, squares=sums.rows)
     # Whole results, of right and wrong, are exact.
     unit = Fraction(1, 10**decimals) if decimals else Fraction(0)
@@ -79,7 +79,7 @@ def _judge(claim: Claim, log: Log, amount: Amount, path: Path) -> Judgement:
     return judge(claim, Evidence(sums, cover, sums.values, missing=missing, unit=unit))
 
 
-def _claims_of(output: Output, digits: Any) -> Iterator[tuple[Path | None, Claim]]:
+def _iterate_claims(output: Output, digits: Any) -> Iterator[tuple[Path | None, Claim]]:
     """Yield the claims in a score with their paths, None for one that is not a number.
 
     A score without any figure is one claim, which nothing confirms.
@@ -88,13 +88,13 @@ def _claims_of(output: Output, digits: Any) -> Iterator[tuple[Path | None, Claim
         return
     metric, place = output.metric, at(output.metric.pointer, output.score)
     name, count = short_text(metric.id or output.score.key), 0
-    for path, value in _figures_in(output.score.value):
+    for path, value in _iterate_figures(output.score.value):
         label, count = "/".join((name, *path)), count + 1
         if isinstance(value, list):
             shown = short_text(value)
             yield None, Claim(below(place, path), label, kinds.UNKNOWN, None, shown, is_score=True)
             continue
-        kind = kind_of(metric.id or "", path)
+        kind = choose_kind(metric.id or "", path)
         number = claim_at(digits, metric.pointer, (output.score.key, *path))
         is_score = kind not in NOT_SCORES
         yield path, Claim(below(place, path), label, kind, number, value, is_score=is_score)
@@ -103,7 +103,7 @@ def _claims_of(output: Output, digits: Any) -> Iterator[tuple[Path | None, Claim
         yield None, Claim(place, name, kinds.UNKNOWN, None, shown, is_score=True)
 
 
-def _figures_in(score: Any) -> Iterator[tuple[Path, int | float | list[Any]]]:
+def _iterate_figures(score: Any) -> Iterator[tuple[Path, int | float | list[Any]]]:
     """Yield the numbers and the lists in a score with their paths."""
     left: list[tuple[Path, Any]] = [((), score)]
     while left:

@@ -10,8 +10,8 @@ from xxhash import xxh64_hexdigest
 
 from evalstream.engine.row_lookup import find_rows
 from evalstream.formats.harpia.documents import member
-from evalstream.formats.harpia.values import identifier, is_lower_better, scores_in
-from evalstream.formats.harpia.views import Input, Metric, input_of, metric_in
+from evalstream.formats.harpia.values import identifier, is_lower_better, iterate_scores
+from evalstream.formats.harpia.views import Input, Metric, view_input, view_metric
 from evalstream.io.document import document_bytes
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.errors import CannotCheck
@@ -23,7 +23,7 @@ from evalstream.parsing.json import pointer, resolve_pointer
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.record_samples import has_identity, record_sample
 from evalstream.stats.run_samples import RunSamples
-from evalstream.stats.sample_digests import InputDigests, cluster_digest, digest_of, sample_text
+from evalstream.stats.sample_digests import InputDigests, bytes_digest, cluster_digest, sample_text
 
 MOST_PARAMETERS: Final = 80
 """Number of characters of a metric's parameters in its name; longer ones end in a digest."""
@@ -61,7 +61,7 @@ class LogSamples:
 
         Scores of a record that is not `certain` are not known.
         """
-        metric, sample = metric_in(record), instance_of(record)
+        metric, sample = view_metric(record), read_instance_id(record)
         if metric.id is None or metric.key is None or sample is None:
             return
         instance = self._instances.get(sample, _UNKNOWN)
@@ -69,14 +69,14 @@ class LogSamples:
         row = row._replace(cluster=self._cluster(record, instance))
         result = member(record, RESULT)
         self._unidentified += not has_identity(row)
-        scores = dict(scores_in(None if result is None else result.value))
+        scores = dict(iterate_scores(None if result is None else result.value))
         for path, score in self._with_missing(metric, scores).items():
             key = metric.id, metric.key, path
             label = self._labels.get(key)
             if label is None:
                 label = GroupLabel(None, metric.id, metric_text(metric, path))
                 self._labels[key] = label
-            yield label, _scored(row, score) if certain else row
+            yield label, _make_sample(row, score) if certain else row
 
     def _with_missing(self, metric: Metric, scores: Scores) -> Scores:
         """Return the scores of a result; where it is null, the earlier ones of the metric, null."""
@@ -97,7 +97,7 @@ class LogSamples:
 
     def _cluster(self, record: Mapping[str, Any], instance: KnownInstance) -> int:
         """Return the cluster that the record names, else that of its instance."""
-        own = _cluster_in(record, self._request)
+        own = _cluster_digest(record, self._request)
         return instance.cluster if own == UNKNOWN else own
 
 
@@ -115,7 +115,7 @@ def metric_text(metric: Metric, path: Sequence[str]) -> str:
     return f"{name} {text}"
 
 
-def instance_of(record: Mapping[str, Any]) -> str | None:
+def read_instance_id(record: Mapping[str, Any]) -> str | None:
     """Return the instance_id of a record as text, None without a valid one."""
     found = member(record, "instance_id")
     return None if found is None else identifier(found.value)
@@ -130,15 +130,15 @@ def answers(
     """
     responses = _responses(run.inputs)
     for line in find_rows(run.rows or STDIN, options, places):
-        record = None if line is None else _parsed(line)
-        sample = instance_of(record) if isinstance(record, dict) else None
+        record = None if line is None else _parse_record(line)
+        sample = read_instance_id(record) if isinstance(record, dict) else None
         if sample is None:
             yield None
         else:
-            yield Answered(sample, responses.get(sample), digest_of(sample_text(sample)))
+            yield Answered(sample, responses.get(sample), bytes_digest(sample_text(sample)))
 
 
-def _scored(row: SampleRow, score: float | bool | None) -> SampleRow:
+def _make_sample(row: SampleRow, score: float | bool | None) -> SampleRow:
     """Return a sample with a score; true and false also say whether the answer is right."""
     number = as_float(score)
     if number is None or not isfinite(number):
@@ -158,7 +158,7 @@ def _known_instances(request: SampleRequest, read: Input | None) -> dict[str, Kn
         if instance.id in found:
             found[instance.id] = _UNKNOWN
         else:
-            cluster = _cluster_in(instance.value, request)
+            cluster = _cluster_digest(instance.value, request)
             found[instance.id] = KnownInstance(_digests(instance.value), cluster)
     return found
 
@@ -176,7 +176,7 @@ def _digests(instance: Mapping[str, Any]) -> InputDigests | None:
     return InputDigests(prompt.value, references, ())
 
 
-def _cluster_in(value: Any, request: SampleRequest) -> int:
+def _cluster_digest(value: Any, request: SampleRequest) -> int:
     if request.cluster is None:
         return UNKNOWN
     return cluster_digest(resolve_pointer(value, request.cluster))
@@ -187,8 +187,8 @@ def _responses(path: str | None) -> dict[str, Any]:
     if path is None or path == STDIN:
         return {}
     try:
-        document = _parsed(document_bytes(path))
-        read = input_of(document) if isinstance(document, dict) else None
+        document = _parse_record(document_bytes(path))
+        read = view_input(document) if isinstance(document, dict) else None
     except (OSError, CannotCheck, RecursionError):
         return {}
     found = {}
@@ -199,7 +199,7 @@ def _responses(path: str | None) -> dict[str, Any]:
     return found
 
 
-def _parsed(text: bytes) -> Any:
+def _parse_record(text: bytes) -> Any:
     try:
         return json.fast(text.removeprefix(json.UTF8_MARK))
     except ValueError:

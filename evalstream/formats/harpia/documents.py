@@ -78,7 +78,7 @@ class Output(NamedTuple):
     key: str | None
 
 
-def spelled(key: str) -> str:
+def normalise_key(key: str) -> str:
     """Return a key in normal spelling: `actual-output` equals `Actual Output`."""
     return _spelled_usual(key) if len(key) <= _USUAL_KEY else _plain(key)
 
@@ -101,17 +101,17 @@ def member(holder: Mapping[str, Any], name: str) -> Member | None:
 
 def members(holder: Mapping[str, Any], name: str) -> list[Member]:
     """Return all members of an object with a name in any spelling."""
-    wanted = spelled(name)
-    return [Member(key, value) for key, value in holder.items() if spelled(key) == wanted]
+    wanted = normalise_key(name)
+    return [Member(key, value) for key, value in holder.items() if normalise_key(key) == wanted]
 
 
-def metric_of(holder: Mapping[str, Any]) -> Member | None:
+def find_metric(holder: Mapping[str, Any]) -> Member | None:
     """Return the member that names the metric of an output or log record."""
     found = (member(holder, name) for name in METRIC_NAMES)
     return next((entry for entry in found if entry is not None), None)
 
 
-def lists_of(document: Mapping[str, Any]) -> Listed:
+def find_lists(document: Mapping[str, Any]) -> Listed:
     """Find the lists of instances and of metrics: by their items, then by their keys.
 
     If one of them is known and only one other list is left, that is the other one.
@@ -130,13 +130,13 @@ def lists_of(document: Mapping[str, Any]) -> Listed:
     return Listed(instances, metrics, rivals)
 
 
-def misplaced(document: Mapping[str, Any], noun: str) -> Member | None:
+def find_misplaced(document: Mapping[str, Any], noun: str) -> Member | None:
     """Return a member named `instances` or `metrics` that is not a list."""
     found = (Member(key, value) for key, value in document.items() if _kind_of_key(key) == noun)
     return next((entry for entry in found if not isinstance(entry.value, list)), None)
 
 
-def outputs_of(document: Any) -> list[Output]:
+def list_outputs(document: Any) -> list[Output]:
     """Return the object of each metric in an output.
 
     An output is a list of objects, an object that holds such lists, or an object keyed by metric,
@@ -149,7 +149,7 @@ def outputs_of(document: Any) -> list[Output]:
     lists = {key: value for key, value in document.items() if isinstance(value, list)}
     holding = [key for key, value in lists.items() if any(map(_is_output, value))]
     if holding:
-        return [_below(key, entry) for key in holding for entry in outputs_of(document[key])]
+        return [_below(key, entry) for key in holding for entry in list_outputs(document[key])]
     if not _spelled_keys(document).isdisjoint({"score", "parameters"}):
         return [Output(document, "", None)]
     keyed = {key: value for key, value in document.items() if isinstance(value, dict)}
@@ -157,10 +157,10 @@ def outputs_of(document: Any) -> list[Output]:
     if any(_is_output(output.value) for output in named):
         return [output for output in named if _may_be_output(output.value)]
     inner = [key for key, value in keyed.items() if any(map(_is_output, value.values()))]
-    return [_below(key, entry) for key in inner for entry in outputs_of(keyed[key])]
+    return [_below(key, entry) for key in inner for entry in list_outputs(keyed[key])]
 
 
-def kind_of(document: Any) -> str | None:
+def detect_parsed(document: Any) -> str | None:
     """Return the kind of a parsed document, if its shape leaves no doubt."""
     if isinstance(document, dict):
         if _is_log_record(document):
@@ -173,7 +173,7 @@ def kind_of(document: Any) -> str | None:
             return INPUT
     elif isinstance(document, list) and any(map(_is_log_record, document[:1])):
         return LOG
-    sure = [entry for entry in outputs_of(document) if _is_surely_output(entry.value)]
+    sure = [entry for entry in list_outputs(document) if _is_surely_output(entry.value)]
     return OUTPUT if sure else None
 
 
@@ -181,17 +181,17 @@ def is_surely_input(document: Any) -> bool:
     """Return whether a parsed document has both lists of an input, which hardly any other has."""
     if not isinstance(document, dict):
         return False
-    found = lists_of(document)
+    found = find_lists(document)
     return found.instances is not None and found.metrics is not None
 
 
-def recognised(file: Beginning) -> str | None:
+def detect_kind(file: Beginning) -> str | None:
     """Return the kind of a file of this format, or None for any other file.
 
     A document whose first members show nothing is parsed completely, if possible.
     """
     seen = file.seen
-    keys = frozenset(map(spelled, seen.keys))
+    keys = frozenset(map(normalise_key, seen.keys))
     if _is_record(keys):
         return LOG
     if seen.kind not in (OBJECT, ARRAY):
@@ -200,21 +200,21 @@ def recognised(file: Beginning) -> str | None:
         return INPUT
     if "elapsedtime" in keys or {"score", "parameters"} <= keys:
         return OUTPUT
-    return kind_of(file.document)
+    return detect_parsed(file.document)
 
 
 def holds_records(head: bytes) -> bool:
     """Return whether the first bytes of a log show a record, or do not exclude one."""
-    if kind_of(_parsed(head)) in (INPUT, OUTPUT):
+    if detect_parsed(_parse_text(head)) in (INPUT, OUTPUT):
         return False
-    lines = map(_parsed, head.split(b"\n", _LINES_LOOKED_AT))
+    lines = map(_parse_text, head.split(b"\n", _LINES_LOOKED_AT))
     objects = [_spelled_keys(value) for value in lines if isinstance(value, dict)]
     if any(map(_is_record, objects)):
         return True
     seen = peek(head)
     if objects and seen.kind != OBJECT:
         return any(not _RECORD_KEYS.isdisjoint(keys) for keys in objects)
-    return not seen.keys or not _RECORD_KEYS.isdisjoint(map(spelled, seen.keys))
+    return not seen.keys or not _RECORD_KEYS.isdisjoint(map(normalise_key, seen.keys))
 
 
 def spread_records(head: bytes) -> str | None:
@@ -275,14 +275,14 @@ def _kind_of_item(keys: frozenset[str]) -> str | None:
 
 
 def _kind_of_key(key: str) -> str | None:
-    name = spelled(key)
+    name = normalise_key(key)
     if _INSTANCE_WORD.search(name):
         return _INSTANCES
     return _METRICS if _METRIC_WORD.search(name) else None
 
 
 def _spelled_keys(holder: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(map(spelled, holder))
+    return frozenset(map(normalise_key, holder))
 
 
 def _is_record(keys: frozenset[str]) -> bool:
@@ -306,7 +306,7 @@ def _is_output(value: Any) -> bool:
 
 def _may_be_output(value: Mapping[str, Any]) -> bool:
     """Return whether an object among outputs is one, even if most members are missing."""
-    return not value or _is_output(value) or metric_of(value) is not None
+    return not value or _is_output(value) or find_metric(value) is not None
 
 
 def _is_surely_output(value: Any) -> bool:
@@ -320,7 +320,7 @@ def _below(key: str, entry: Output) -> Output:
     return entry._replace(pointer=pointer([key]) + entry.pointer)
 
 
-def _parsed(text: bytes) -> Any:
+def _parse_text(text: bytes) -> Any:
     try:
         return fast(text.removeprefix(UTF8_MARK))
     except ValueError:

@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Final
 
 from evalstream.formats.base import other_formats
-from evalstream.formats.harpia.documents import INPUT, LOG, NAME, OUTPUT, recognised
-from evalstream.io.beginning import beginning_of
+from evalstream.formats.harpia.documents import INPUT, LOG, NAME, OUTPUT, detect_kind
+from evalstream.io.beginning import read_beginning
 from evalstream.io.file_names import is_json_name, is_packed_name, is_rows_name
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
@@ -28,7 +28,7 @@ NAMED: Final = 5
 """The number of documents of one kind that a message lists."""
 
 
-def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
     """Find the runs of an input, with the output and the input that were named with it.
 
     Names are not used for guessing: a document that is not named is not checked. Raises UsageError
@@ -55,8 +55,8 @@ def kind_of_file(path: str) -> str | None:
     """Return the kind of a file; the name decides for one that cannot be parsed."""
     if path == STDIN or is_remote(path) or not os.path.isfile(path):
         return LOG
-    file = beginning_of(path)
-    kind = recognised(file)
+    file = read_beginning(path)
+    kind = detect_kind(file)
     if kind is not None:
         return kind
     if is_rows_name(path) or is_packed_name(path) or file.seen.kind == LINES:
@@ -64,7 +64,7 @@ def kind_of_file(path: str) -> str | None:
     return INPUT if is_json_name(path) and file.document is None else None
 
 
-def paired(
+def pair_documents(
     documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
 ) -> Iterator[Run | NoInput]:
     """Group documents into runs, at most one of each kind in a folder.

@@ -43,22 +43,22 @@ class HarpiaFormat(PairedFormat):
 
         return RULES
 
-    def recognised(self, file: Beginning) -> str | None:
-        kind = documents.recognised(file)
+    def detect_kind(self, file: Beginning) -> str | None:
+        kind = documents.detect_kind(file)
         is_unsure = kind == INPUT and not documents.is_surely_input(file.document)
         return UNSURE if is_unsure else kind
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-        from evalstream.formats.harpia.files import runs_of
+        from evalstream.formats.harpia.files import find_runs
 
-        return runs_of(path, aggregate, inputs)
+        return find_runs(path, aggregate, inputs)
 
     def pair(
         self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
     ) -> Iterator[Run | NoInput]:
-        from evalstream.formats.harpia.files import paired
+        from evalstream.formats.harpia.files import pair_documents
 
-        return paired(documents, named=named)
+        return pair_documents(documents, named=named)
 
     def check(
         self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /

@@ -17,7 +17,7 @@ from evalstream.formats.harpia.files import NOT_OURS
 from evalstream.formats.harpia.log_tally import Log
 from evalstream.formats.harpia.rules.logs import HAR304, HAR305
 from evalstream.formats.harpia.rules.results import HAR301, HAR302, HAR303
-from evalstream.formats.harpia.values import numbers_in
+from evalstream.formats.harpia.values import iterate_numbers
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, Violation
@@ -67,7 +67,7 @@ class LogRecordChecker:
     def figures(self, record: Mapping[str, Any]) -> RowFigures:
         """Return the record's result as its score, if it is one number."""
         found = member(record, "result")
-        numbers = [] if found is None else [number for _, number in numbers_in(found.value)]
+        numbers = [] if found is None else [number for _, number in iterate_numbers(found.value)]
         return (numbers[0],) if len(numbers) == 1 else (None,)
 
     def samples(
@@ -134,7 +134,7 @@ class LogCheck:
         for placed in rows.breaks:
             documents.note(placed.violation, line=placed.line)
         documents.note_all(rows.violations)
-        changed = rows.opened.changed() if rows.opened is not None else None
+        changed = rows.opened.describe_change() if rows.opened is not None else None
         if changed is not None:
             documents.note_change(changed)
         if rows.layout == JSON_ARRAY:

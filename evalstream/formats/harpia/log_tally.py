@@ -9,9 +9,14 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.harpia.documents import Member, member
-from evalstream.formats.harpia.means import decimals_of, kind_of
-from evalstream.formats.harpia.values import LONGEST_IDENTIFIER, identifier, numbers_in, scores_in
-from evalstream.formats.harpia.views import Claim, Input, Metric, metric_in
+from evalstream.formats.harpia.means import choose_kind, count_decimals
+from evalstream.formats.harpia.values import (
+    LONGEST_IDENTIFIER,
+    identifier,
+    iterate_numbers,
+    iterate_scores,
+)
+from evalstream.formats.harpia.views import Claim, Input, Metric, view_metric
 from evalstream.parsing.json import short_text
 from evalstream.stats.score_sums import MOST_VALUES, ScoreSums
 
@@ -139,22 +144,22 @@ class Log:
         instance = member(value, "instance_id")
         text = None if instance is None else identifier(instance.value)
         result = member(value, "result")
-        record = Record(value, metric_in(value), instance, text, result, self.known)
+        record = Record(value, view_metric(value), instance, text, result, self.known)
         if not record.is_placed or text is None:
             self._misplace(record)
             return record
         amount = self._amount(record)
-        short = _bounded(text) if self.known.instances is None else text
+        short = _bound_text(text) if self.known.instances is None else text
         column = self._columns.setdefault(short, len(self._columns))
         is_new = self._pairs.add(amount.row, column)
         amount.records += 1
         amount.repeated += not is_new
-        numbers = dict(scores_in(result.value)) if result is not None and certain else {}
+        numbers = dict(iterate_scores(result.value)) if result is not None and certain else {}
         for path, sums in amount.sums.items():
             number = numbers.get(path)
             sums.add(None, number, None, failed=False, times=1)
             if isinstance(number, float):
-                amount.decimals[path] = max(amount.decimals.get(path, 0), decimals_of(number))
+                amount.decimals[path] = max(amount.decimals.get(path, 0), count_decimals(number))
         return record._replace(is_repeated=not is_new)
 
     def amounts(self) -> Iterator[Amount]:
@@ -204,7 +209,7 @@ class Log:
             claim = record.claim
             amount = Amount(short_text(name), len(self._amounts), claim)
             score = None if claim is None or claim.score is None else claim.score.value
-            amount.sums = {path: _sums_of(name, path) for path, _ in numbers_in(score)}
+            amount.sums = {path: _make_sums(name, path) for path, _ in iterate_numbers(score)}
             self._amounts[digest] = amount
         return amount
 
@@ -216,13 +221,13 @@ def _digest(metric: Metric) -> bytes:
     return digest.digest()
 
 
-def _sums_of(metric: str, path: Path) -> ScoreSums:
+def _make_sums(metric: str, path: Path) -> ScoreSums:
     """Return sums that count different results only where the formula of the score needs them."""
-    needs_values = kind_of(metric, path).needs_values
+    needs_values = choose_kind(metric, path).needs_values
     return ScoreSums(subtasks=None, values={} if needs_values else None, most_values=MOST_VALUES)
 
 
-def known_of(read: Input | None, claims: Iterable[Claim] | None, digits: Any) -> Known:
+def collect_known(read: Input | None, claims: Iterable[Claim] | None, digits: Any) -> Known:
     """Return the facts that an input and the claims of an output give about log records."""
     instances: Mapping[str, int] | None = None
     metrics: list[Metric] | None = None
@@ -251,7 +256,7 @@ def _by_name(metrics: Iterable[Metric]) -> Mapping[str, tuple[Metric, ...]]:
     return {name: tuple(some) for name, some in named.items()}
 
 
-def _bounded(text: str) -> str:
+def _bound_text(text: str) -> str:
     """Return a string of bounded length that represents an id."""
     if len(text) <= LONGEST_IDENTIFIER:
         return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final
 
-from evalstream.formats.harpia.values import ODD, words_of
+from evalstream.formats.harpia.values import ODD, metric_words
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.kinds import Kind
 
@@ -44,7 +44,7 @@ Others need more than results: the deviation of a score is not that of the resul
 """
 
 
-def kind_of(metric: str, path: tuple[str, ...]) -> Kind:
+def choose_kind(metric: str, path: tuple[str, ...]) -> Kind:
     """Return the kind of a number in a metric's score.
 
     The documents do not say how a score comes about, so the name of the metric decides, and the
@@ -56,20 +56,20 @@ def kind_of(metric: str, path: tuple[str, ...]) -> Kind:
     kind = kinds.kind_named(name)
     if kind is None or kind not in _OF_RESULTS or name.strip().lower() in COUNTS:
         return kinds.UNKNOWN
-    is_variant = not words_of(metric).isdisjoint(NO_MEAN_WORDS)
+    is_variant = not metric_words(metric).isdisjoint(NO_MEAN_WORDS)
     return kinds.AVERAGE if kind is kinds.MEAN and is_variant else kind
 
 
 def is_mean(metric: str, path: tuple[str, ...]) -> bool:
     """Return whether a number in a metric's score is known to be the mean over the instances."""
-    joined, words = ODD.sub("", metric.lower()), words_of(metric)
+    joined, words = ODD.sub("", metric.lower()), metric_words(metric)
     if not words.isdisjoint(NO_MEAN_WORDS):
         return False
     is_known = any(part in joined for part in MEAN_PARTS) or not words.isdisjoint(MEAN_WORDS)
     return is_known and (not path or ODD.sub("", path[-1].lower()) in MEAN_MEMBERS)
 
 
-def decimals_of(number: float) -> int:
+def count_decimals(number: float) -> int:
     """Return the number of decimals of a number in its shortest form, 0 for one not finite."""
     exponent = Decimal(repr(number)).normalize().as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.harpia.documents import Member, member, members, metric_of, spelled
+from evalstream.formats.harpia.documents import Member, find_metric, member, members, normalise_key
 from evalstream.formats.harpia.views import Metric
 from evalstream.model.finding import Violation
 from evalstream.model.text import with_article
@@ -27,20 +27,22 @@ class RequirementViolation(NamedTuple):
     found: Any = None
 
 
-def violation_of(rule: Rule, requirement: RequirementViolation) -> Violation:
+def make_violation(rule: Rule, requirement: RequirementViolation) -> Violation:
     """Return the violation of a rule for a requirement that is not met."""
     message, place, expected, found = requirement
     return rule.violation(message, pointer=place, expected=expected, found=found)
 
 
-def violations_of(rule: Rule, requirements: Iterable[RequirementViolation]) -> Iterator[Violation]:
+def make_violations(
+    rule: Rule, requirements: Iterable[RequirementViolation]
+) -> Iterator[Violation]:
     """Return the violations of a rule for requirements that are not met."""
-    return (violation_of(rule, requirement) for requirement in requirements)
+    return (make_violation(rule, requirement) for requirement in requirements)
 
 
 def spelled_once(place: str, value: Any, names: Iterable[str]) -> Iterator[RequirementViolation]:
     """Require that an object has no member in several spellings."""
-    if len(set(map(spelled, value))) == len(value):
+    if len(set(map(normalise_key, value))) == len(value):
         return
     for name in names:
         found = members(value, name)
@@ -52,7 +54,7 @@ def spelled_once(place: str, value: Any, names: Iterable[str]) -> Iterator[Requi
 def text(
     place: str, value: Any, name: str, *, filled: bool = False
 ) -> Iterator[RequirementViolation]:
-    """Require a string member, which must not be empty if `filled`."""
+    """Require a string member, which must not be empty if `require_score`."""
     found = member(value, name)
     if found is None:
         yield RequirementViolation(f"{name} is missing", place)
@@ -62,11 +64,11 @@ def text(
         yield RequirementViolation(f"{name} is empty", at(place, found))
 
 
-def named(metric: Metric) -> Iterator[RequirementViolation]:
+def require_name(metric: Metric) -> Iterator[RequirementViolation]:
     """Require that an output or a log record names its metric."""
     if metric.id is not None:
         return
-    found = metric_of(metric.value)
+    found = find_metric(metric.value)
     if found is None:
         yield RequirementViolation("the metric is not named", metric.pointer)
     elif isinstance(found.value, str):
@@ -83,7 +85,9 @@ def parameters(metric: Metric) -> Iterator[RequirementViolation]:
         yield wrong_type(metric.pointer, metric.parameters, "an object")
 
 
-def filled(metric: Metric, found: Member | None, name: str) -> Iterator[RequirementViolation]:
+def require_score(
+    metric: Metric, found: Member | None, name: str
+) -> Iterator[RequirementViolation]:
     """Require a score or result; which values it has depends on the metric."""
     if found is None:
         yield RequirementViolation(f"{name} is missing", metric.pointer)

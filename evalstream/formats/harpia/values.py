@@ -72,7 +72,7 @@ def is_supervised(metric: str) -> bool:
     joined = ODD.sub("", metric.lower())
     if any(part in joined for part in UNSUPERVISED_PARTS):
         return False
-    words = words_of(metric)
+    words = metric_words(metric)
     return any(part in joined for part in SUPERVISED_PARTS) or not words.isdisjoint(
         SUPERVISED_WORDS
     )
@@ -85,15 +85,15 @@ def parameters_key(parameters: Any) -> bytes:
     the parameters are nested too deep.
     """
     written = canonical(parameters)
-    return _key_of_usual(written) if len(written) <= _USUAL_PARAMETERS else _key_of(written)
+    return _key_of_usual(written) if len(written) <= _USUAL_PARAMETERS else _number_key(written)
 
 
-def _key_of(written: bytes) -> bytes:
+def _number_key(written: bytes) -> bytes:
     return canonical(_plain(json.loads(written)))
 
 
 _USUAL_PARAMETERS: Final = 1000
-_key_of_usual: Final = lru_cache(maxsize=1024)(_key_of)
+_key_of_usual: Final = lru_cache(maxsize=1024)(_number_key)
 """A log repeats the parameters of each metric for each instance, so keys are kept."""
 
 
@@ -111,14 +111,14 @@ def difference(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     return ", ".join(differences[:_DIFFERENCES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def shape_of(value: Any) -> Any:
+def value_shape(value: Any) -> Any:
     """Return the shape of a score or result: equal shapes hold the same kinds of values.
 
     For an object this is the shape of each member; the length of a list does not count. Raises
     RecursionError if the value is nested too deep.
     """
     if isinstance(value, dict):
-        return {key: shape_of(inner) for key, inner in value.items()}
+        return {key: value_shape(inner) for key, inner in value.items()}
     kind = type_name(value)
     return "number" if kind == "integer" else kind
 
@@ -134,7 +134,7 @@ def shape_text(shape: Any) -> str:
     return f"an object of {', '.join(named)}" + (f" and {more:,} more" if more > 0 else "")
 
 
-def numbers_in(value: Any) -> Iterator[tuple[tuple[str, ...], int | float]]:
+def iterate_numbers(value: Any) -> Iterator[tuple[tuple[str, ...], int | float]]:
     """Iterate over the numbers of a score or result by path, without those in lists."""
     left: list[tuple[tuple[str, ...], Any]] = [((), value)]
     while left:
@@ -145,7 +145,7 @@ def numbers_in(value: Any) -> Iterator[tuple[tuple[str, ...], int | float]]:
             yield path, inner
 
 
-def scores_in(value: Any) -> Iterator[tuple[tuple[str, ...], int | float | bool | None]]:
+def iterate_scores(value: Any) -> Iterator[tuple[tuple[str, ...], int | float | bool | None]]:
     """Iterate over the scores in the result of one instance by path; null is a missing one.
 
     They are its numbers, true and false, and the only element of a list with one such element, as
@@ -168,14 +168,14 @@ def is_lower_better(metric: str) -> bool:
     These are error rates, distances and perplexities; the documents do not say it.
     """
     joined = ODD.sub("", metric.lower())
-    words = words_of(metric)
+    words = metric_words(metric)
     return any(part in joined for part in LOWER_PARTS) or not words.isdisjoint(LOWER_WORDS)
 
 
 def claimed_digits(text: bytes) -> Any:
     """Return a document with its numbers as written, or None if it is not valid JSON."""
     try:
-        return json.loads(text, parse_float=_written, parse_int=_written)
+        return json.loads(text, parse_float=_read_decimal, parse_int=_read_decimal)
     except (ValueError, RecursionError):
         return None
 
@@ -194,7 +194,7 @@ def below(place: str, path: tuple[str, ...]) -> str:
     return place + pointer(path)
 
 
-def words_of(metric: str) -> set[str]:
+def metric_words(metric: str) -> set[str]:
     """Return the words of a metric's name, cut at capitals and at other characters."""
     return {word.lower() for word in _WORD.findall(metric)} | set(ODD.split(metric.lower()))
 
@@ -212,7 +212,7 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _written(digits: str) -> Decimal | None:
+def _read_decimal(digits: str) -> Decimal | None:
     """Return a number as it was written, or None if its exponent is too large."""
     try:
         number = Decimal(digits)

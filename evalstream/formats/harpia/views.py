@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from evalstream.formats.harpia import documents
-from evalstream.formats.harpia.values import identifier, parameters_key, shape_of
+from evalstream.formats.harpia.values import identifier, parameters_key, value_shape
 from evalstream.parsing.json import pointer
 
 
@@ -74,13 +74,13 @@ class Outcome(NamedTuple):
     is_compared: bool
 
 
-def input_of(document: Mapping[str, Any]) -> Input:
+def view_input(document: Mapping[str, Any]) -> Input:
     """Return the view of an input. Raises RecursionError if parameters are nested too deep."""
-    listed = documents.lists_of(document)
+    listed = documents.find_lists(document)
     instances = metrics = None
     if listed.instances is not None:
         instances = [
-            Instance(pointer([listed.instances.key, place]), value, _id_of(value))
+            Instance(pointer([listed.instances.key, place]), value, _read_id(value))
             for place, value in enumerate(listed.instances.value)
         ]
     if listed.metrics is not None:
@@ -91,12 +91,12 @@ def input_of(document: Mapping[str, Any]) -> Input:
     return Input(document, listed, instances, metrics)
 
 
-def claims_of(document: Any) -> list[Claim]:
+def view_claims(document: Any) -> list[Claim]:
     """Return the claims of an output. Raises RecursionError if parameters are nested too deep."""
-    return [_claim(output) for output in documents.outputs_of(document)]
+    return [_claim(output) for output in documents.list_outputs(document)]
 
 
-def outcome_of(claims: list[Claim], asked: list[Metric] | None) -> Outcome:
+def compare_metrics(claims: list[Claim], asked: list[Metric] | None) -> Outcome:
     """Compare the claims of an output with the metrics of an input, None without an input."""
     outcome = Outcome(claims, [], [], [], [], asked is not None)
     if asked is None:
@@ -106,7 +106,9 @@ def outcome_of(claims: list[Claim], asked: list[Metric] | None) -> Outcome:
         if claim.metric.id is not None:
             left.setdefault((claim.metric.id, claim.metric.key), []).append(claim.metric)
     wanted = [metric for metric in asked if metric.id is not None and metric.enabled is not False]
-    open_ = [metric for metric in wanted if not _taken(left.get((metric.id or "", metric.key)))]
+    open_ = [
+        metric for metric in wanted if not _make_metric(left.get((metric.id or "", metric.key)))
+    ]
     known = {(metric.id, metric.key): metric for metric in asked}
     enabled = {(metric.id, metric.key) for metric in wanted}
     unmatched: dict[str | None, list[Metric]] = {}
@@ -122,12 +124,12 @@ def outcome_of(claims: list[Claim], asked: list[Metric] | None) -> Outcome:
     return outcome
 
 
-def metric_in(record: Mapping[str, Any]) -> Metric:
+def view_metric(record: Mapping[str, Any]) -> Metric:
     """Return the metric of a log record. Raises RecursionError if its values nest too deep."""
-    return _metric("", record, _text(documents.metric_of(record)))
+    return _metric("", record, _text(documents.find_metric(record)))
 
 
-def _taken(some: list[Metric] | None) -> Metric | None:
+def _make_metric(some: list[Metric] | None) -> Metric | None:
     return some.pop(0) if some else None
 
 
@@ -137,7 +139,7 @@ def _pair_off(
     """Pair metrics without an exact claim with claims under the same name."""
     is_sure = all(claim.metric.id is not None for claim in outcome.claims)
     for metric in open_:
-        other = _taken(unmatched.get(metric.id))
+        other = _make_metric(unmatched.get(metric.id))
         if other is not None:
             outcome.unlike.append((metric, other))
         elif is_sure and metric.enabled:
@@ -171,10 +173,10 @@ def _claim(output: documents.Output) -> Claim:
     value = output.value
     if not isinstance(value, dict):
         return Claim(Metric(output.pointer, value, output.key, None, None, None), None)
-    named = documents.metric_of(value)
+    named = documents.find_metric(value)
     name = output.key if named is None else _text(named)
     score = documents.member(value, "score")
-    shape = None if score is None else shape_of(score.value)
+    shape = None if score is None else value_shape(score.value)
     return Claim(_metric(output.pointer, value, name), score, shape)
 
 
@@ -185,7 +187,7 @@ def _metric(place: str, value: Mapping[str, Any], name: str | None) -> Metric:
     return Metric(place, value, name or None, parameters, key, None)
 
 
-def _id_of(value: Any) -> str | None:
+def _read_id(value: Any) -> str | None:
     found = documents.member(value, "id") if isinstance(value, dict) else None
     return None if found is None else identifier(found.value)
 

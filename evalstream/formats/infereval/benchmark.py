@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import json_locator
-from evalstream.engine.row_pass import reason_of
+from evalstream.engine.row_pass import describe_error
 from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.documents import BENCHMARK, VERSION, kind_by_members
 from evalstream.formats.infereval.files import NOT_OURS, Document
@@ -40,7 +40,7 @@ class ReadBenchmark(NamedTuple):
     @property
     def version(self) -> str | None:
         """The version of the benchmark's structure."""
-        return None if self.benchmark is None else version_of(self.benchmark.document)
+        return None if self.benchmark is None else read_version(self.benchmark.document)
 
 
 def read_benchmark(documents: DocumentCheck, path: str) -> ReadBenchmark:
@@ -52,8 +52,8 @@ def read_benchmark(documents: DocumentCheck, path: str) -> ReadBenchmark:
             text = b"" if compact is not None else document.whole()
     except (OSError, CannotCheck) as error:
         rule = ES002 if isinstance(error, BrokenCompression) else ES001
-        documents.note(rule.violation(f"cannot be read: {reason_of(error)}"), name)
-        documents.cannot(f"{name} cannot be read: {reason_of(error)}")
+        documents.note(rule.violation(f"cannot be read: {describe_error(error)}"), name)
+        documents.cannot(f"{name} cannot be read: {describe_error(error)}")
         return ReadBenchmark(None)
     if compact is not None:
         documents.size += compact.size
@@ -87,13 +87,13 @@ def _check_value(
         documents.cannot(f"{name} is not a benchmark")
         return ReadBenchmark(None)
     shape = schema_violations(benchmark_validator(documents.options.engine), value)
-    documents.note_all(reading.concerned(shape), name)
+    documents.note_all(reading.filter_violations(shape), name)
     benchmark = Benchmark(value)
-    documents.note_all(reading.concerned(_violations(benchmark)), name)
+    documents.note_all(reading.filter_violations(_violations(benchmark)), name)
     return ReadBenchmark(benchmark, is_valid(shape) and not reading.replaced)
 
 
-def version_of(document: Any) -> str:
+def read_version(document: Any) -> str:
     """Return the version that a document declares, or the only known one."""
     declared = document.get("schema_version")
     return declared if isinstance(declared, str) else VERSION

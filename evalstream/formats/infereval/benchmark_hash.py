@@ -33,7 +33,7 @@ def framework(version: Any) -> tuple[int, int, int] | None:
     return major, minor, patch
 
 
-def hashes_of(
+def compute_hashes(
     benchmark: Mapping[str, Any], version: Any, items: Iterable[Mapping[str, Any]] | None = None
 ) -> tuple[str, str]:
     """Return the benchmark_hash that a framework_version writes, and that of the other form.
@@ -42,7 +42,7 @@ def hashes_of(
     package's canonical_benchmark_hash computes it. The benchmark must match its schema, except that
     references may be strings. With `items` these are its items, one at a time.
     """
-    newer = normalised(benchmark)
+    newer = normalise_benchmark(benchmark)
     older = {
         key: value
         for key, value in newer.items()
@@ -57,11 +57,11 @@ def hashes_of(
     return (other, digest) if is_older else (digest, other)
 
 
-def normalised(benchmark: Mapping[str, Any]) -> dict[str, Any]:
+def normalise_benchmark(benchmark: Mapping[str, Any]) -> dict[str, Any]:
     """Return a benchmark without its items: defaults filled in, sets sorted, nulls left out."""
-    normal = _filled(benchmark, {"schema_version": "1.0", "references": [], **_EMPTY_DESIGN})
+    normal = _fill_defaults(benchmark, {"schema_version": "1.0", "references": [], **_EMPTY_DESIGN})
     normal["bearers"] = {
-        name: _filled(bearer, {"paraphrases": [], "references": []})
+        name: _fill_defaults(bearer, {"paraphrases": [], "references": []})
         for name, bearer in benchmark["bearers"].items()
     }
     normal["analysts"] = [_present(analyst) for analyst in benchmark["analysts"]]
@@ -78,19 +78,19 @@ def normalised(benchmark: Mapping[str, Any]) -> dict[str, Any]:
 
 def normal_item(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return an item of a benchmark in the same form."""
-    normal = _filled(item, {"tags": [], "references": [], "factor_levels": {}})
+    normal = _fill_defaults(item, {"tags": [], "references": [], "factor_levels": {}})
     for name in ("premises", "conclusions"):
         normal[name] = ids(item[name])
     if "rsr_target" in normal:
         normal["rsr_target"] = {name: ids(given) for name, given in item["rsr_target"].items()}
     if "construction_metadata" in normal:
-        metadata = _filled(normal["construction_metadata"], {"authored_blind_to_models": []})
+        metadata = _fill_defaults(normal["construction_metadata"], {"authored_blind_to_models": []})
         if isinstance(metadata.get("authored_on"), str):
             # A date may be written as midnight of that date.
             metadata["authored_on"] = metadata["authored_on"][:10]
         normal["construction_metadata"] = metadata
     if "monotonicity_step" in normal:
-        step = _filled(normal["monotonicity_step"], {"expected": "non_decreasing"})
+        step = _fill_defaults(normal["monotonicity_step"], {"expected": "non_decreasing"})
         normal["monotonicity_step"] = {**step, "tier_index": int(step["tier_index"])}
     return normal
 
@@ -113,7 +113,7 @@ def _digests(forms: Sequence[Mapping[str, Any]], items: Iterable[Mapping[str, An
     ends = [_around_items(form) for form in forms]
     hashers = [hashlib.sha256(before) for before, _ in ends]
     for index, item in enumerate(items):
-        text = (b"," if index else b"") + _encoded(normal_item(item))
+        text = (b"," if index else b"") + _encode_value(normal_item(item))
         for one in hashers:
             one.update(text)
     for one, (_, after) in zip(hashers, ends, strict=True):
@@ -124,12 +124,12 @@ def _digests(forms: Sequence[Mapping[str, Any]], items: Iterable[Mapping[str, An
 def _around_items(form: Mapping[str, Any]) -> tuple[bytes, bytes]:
     """Return what is written before and after the items: members are sorted by name."""
     # The form always has analysts, bearers and context_builders before and other members after.
-    before = _encoded({key: value for key, value in form.items() if key < "items"})
-    after = _encoded({key: value for key, value in form.items() if key > "items"})
+    before = _encode_value({key: value for key, value in form.items() if key < "items"})
+    after = _encode_value({key: value for key, value in form.items() if key > "items"})
     return before[:-1] + b',"items":[', b"]," + after[1:]
 
 
-def _encoded(value: Any) -> bytes:
+def _encode_value(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
@@ -137,7 +137,7 @@ def _present(members: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in members.items() if value is not None}
 
 
-def _filled(members: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+def _fill_defaults(members: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     return _with_references({**defaults, **_present(members)})
 
 
@@ -159,7 +159,7 @@ def _constraints(constraints: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _each(defaults: Mapping[str, Any]) -> Callable[[Any], Any]:
-    return lambda members: [_filled(one, defaults) for one in members]
+    return lambda members: [_fill_defaults(one, defaults) for one in members]
 
 
 def _is_map(value: Any) -> bool:

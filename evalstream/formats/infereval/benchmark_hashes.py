@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
-from evalstream.formats.infereval.benchmark_hash import hashes_of
+from evalstream.formats.infereval.benchmark_hash import compute_hashes
 from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.files import Document, whole_document
 from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
@@ -20,8 +20,8 @@ def benchmark_hashes(path: str, version: Any, options: Options) -> tuple[str, ..
     with closing(Document(path)) as document:
         compact = compact_benchmark(document.pieces(), options)
     if compact is not None:
-        return hashes_of(compact.document, version, (item for _, item in compact.items))
+        return compute_hashes(compact.document, version, (item for _, item in compact.items))
     whole = whole_document(path)
     if not is_valid(schema_violations(benchmark_validator(options.engine), whole)):
         return ()
-    return hashes_of(whole, version)
+    return compute_hashes(whole, version)

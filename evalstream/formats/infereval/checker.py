@@ -10,7 +10,7 @@ from evalstream.formats.infereval.benchmark import read_benchmark
 from evalstream.formats.infereval.catalogue import CATALOGUE
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME
 from evalstream.formats.infereval.evaluation import EvaluationCheck
-from evalstream.formats.infereval.files import NOT_OURS, comes_once, kind_of
+from evalstream.formats.infereval.files import NOT_OURS, comes_once, detect_declared
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
@@ -52,7 +52,7 @@ def _kind(path: str) -> str | None:
     try:
         # An input that can be read only once is examined when it is checked.
         is_once = path == STDIN or (not is_remote(path) and comes_once(path))
-        return EVALUATION if is_once else kind_of(path)
+        return EVALUATION if is_once else detect_declared(path)
     except (OSError, ValueError, CannotCheck):
         # The check reports why it cannot be read.
         return EVALUATION
@@ -66,4 +66,4 @@ def check(
     if run.rows is not None:
         return EvaluationCheck(documents, progress).summary()
     read = read_benchmark(documents, run.aggregate or "")
-    return documents.closed(version=read.version)
+    return documents.close(version=read.version)

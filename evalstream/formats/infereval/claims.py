@@ -11,7 +11,7 @@ from evalstream.formats.infereval.documents import ITEMS
 from evalstream.formats.infereval.views import Item, is_number, object_or_empty
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, vote, voting
 from evalstream.model.claim import JudgedClaim, Reason, State
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 
 VERDICT: Final = "model_verdict"
 VOTE: Final = "majority_vote"
@@ -90,7 +90,7 @@ class VerdictTally:
         for (member, state, reason), group in sorted(self._groups.items(), key=_order):
             yield JudgedClaim(
                 f"/{ITEMS}",
-                f"{member} of {counted(group.items, 'item')}",
+                f"{member} of {count_noun(group.items, 'item')}",
                 KIND,
                 _counts(group.claimed),
                 _counts(group.recomputed) if group.samples else None,

@@ -20,11 +20,11 @@ from evalstream.parsing import json
 from evalstream.parsing.array_splitter import Element
 from evalstream.parsing.json import member, resolve_pointer, text_or_none
 from evalstream.parsing.object_splitter import ObjectSplitter
-from evalstream.parsing.setting_texts import setting_text, settings_in
+from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats.record_samples import has_identity, record_sample
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_batch import SampleBatch
-from evalstream.stats.sample_digests import InputDigests, cluster_digest, digest_of, sample_text
+from evalstream.stats.sample_digests import InputDigests, bytes_digest, cluster_digest, sample_text
 
 AGREEMENT: Final = "observed agreement"
 """Whether the verdict is the analysts' consensus, where both are good or bad.
@@ -45,7 +45,7 @@ class ItemSamples:
         self._samples, self._request = samples, request
         self._evaluation, self._inputs = evaluation, Inputs(evaluation)
         self._batch, self._unidentified = SampleBatch(), 0
-        name = _name_of(evaluation)
+        name = _evaluation_name(evaluation)
         self._agreement = GroupLabel(None, name, AGREEMENT)
         self._coverage = GroupLabel(None, name, COVERAGE)
 
@@ -58,7 +58,7 @@ class ItemSamples:
         if not self._inputs.are_texts:
             # Ids of bearers show which inputs are the same, but not which ones differ.
             row = row._replace(question=UNKNOWN, input=UNKNOWN)
-        agreement, coverage, flags = scores_of(item)
+        agreement, coverage, flags = read_scores(item)
         self._batch.add(self._agreement, row._replace(score=agreement, flags=int(flags)))
         # An abstention is not wrong, so coverage says nothing of right and wrong.
         failed = int(flags & SampleFlag.FAILED)
@@ -144,7 +144,7 @@ class Inputs:
         return text_or_none(member(bearer, "expression"))
 
 
-def scores_of(item: Mapping[str, Any]) -> tuple[float, float, SampleFlag]:
+def read_scores(item: Mapping[str, Any]) -> tuple[float, float, SampleFlag]:
     """Return the scores of an item for agreement and coverage, NaN for none, and its flags.
 
     Agreement is defined where both the verdict and the consensus are good or bad. An item whose
@@ -171,9 +171,9 @@ def describe(evaluation: Evaluation, labels: Sequence[GroupLabel]) -> RunDescrip
     document = evaluation.document
     model = document.get("model")
     generation = {
-        **settings_in("model/params", member(model, "params")),
-        **settings_in("endorsement_config", document.get("endorsement_config")),
-        **settings_in("paraphrase_variant", document.get("paraphrase_variant")),
+        **flatten_settings("model/params", member(model, "params")),
+        **flatten_settings("endorsement_config", document.get("endorsement_config")),
+        **flatten_settings("paraphrase_variant", document.get("paraphrase_variant")),
     }
     known = "the ids of the bearers" if evaluation.benchmark is None else "the benchmark's texts"
     settings = {
@@ -204,7 +204,7 @@ def answers(
     with closing(Document(path)) as document:
         for item in _items(document, options):
             while place is not None and place[1] <= item.offset:
-                yield _answered(item.text) if place[1] == item.offset else None
+                yield _read_answer(item.text) if place[1] == item.offset else None
                 place = next(wanted, None)
             if place is None:
                 return
@@ -219,7 +219,7 @@ def _items(document: Document, options: Options) -> Iterator[Element]:
         yield from (element for element in members.feed(piece) if element.whole)
 
 
-def _answered(text: bytes) -> Answered | None:
+def _read_answer(text: bytes) -> Answered | None:
     try:
         item = json.fast(text)
     except ValueError:
@@ -227,8 +227,10 @@ def _answered(text: bytes) -> Answered | None:
     if not isinstance(item, dict):
         return None
     sample = sample_text(item.get("id"))
-    return Answered(item.get("id"), item.get("model_verdict"), digest_of(sample) if sample else 0)
+    return Answered(
+        item.get("id"), item.get("model_verdict"), bytes_digest(sample) if sample else 0
+    )
 
 
-def _name_of(evaluation: Evaluation) -> str:
+def _evaluation_name(evaluation: Evaluation) -> str:
     return text_or_none(evaluation.document.get("benchmark_id")) or ""

@@ -62,7 +62,7 @@ _SIGNS: Final = (
 """Members that no document of another format has together."""
 
 
-def recognised(file: Beginning) -> str | None:
+def detect_kind(file: Beginning) -> str | None:
     """Return the kind of a document of this format, or None for any other file."""
     seen = file.seen
     if seen.kind != OBJECT and (seen.kind != LINES or is_rows_name(file.name)):

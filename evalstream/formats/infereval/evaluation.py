@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_locator
-from evalstream.engine.row_pass import reason_of
+from evalstream.engine.row_pass import describe_error
 from evalstream.formats.infereval.benchmark import (
     ReadBenchmark,
     read_benchmark,
     read_text,
-    version_of,
+    read_version,
 )
-from evalstream.formats.infereval.benchmark_hash import PREFIX, hashes_of
+from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS, kind_by_members
 from evalstream.formats.infereval.files import NOT_OURS, Document
 from evalstream.formats.infereval.items import ItemPass
@@ -31,7 +31,7 @@ from evalstream.io.progress import Progress
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.report import Checked, RunSummary
 from evalstream.model.signals import STOPPING, Stopped
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.limits import refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
@@ -70,12 +70,14 @@ class EvaluationCheck:
         except BrokenPipeError:
             raise
         except (OSError, CannotCheck) as error:
-            self._fail(ES001, f"cannot be read: {reason_of(error)}")
+            self._fail(ES001, f"cannot be read: {describe_error(error)}")
         except Stopped as stopped:
-            self._documents.cannot(f"stopped by {stopped.name} after {counted(self._rows, 'item')}")
+            self._documents.cannot(
+                f"stopped by {stopped.name} after {count_noun(self._rows, 'item')}"
+            )
         finally:
             self._progress.end()
-        return self._closed()
+        return self._close_check()
 
     def _document(self) -> Document:
         """Open the evaluation, or what it will be when it is sealed."""
@@ -149,7 +151,7 @@ class EvaluationCheck:
         benchmark, hashes = self._read.benchmark, None
         if benchmark is not None and self._read.has_hash:
             items = (item for _, item in benchmark.items)
-            hashes = hashes_of(benchmark.document, found.get("framework_version"), items)
+            hashes = compute_hashes(benchmark.document, found.get("framework_version"), items)
         elif benchmark is not None:
             self._documents.cannot("the benchmark is malformed, so its hash could not be taken")
         lacking = "the benchmark could not be read" if self._run.aggregate else self._run.missing
@@ -187,7 +189,7 @@ class EvaluationCheck:
         if missing:
             self._documents.note(missing_items(missing))
 
-    def _compared(self, evaluation: Evaluation) -> Iterator[Checked]:
+    def _describe_compared(self, evaluation: Evaluation) -> Iterator[Checked]:
         """Say how many verdicts were compared with the responses that they are of."""
         items = self._items
         if items is None or not items.samples:
@@ -196,7 +198,7 @@ class EvaluationCheck:
         if evaluation.reading is None or INF308.code not in collector.context.enabled:
             yield Checked("no verdict compared with its response", None)
             return
-        of = f"{items.answered:,} of {counted(items.samples, 'verdict')}"
+        of = f"{items.answered:,} of {count_noun(items.samples, 'verdict')}"
         differ = any(code == INF308.code for code, _ in collector.counts)
         is_ok = None if items.answered < items.samples else True
         yield Checked(f"{of} compared with the response", False if differ else is_ok)
@@ -210,19 +212,19 @@ class EvaluationCheck:
         self._documents.note(rule.violation(reason))
         self._documents.cannot(reason)
 
-    def _closed(self) -> RunSummary:
+    def _close_check(self) -> RunSummary:
         """Return the verdict: the run passes only if it was checked against a benchmark."""
         documents, evaluation = self._documents, self._evaluation
         if self._instead is not None:
-            return documents.closed(rows=self._instead.rows, version=self._instead.version)
-        version = None if evaluation is None else version_of(evaluation.document)
+            return documents.close(rows=self._instead.rows, version=self._instead.version)
+        version = None if evaluation is None else read_version(evaluation.document)
         items = self._items
         claims = None if items is None else list(items.tally.claims())
         is_alone = evaluation is not None and evaluation.benchmark is None
-        summary = documents.closed(rows=self._rows, version=version, claims=claims)
+        summary = documents.close(rows=self._rows, version=version, claims=claims)
         if evaluation is None:
             return summary
-        summary.checked = tuple(self._compared(evaluation))
+        summary.checked = tuple(self._describe_compared(evaluation))
         if evaluation.hashes is not None:
             declared = evaluation.document.get("benchmark_hash")
             summary.algorithm, summary.covers = "sha256", "benchmark"

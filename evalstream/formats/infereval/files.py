@@ -13,7 +13,7 @@ from xxhash import xxh3_128
 
 from evalstream.formats.base import other_formats
 from evalstream.formats.infereval.documents import ITEMS, NAME, kind_by_members, kind_by_signs
-from evalstream.io.compression import DecompressingReader, compression_of
+from evalstream.io.compression import DecompressingReader, detect_compression
 from evalstream.io.file_state import Watch
 from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader
 from evalstream.io.remote import RemoteReader, is_remote
@@ -55,7 +55,7 @@ class Document:
             raise OSError("the name contains a NUL byte")
         if path == STDIN or (not is_remote(path) and comes_once(path)):
             endless = path != STDIN and is_device(os.stat(path))
-            self._kept = _copied(path, MOST_JSON_BYTES if endless else most)
+            self._kept = _copy_to_disk(path, MOST_JSON_BYTES if endless else most)
         elif not is_remote(path):
             self._opened = os.stat(path)
             if watch is not None:
@@ -76,7 +76,7 @@ class Document:
             start = b""
             while len(start) < MAGIC_BYTES and (data := reader.read()):
                 start += data
-            packed, reader = compression_of(start), PrefixedReader(start, reader)
+            packed, reader = detect_compression(start), PrefixedReader(start, reader)
             if packed is not None:
                 reader = DecompressingReader(reader, packed)
             while data := reader.read():
@@ -113,13 +113,13 @@ class Document:
         return RemoteReader(self._path) if is_remote(self._path) else FileReader(self._path)
 
 
-def kind_of(path: str) -> str | None:
+def detect_declared(path: str) -> str | None:
     """Return the kind of a file that the user declared as this format's, or None.
 
     A file that is unreadable or torn counts as an evaluation, whose check reports the reason.
     Raises OSError and CannotCheck.
     """
-    seen = seen_in(path)
+    seen = peek_file(path)
     if seen.kind == ARRAY:
         return None
     kind = kind_by_signs(seen.keys)
@@ -132,7 +132,7 @@ def kind_of(path: str) -> str | None:
 NOT_OURS: Final = f"not a benchmark or an evaluation of {NAME}; {other_formats()}"
 
 
-def seen_in(path: str) -> Peek:
+def peek_file(path: str) -> Peek:
     """Return the beginning of a document, decompressed."""
     head = b""
     with closing(Document(path)) as document:
@@ -151,20 +151,20 @@ def outline(path: str, wanted: str) -> dict[str, Any]:
             had_begun = members.has_begun
             members.feed(piece)
             if members.has_begun and not had_begun:
-                found = _parsed(members.envelope().text + b"}")
+                found = _parse_text(members.envelope().text + b"}")
                 if wanted in found:
                     return found
     members.end()
-    return _parsed(members.envelope().text)
+    return _parse_text(members.envelope().text)
 
 
 def whole_document(path: str) -> Any:
     """Return a document as an object, or an empty one. Raises OSError and CannotCheck."""
     with closing(Document(path)) as document:
-        return _parsed(document.whole().removeprefix(UTF8_MARK))
+        return _parse_text(document.whole().removeprefix(UTF8_MARK))
 
 
-def _parsed(text: bytes) -> dict[str, Any]:
+def _parse_text(text: bytes) -> dict[str, Any]:
     try:
         value = fast(text)
     except ValueError:
@@ -178,7 +178,7 @@ def comes_once(path: str) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def _copied(path: str, most: int | None) -> IO[bytes]:
+def _copy_to_disk(path: str, most: int | None) -> IO[bytes]:
     """Copy an input that can be read only once to disk. Raises OSError, TooLarge and Stopped."""
     copy = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by the document
     try:

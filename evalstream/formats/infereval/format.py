@@ -40,8 +40,8 @@ class InferevalFormat(PairedFormat):
 
         return RULES
 
-    def recognised(self, file: Beginning) -> str | None:
-        return documents.recognised(file)
+    def detect_kind(self, file: Beginning) -> str | None:
+        return documents.detect_kind(file)
 
     def recognised_late(self, file: Beginning, /) -> str | None:
         # Evaluations may have all that tells them behind their items.
@@ -66,9 +66,9 @@ class InferevalFormat(PairedFormat):
     def pair(
         self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
     ) -> Iterator[Run | NoInput]:
-        from evalstream.formats.infereval.pairs import runs_of
+        from evalstream.formats.infereval.pairs import pair_runs
 
-        return runs_of(documents, named=named)
+        return pair_runs(documents, named=named)
 
     def check(
         self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
@@ -77,7 +77,7 @@ class InferevalFormat(PairedFormat):
 
         return check(run, options, show, progress)
 
-    def sealed(self, run: Run, options: Options, /) -> SealedText:
+    def make_seal(self, run: Run, options: Options, /) -> SealedText:
         from evalstream.formats.infereval.sealing import sealed_evaluation
 
         return sealed_evaluation(run, options)

@@ -18,7 +18,7 @@ from evalstream.formats.infereval.rules.ids import INF208
 from evalstream.formats.infereval.rules.samples import (
     INF303,
     INF304,
-    answered,
+    iterate_answers,
     wrong_number_of_samples,
 )
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
@@ -26,7 +26,7 @@ from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.text import Text, read_item
 from evalstream.formats.infereval.views import Evaluation, Item, objects
 from evalstream.model.finding import PlacedViolation, Position, Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import ArrayError, Element
 from evalstream.parsing.json import FAST_DEPTH, fast
 from evalstream.parsing.json_schema import finite_check
@@ -104,7 +104,7 @@ class ItemPass:
 
     def break_off(self, error: ArrayError, last: Element | None) -> None:
         """Report where the items cannot be read further; `last` is the broken item, if known."""
-        before = f"{counted(self.count, 'whole item')} before it, and the rest was not checked"
+        before = f"{count_noun(self.count, 'whole item')} before it, and the rest was not checked"
         place = f"/{ITEMS}/{self.count}"
         rule = BREAKS[error.name]
         message = f"{error.message} (byte {error.offset:,} of the file)"
@@ -171,14 +171,14 @@ class ItemPass:
         if self._verdicts is None and isinstance(verdicts, list):
             self._verdicts = len(verdicts)
         self.samples += sum(1 for _ in objects(value.get("samples")))
-        self.answered += sum(1 for _ in answered(value))
+        self.answered += sum(1 for _ in iterate_answers(value))
         if self.samples:
             self._report_unsampled()
         if is_valid and is_sound(value, self._evaluation):
             self.tally.add_confirmed(value)
         else:
             yield from self._unsound(value, line)
-        yield from self._repeated(value)
+        yield from self._check_repeated(value)
 
     def _unsound(self, value: dict[str, Any], line: int) -> Iterator[Violation]:
         item = Item(self.count, value, self._evaluation, self._verdicts)
@@ -203,7 +203,7 @@ class ItemPass:
                 self._show(violation._replace(pointer=f"/{ITEMS}/{place}{violation.pointer}"), line)
             self._unsampled = array("Q")
 
-    def _repeated(self, value: dict[str, Any]) -> Iterator[Violation]:
+    def _check_repeated(self, value: dict[str, Any]) -> Iterator[Violation]:
         """Remember the id of an item, and yield a violation if an earlier item has it."""
         name, benchmark = value.get("id"), self._evaluation.benchmark
         if not isinstance(name, str):

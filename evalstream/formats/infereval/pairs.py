@@ -8,14 +8,14 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evalstream.engine.row_pass import reason_of
+from evalstream.engine.row_pass import describe_error
 from evalstream.formats.infereval.benchmark_hashes import benchmark_hashes
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, kind_by_signs
-from evalstream.formats.infereval.files import outline, seen_in
+from evalstream.formats.infereval.files import outline, peek_file
 from evalstream.io.file_names import is_json_name
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
-from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
@@ -38,7 +38,7 @@ class _Found:
     declared: Any = None
 
 
-def runs_of(
+def pair_runs(
     documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
 ) -> Iterator[Run | NoInput]:
     """Pair evaluations with their benchmarks by path; other benchmarks are runs of their own.
@@ -74,11 +74,11 @@ class _Documents:
         one = looked_at(path, kind)
         row: tuple[Any, ...]
         if isinstance(one, NoInput):
-            row = (stored(path), None, None, None, one.reason, one.readable)
+            row = (encode_name(path), None, None, None, one.reason, one.readable)
         else:
             id_ = None if one.id is None else canonical(one.id)
             declared = text_or_none(one.declared)
-            row = (stored(path), one.kind, id_, declared, None, None)
+            row = (encode_name(path), one.kind, id_, declared, None, None)
         self._kept.change(
             "INSERT INTO document (path, kind, id, declared, reason, readable) "
             "VALUES (?, ?, ?, ?, ?, ?)",
@@ -115,7 +115,7 @@ class _Documents:
             "AND benchmark IS NULL AND missing IS NULL",
             EVALUATION,
         )
-        return [(number, restored(path), id_, declared) for number, path, id_, declared in found]
+        return [(number, decode_name(path), id_, declared) for number, path, id_, declared in found]
 
     def runs(self, *, named: bool) -> Iterator[Run | NoInput]:
         """Iterate over the runs in the order of the documents."""
@@ -125,14 +125,14 @@ class _Documents:
             none = ""  # the check says that there was none to compare it with
         columns = "path, kind, benchmark, missing, used, reason, readable"
         for _, path, kind, benchmark, missing, used, reason, readable in self._each(columns):
-            name = restored(path)
+            name = decode_name(path)
             if kind is None:
                 yield NoInput(name, reason, readable=bool(readable), format=NAME)
             elif kind == BENCHMARK:
                 if not used:
                     yield Run(None, name, format=NAME)
             elif benchmark is not None:
-                yield Run(name, restored(benchmark), format=NAME)
+                yield Run(name, decode_name(benchmark), format=NAME)
             else:
                 yield Run(name, None, missing=missing or none or None, format=NAME)
 
@@ -149,10 +149,10 @@ class _Documents:
         found = self._kept.rows(
             "SELECT path FROM document WHERE id = ? AND kind = ? ORDER BY number", id_, BENCHMARK
         )
-        return [restored(path) for (path,) in found]
+        return [decode_name(path) for (path,) in found]
 
     def _join(self, number: int, benchmark: str) -> None:
-        name = stored(benchmark)
+        name = encode_name(benchmark)
         self._kept.change("UPDATE document SET benchmark = ? WHERE number = ?", [(name, number)])
         self._kept.change("UPDATE document SET used = 1 WHERE path = ?", [(name,)])
 
@@ -165,7 +165,7 @@ class _Documents:
             "SELECT path FROM document WHERE kind = ? AND used = 0 LIMIT 2", BENCHMARK
         )
         if len(left) == len(unused) == 1:
-            self._join(left[0][0], restored(unused[0][0]))
+            self._join(left[0][0], decode_name(unused[0][0]))
 
 
 def benchmarks_beside(evaluation: str, id_: bytes) -> Iterator[str]:
@@ -193,7 +193,7 @@ def _is_same(one: str, other: str) -> bool:
 def _has_id(path: str, id_: bytes) -> bool:
     """Tell whether a file is a benchmark with an id; another file is not read to its end."""
     with suppress(OSError, CannotCheck):
-        if kind_by_signs(seen_in(path).keys) != BENCHMARK:
+        if kind_by_signs(peek_file(path).keys) != BENCHMARK:
             return False
         found = looked_at(path, BENCHMARK)
         return isinstance(found, _Found) and found.id is not None and canonical(found.id) == id_
@@ -209,7 +209,7 @@ def looked_at(path: str, kind: str) -> _Found | NoInput:
     try:
         if kind not in (EVALUATION, BENCHMARK):
             # The ids may come after the items.
-            members = seen_in(path).keys.union(outline(path, "benchmark_id"))
+            members = peek_file(path).keys.union(outline(path, "benchmark_id"))
             kind = kind_by_signs(members) or ""
         if kind == BENCHMARK:
             return _Found(path, kind, outline(path, "id").get("id"))
@@ -219,6 +219,8 @@ def looked_at(path: str, kind: str) -> _Found | NoInput:
     except (OSError, CannotCheck) as error:
         if kind in (EVALUATION, BENCHMARK):
             return _Found(path, kind, None)  # its check reports why it cannot be read
-        return NoInput(path, f"cannot be read: {reason_of(error)}", readable=False, format=NAME)
+        return NoInput(
+            path, f"cannot be read: {describe_error(error)}", readable=False, format=NAME
+        )
     message = "it has items, but no other member of a benchmark or an evaluation"
     return NoInput(path, f"{message}; --input-format {NAME} checks it alone", format=NAME)

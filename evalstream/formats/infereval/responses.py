@@ -32,7 +32,7 @@ Reading = Callable[[str], str]
 """Returns the verdict in a response: that of its first word that means one, else abstain."""
 
 
-def reading_of(config: Mapping[str, Any], template: Any = None) -> Reading | None:
+def choose_reading(config: Mapping[str, Any], template: Any = None) -> Reading | None:
     """Return how responses are read under some settings; None where the prompt is not known.
 
     `template` is the template_id of the benchmark: other templates may ask for other words.

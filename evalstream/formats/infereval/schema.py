@@ -73,7 +73,7 @@ def _shape_violations(validator: Validator, value: Any) -> Iterator[Violation]:
         mistyped = {error.path for error in plain if error.keyword == "type"}
         for error in plain:
             if error.keyword != "enum" or error.path not in mistyped:
-                yield _violation_of(error)
+                yield _make_violation(error)
 
 
 def is_valid(violations: Iterable[Violation]) -> bool:
@@ -81,7 +81,7 @@ def is_valid(violations: Iterable[Violation]) -> bool:
     return all(violation.code == INF102.code for violation in violations)
 
 
-def _violation_of(error: SchemaError) -> Violation:
+def _make_violation(error: SchemaError) -> Violation:
     (explained,) = explain([error], own=True)
     if _is_bare_reference(error):
         message = "a string in place of an object with this citation"

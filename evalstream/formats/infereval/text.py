@@ -38,21 +38,21 @@ def read_envelope(envelope: Envelope, max_depth: int) -> Text:
         violations.append((ES102.violation(BEGINS_WITH_MARK), 1))
     parsed = parse_document(text, max_depth)
     placed = [_within(envelope, issue, before) for issue in parsed.issues]
-    violations += _explained(placed)
+    violations += _explain_issues(placed)
     if parsed.readable and not isinstance(parsed.value, dict):
         violations += read_object(text, max_depth, torn=True, noun="an evaluation").violations
         return Text(None, readable=False, violations=violations)
-    return Text(parsed.value, parsed.readable, violations, _replaced(parsed))
+    return Text(parsed.value, parsed.readable, violations, _replaced_pointers(parsed))
 
 
 def read_item(text: bytes, offset: int, line: int, max_depth: int) -> Text:
     """Read an item whose first byte is at an offset and on a line of the document."""
     parsed = parse_exactly(text, max_depth)
     placed = [
-        _moved(issue, (issue.offset or 0) + offset, (issue.line or 1) + line - 1)
+        _move_issue(issue, (issue.offset or 0) + offset, (issue.line or 1) + line - 1)
         for issue in parsed.issues
     ]
-    return Text(parsed.value, parsed.readable, _explained(placed), _replaced(parsed))
+    return Text(parsed.value, parsed.readable, _explain_issues(placed), _replaced_pointers(parsed))
 
 
 def _within(envelope: Envelope, issue: SyntaxIssue, before: int) -> SyntaxIssue:
@@ -62,14 +62,14 @@ def _within(envelope: Envelope, issue: SyntaxIssue, before: int) -> SyntaxIssue:
     place = issue.offset + before
     lines = envelope.lines if envelope.is_behind(place) else 0
     line = None if issue.line is None else issue.line + lines
-    return _moved(issue, envelope.offset(place), line)
+    return _move_issue(issue, envelope.offset(place), line)
 
 
-def _replaced(parsed: Parsed) -> frozenset[str | None]:
+def _replaced_pointers(parsed: Parsed) -> frozenset[str | None]:
     return frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
 
 
-def _moved(issue: SyntaxIssue, offset: int, line: int | None) -> SyntaxIssue:
+def _move_issue(issue: SyntaxIssue, offset: int, line: int | None) -> SyntaxIssue:
     """Move an issue to its position in the document, if it has one in the text."""
     if issue.offset is None:
         return issue._replace(line=line)
@@ -77,6 +77,6 @@ def _moved(issue: SyntaxIssue, offset: int, line: int | None) -> SyntaxIssue:
     return issue._replace(message=message, offset=offset, line=line)
 
 
-def _explained(issues: list[SyntaxIssue]) -> list[tuple[Violation, int | None]]:
+def _explain_issues(issues: list[SyntaxIssue]) -> list[tuple[Violation, int | None]]:
     lines = [issue.line for issue in issues]
     return list(zip(syntax.explain(issues, torn=True), lines, strict=True))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple
 
-from evalstream.formats.infereval.responses import Reading, reading_of
+from evalstream.formats.infereval.responses import Reading, choose_reading
 from evalstream.formats.infereval.votes import DEFAULT_SAMPLES, DEFAULT_TIE_BREAK, FIRST, VERDICTS
 
 TIE_BREAKS: Final = (*VERDICTS, FIRST)
@@ -116,7 +116,7 @@ class Evaluation:
         if self.config is None:
             return None
         template = None if self.benchmark is None else self.benchmark.document.get("template_id")
-        return reading_of(self.config, template)
+        return choose_reading(self.config, template)
 
     @cached_property
     def tie_break(self) -> str | None:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.inspect.archive_end import ArchiveEnd, end_of
-from evalstream.formats.inspect.unpacking import METHODS, Damaged, unpacked
-from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.formats.inspect.archive_end import ArchiveEnd, find_end
+from evalstream.formats.inspect.unpacking import METHODS, Damaged, unpack
+from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.signals import STOPPING
 
@@ -96,7 +96,7 @@ class Archive:
 
     def open(self) -> bool:
         """Read the central directory, and tell whether there is one."""
-        found = end_of(self._descriptor, self._size, self._damage)
+        found = find_end(self._descriptor, self._size, self._damage)
         self._end = found
         if found is None:
             return False
@@ -114,14 +114,14 @@ class Archive:
     def _keep(self, batch: list[Member]) -> None:
         self._table.change(
             "INSERT INTO member VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [(*one[:1], stored(one.name), *one[2:]) for one in batch],
+            [(*one[:1], encode_name(one.name), *one[2:]) for one in batch],
         )
         batch.clear()
 
-    def named(self, name: str) -> Member | None:
+    def find_member(self, name: str) -> Member | None:
         """Return the member of a name, the last one of several, or None."""
         found = self._table.rows(
-            "SELECT * FROM member WHERE name = ? ORDER BY number DESC LIMIT 1", stored(name)
+            "SELECT * FROM member WHERE name = ? ORDER BY number DESC LIMIT 1", encode_name(name)
         )
         return _member(found[0]) if found else None
 
@@ -132,16 +132,16 @@ class Archive:
 
     def is_last(self, member: Member) -> bool:
         """Tell whether a member is the last one of its name: the one that readers return."""
-        found = self.named(member.name)
+        found = self.find_member(member.name)
         return found is not None and found.number == member.number
 
-    def repeated(self) -> Iterator[tuple[str, int, bool]]:
+    def iterate_repeated(self) -> Iterator[tuple[str, int, bool]]:
         """Iterate over repeated names, with their number and whether their bytes are equal."""
         for name, number, kinds in self._table.rows(
             "SELECT name, COUNT(*), COUNT(DISTINCT crc || ' ' || size) FROM member "
             "GROUP BY name HAVING COUNT(*) > 1 ORDER BY MIN(number) LIMIT 10000"
         ):
-            yield restored(name), number, kinds == 1
+            yield decode_name(name), number, kinds == 1
 
     def members(self) -> Iterator[Member]:
         """Iterate over the members in the order of their bytes."""
@@ -209,7 +209,7 @@ class Archive:
         """
         start = self._checked_start(member)
         crc = size = 0
-        for piece in unpacked(self._descriptor, start, member.packed, member.method):
+        for piece in unpack(self._descriptor, start, member.packed, member.method):
             size += len(piece)
             if size > member.size:
                 raise Damaged(f"unpacks to more than its declared {member.size:,} bytes")
@@ -241,7 +241,7 @@ class Archive:
             fields = _DIRECTORY.unpack(head)
             lengths = fields[10], fields[11], fields[12]
             rest = os.pread(self._descriptor, sum(lengths), place + _DIRECTORY.size)
-            name = self._decoded(rest[: lengths[0]], fields[3])
+            name = self._decode_name(rest[: lengths[0]], fields[3])
             extra = rest[lengths[0] : lengths[0] + lengths[1]]
             packed, size, offset = _wide(extra, fields[9], fields[8], fields[16])
             self.count += 1
@@ -259,7 +259,7 @@ class Archive:
         if place != stop:
             self._damage("the directory ends within an entry", None)
 
-    def _decoded(self, raw: bytes, flags: int) -> str:
+    def _decode_name(self, raw: bytes, flags: int) -> str:
         encoding = "utf-8" if flags & _UTF8 else "cp437"
         try:
             name = raw.decode(encoding)
@@ -312,7 +312,7 @@ class Archive:
 
 
 def _member(row: tuple[Any, ...]) -> Member:
-    return Member(row[0], restored(row[1]), *row[2:])
+    return Member(row[0], decode_name(row[1]), *row[2:])
 
 
 def _wide(extra: bytes, size: int, packed: int, offset: int) -> tuple[int, int, int]:

@@ -18,7 +18,7 @@ from evalstream.io.progress import Progress
 from evalstream.model.errors import MissingExtra
 from evalstream.model.finding import Severity
 from evalstream.model.signals import STOPPING
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import ArraySplitter
 from evalstream.parsing.json import pointer
 from evalstream.parsing.limits import MOST_JSON_BYTES
@@ -85,7 +85,7 @@ class ArchiveCheck:
         return self._view(start, header) if self._members() else None
 
     def _note_repeated(self) -> None:
-        for name, number, is_same in self._archive.repeated():
+        for name, number, is_same in self._archive.iterate_repeated():
             message = f"the archive has {number:,} members of this name"
             self._documents.note(
                 INS103.violation(
@@ -109,7 +109,9 @@ class ArchiveCheck:
             errors = self._documents.collector.errors
             self._progress.advance(member.packed, self._log.count, errors)
         if self._archive.unexplained:
-            message = f"{counted(self._archive.unexplained, 'byte')} between members belong to none"
+            message = (
+                f"{count_noun(self._archive.unexplained, 'byte')} between members belong to none"
+            )
             self._documents.note(INS104.violation(message, severity=Severity.INFO))
         if self._lacks is not None:
             self._log.lose(str(self._lacks))
@@ -122,7 +124,9 @@ class ArchiveCheck:
             message = "a log has no member of this name"
             self._documents.note(INS104.violation(message, pointer=place))
         is_content = is_sample and self._archive.is_last(member)
-        text = self._unpacked(member, self._documents.options.max_line_bytes if is_content else 0)
+        text = self._unpack_member(
+            member, self._documents.options.max_line_bytes if is_content else 0
+        )
         if not is_content:
             return
         if isinstance(text, bytes):
@@ -132,7 +136,7 @@ class ArchiveCheck:
         elif self._lacks is None:
             self._log.lose(f"the member {member.name} could not be unpacked")
 
-    def _unpacked(self, member: Member, most: int) -> bytes | int | None:
+    def _unpack_member(self, member: Member, most: int) -> bytes | int | None:
         """Unpack a member and check its bytes; return them if they are at most `most`.
 
         Of a longer member return its length, and None for one that is damaged or not unpacked.
@@ -163,7 +167,7 @@ class ArchiveCheck:
 
     def _read(self, name: str) -> Any:
         """Return the value of a member, None if there is none, UNREADABLE if it cannot be read."""
-        member = self._archive.named(name)
+        member = self._archive.find_member(name)
         if member is None:
             return None
         if member.size > MOST_JSON_BYTES or self._archive.refusal(member) is not None:
@@ -232,7 +236,7 @@ class ArchiveCheck:
 
     def _summaries(self, *, is_finished: bool) -> None:
         """Compare the summaries with the samples: those at the end, or those of the journal."""
-        member = self._archive.named(SUMMARIES)
+        member = self._archive.find_member(SUMMARIES)
         if member is not None:
             self.has_summaries = self._each_summary(member)
             return

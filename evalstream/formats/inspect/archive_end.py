@@ -28,13 +28,13 @@ class ArchiveEnd(NamedTuple):
     shift: int
 
 
-def end_of(
+def find_end(
     descriptor: int, size: int, damage: Callable[[str, str | None], None]
 ) -> ArchiveEnd | None:
     """Return the end of an archive, or None if it has none; report what is wrong with it."""
     tail_size = min(size, _END.size + _MOST_COMMENT)
     tail = os.pread(descriptor, tail_size, size - tail_size)
-    place = _place_in(tail)
+    place = _find_record(tail)
     if place is None:
         damage("the end of the archive is missing: the file is cut off or not a zip archive", None)
         return None
@@ -50,10 +50,10 @@ def end_of(
     wide = _wide_end(descriptor, position)
     if wide is not None:
         position, entries, length, start = wide
-    return _placed(position, entries, length, start, damage)
+    return _place_end(position, entries, length, start, damage)
 
 
-def _placed(
+def _place_end(
     position: int, entries: int, length: int, start: int, damage: Callable[[str, str | None], None]
 ) -> ArchiveEnd | None:
     shift = position - length - start
@@ -65,7 +65,7 @@ def _placed(
     return ArchiveEnd(start + shift, length, entries, shift)
 
 
-def _place_in(tail: bytes) -> int | None:
+def _find_record(tail: bytes) -> int | None:
     """Return where the end record begins; the last one that the file can hold whole."""
     place = tail.rfind(_END_SIGN)
     while place >= 0:

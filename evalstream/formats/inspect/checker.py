@@ -11,14 +11,21 @@ from typing import Any
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import envelope_locator
-from evalstream.engine.row_pass import BREAKS, reason_of
+from evalstream.engine.row_pass import BREAKS, describe_error
 from evalstream.formats.base import other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
 from evalstream.formats.inspect.catalogue import CATALOGUE
 from evalstream.formats.inspect.claims import ClaimCheck
 from evalstream.formats.inspect.documents import ENDING, NAME, SAMPLES, ZIP
 from evalstream.formats.inspect.log_check import LogCheck, SampleText
-from evalstream.formats.inspect.reading import UNREADABLE, begun, kept, parsed, pieces, stream_of
+from evalstream.formats.inspect.reading import (
+    UNREADABLE,
+    begun,
+    copy_to_disk,
+    open_log,
+    parse_text,
+    pieces,
+)
 from evalstream.formats.inspect.views import LogView, object_or_empty
 from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream
@@ -29,7 +36,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import Stopped
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import Element
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
@@ -70,7 +77,7 @@ class _Check:
     def run(self, path: str) -> None:
         """Read the log, and report why it cannot be read."""
         try:
-            reader, size = stream_of(path, self._documents.watch)
+            reader, size = open_log(path, self._documents.watch)
             with closing(reader):
                 self._progress.begin(self._documents.name, size)
                 start, whole = begun(reader)
@@ -83,9 +90,9 @@ class _Check:
         except BrokenPipeError:
             raise
         except (OSError, CannotCheck) as error:
-            self._fail(ES001, f"cannot be read: {reason_of(error)}")
+            self._fail(ES001, f"cannot be read: {describe_error(error)}")
         except Stopped as stopped:
-            read = counted(self._log.count, "sample")
+            read = count_noun(self._log.count, "sample")
             self._documents.cannot(f"stopped by {stopped.name} after {read}")
         finally:
             self._progress.end()
@@ -93,7 +100,7 @@ class _Check:
     def _archive(self, path: str, reader: ByteStream) -> None:
         """Check an archive, from a copy on disk if it cannot be read in any order."""
         is_local = path != STDIN and os.path.isfile(path)
-        with open(path, "rb", buffering=0) if is_local else kept(reader) as file:
+        with open(path, "rb", buffering=0) if is_local else copy_to_disk(reader) as file:
             size = os.fstat(file.fileno()).st_size
             self._documents.size += size
             checked = ArchiveCheck(self._log, file.fileno(), size, self._progress)
@@ -126,7 +133,7 @@ class _Check:
         envelope = members.envelope()
         # The check of the whole envelope reports what is wrong with this part of it.
         text = envelope.text[: envelope.cut] + b"]}"
-        found = parsed(text, self._documents.options.max_depth, lambda _violation, _line: None)
+        found = parse_text(text, self._documents.options.max_depth, lambda _violation, _line: None)
         self._log.header(object_or_empty(found))
         return True
 
@@ -204,8 +211,8 @@ class _Check:
             self._documents.note_all(outcome.violations)
             claims = outcome.claims
         version = None if self._version is None else str(self._version)
-        summary = self._documents.closed(rows=self._log.count, version=version, claims=claims)
+        summary = self._documents.close(rows=self._log.count, version=version, claims=claims)
         if self._view is not None:
-            summary.checked = tuple(self._log.verified())
+            summary.checked = tuple(self._log.list_verified())
             summary.links = self._log.links
         return summary

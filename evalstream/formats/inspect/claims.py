@@ -8,13 +8,13 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.inspect.declarations import Declarations, Metric, metrics_of
+from evalstream.formats.inspect.declarations import Declarations, Metric, iterate_metrics
 from evalstream.formats.inspect.metrics import (
     Recomputer,
-    draws_of,
     has_own_words,
     inner_name,
     is_bootstrap,
+    read_draws,
     short_name,
 )
 from evalstream.formats.inspect.results import (
@@ -23,7 +23,7 @@ from evalstream.formats.inspect.results import (
     find_reduction,
     listed_scores,
     reduced_scores,
-    rows_of,
+    result_rows,
     scorer_in_samples,
 )
 from evalstream.formats.inspect.rules.coverage import INS204
@@ -31,7 +31,7 @@ from evalstream.formats.inspect.rules.results import INS301, INS302, INS303, INS
 from evalstream.formats.inspect.views import LogView, is_count, is_id, list_or_empty, objects, same
 from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score
 from evalstream.model.finding import Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import text_or_none
 from evalstream.rules.base import Rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
@@ -146,10 +146,10 @@ class ClaimCheck:
         log, store = self._log, self._log.store
         ids = log.sample_ids
         total = None if ids is None else len(ids) * log.epochs
-        words = f"{len(ids or ()):,} samples in {counted(log.epochs, 'epoch')} are declared"
+        words = f"{len(ids or ()):,} samples in {count_noun(log.epochs, 'epoch')} are declared"
         if total is None and log.samples_known and store.count == log.results.get("total_samples"):
             total = store.count
-        whole, reason, told = self._completed()
+        whole, reason, told = self._count_completed()
         counts = (
             _Count("total_samples", total, words, INS204, Reason.MISSING),
             _Count("completed_samples", whole, told, INS204, reason),
@@ -157,18 +157,22 @@ class ClaimCheck:
         for one in counts:
             self._judge_count(one, log.results, log.at("results", one.name), store.count)
 
-    def _completed(self) -> tuple[int | None, Reason, str]:
+    def _count_completed(self) -> tuple[int | None, Reason, str]:
         """Return the number of completed samples, why it is not known, and its origin."""
         log, store = self._log, self._log.store
         if not log.samples_known:
             return None, Reason.UNREAD, ""
         if not log.is_unlogged:
             whole = store.count - store.failed
-            return whole, Reason.NO_ROWS, f"the log has {counted(whole, 'sample')} without an error"
+            return (
+                whole,
+                Reason.NO_ROWS,
+                f"the log has {count_noun(whole, 'sample')} without an error",
+            )
         lists = [len(list_or_empty(one.get("samples"))) for _, one in objects(log.reductions)]
         claimed: Any = log.results.get("completed_samples")
         most = max(lists, default=0)
-        words = f"the reductions have {counted(most, 'sample')}"
+        words = f"the reductions have {count_noun(most, 'sample')}"
         if not lists or not is_count(claimed):
             return None, Reason.NO_ROWS, words
         if claimed == most * log.epochs or not most <= claimed <= most * log.epochs:
@@ -194,7 +198,7 @@ class ClaimCheck:
         scores: Scores | None = None
         reason, is_own = Reason.FORMULA, False
         try:
-            scores, is_own = self._scores_of(result)
+            scores, is_own = self._result_scores(result)
         except CannotCompute as error:
             reason = error.reason
         except OverflowError:
@@ -205,7 +209,7 @@ class ClaimCheck:
             ("scored_samples", None if scores is None else number),
             ("unscored_samples", None if scores is None else scores.unscored),
         ):
-            words = f"{counted(expected or 0, 'sample')} counted"
+            words = f"{count_noun(expected or 0, 'sample')} counted"
             count = _Count(name, expected, words, INS303, reason)
             place = self._log.place_of_score(index, name)
             self._judge_count(count, result, place, number, f"{label} ")
@@ -217,14 +221,14 @@ class ClaimCheck:
                 kept = claim
             self._keep(Judgement(kept, message), INS302)
 
-    def _scores_of(self, result: Mapping[str, Any]) -> tuple[Scores, bool]:
+    def _result_scores(self, result: Mapping[str, Any]) -> tuple[Scores, bool]:
         """Return the scores of a result, and whether an unknown reducer gave them.
 
         Raises CannotCompute.
         """
         log, reducer = self._log, text_or_none(result.get("reducer"))
         try:
-            return Scores(log, result, rows_of(log, result)), False
+            return Scores(log, result, result_rows(log, result)), False
         except CannotCompute as error:
             if error.reason is not Reason.FORMULA or reducer is None:
                 raise
@@ -327,7 +331,7 @@ class _ResultClaims:
     ) -> None:
         self._log, self._declarations, self._index = log, declarations, index
         self._scorer, self._label = result.get("scorer", result.get("name")), _label(result)
-        self._metrics = list(metrics_of(result))
+        self._metrics = list(iterate_metrics(result))
         self._scores, self._reason = scores, reason
         self._recomputer = None if scores is None else Recomputer(scores)
         self._sums: ScoreSums | None = None
@@ -345,22 +349,22 @@ class _ResultClaims:
                 yield self._judge(metric)
 
     def _judge(self, metric: Metric) -> Judgement:
-        declared = self._declarations.declared(metric, self._scorer)
+        declared = self._declarations.find_declaration(metric, self._scorer)
         params = metric.params if declared is None else declared.params
         name = short_name(declared, metric)
-        kind = _kind_of(name, metric, params)
+        kind = _choose_kind(name, metric, params)
         claim = self._claim(metric, kind)
         if metric.value is not None and metric.value.__class__ not in (int, float):
             return refute(claim, None, "the value is no number", self._rows)
         if name is None:
             return self._judge_own(claim, kind)
         if name == "bootstrap_stderr" and self._rows and claim.value is not None:
-            claim = claim._replace(method="bootstrap", draws=draws_of(params))
+            claim = claim._replace(method="bootstrap", draws=read_draws(params))
             return judge(claim, self._evidence())
         try:
             value = self._value(metric, params)
         except CannotCompute as error:
-            return self._bounded(claim, error.reason)
+            return self._judge_bounds(claim, error.reason)
         if value is None:
             message = f"{metric.formula} gives no figure of this name"
             return refute(claim, None, message, self._rows)
@@ -382,7 +386,7 @@ class _ResultClaims:
         if claim.value is None or not math.isfinite(value):
             if has_own:
                 return leave_open(claim, Reason.METHOD, self._rows, _json(value))
-            words = f"the {claim.kind.name} of {counted(self._rows, 'score')} is not the claim"
+            words = f"the {claim.kind.name} of {count_noun(self._rows, 'score')} is not the claim"
             return refute(claim, _json(value), words, self._rows)
         if inner in _ROOTS and self._is_rounding(claimed, value):
             return confirm(claim, value, self._rows)
@@ -412,7 +416,7 @@ class _ResultClaims:
         """Judge a metric of the task's own: its mean confirms it, and bounds refute it."""
         scores = self._scores
         if scores is None or not scores.is_numeric or not len(scores):
-            return self._bounded(claim, self._reason)
+            return self._judge_bounds(claim, self._reason)
         if claim.value is None:
             return leave_open(claim, Reason.FORMULA, self._rows)
         own = kinds.UNKNOWN._replace(name=kind.name, hints=_no_figures)
@@ -431,7 +435,7 @@ class _ResultClaims:
     def _judge_interval(self, pair: list[Metric]) -> Judgement:
         """Judge the two ends of an interval from resampling."""
         metric = pair[0]
-        declared = self._declarations.declared(metric, self._scorer)
+        declared = self._declarations.find_declaration(metric, self._scorer)
         params = metric.params if declared is None else declared.params
         ends = {one.name: one.value for one in pair}
         level = params.get("level", 0.95)
@@ -439,7 +443,7 @@ class _ResultClaims:
             value=(_decimal(ends["lower"]), _decimal(ends["upper"])),
             shown=ends,
             method="bootstrap",
-            draws=draws_of(params),
+            draws=read_draws(params),
             level=float(level) if isinstance(level, (int, float)) else math.nan,
         )
         if self._scores is None:
@@ -465,7 +469,7 @@ class _ResultClaims:
         label = f"{self._label} {metric.key}"
         return Claim(place, label, kind, number, value, is_score=is_score)
 
-    def _bounded(self, claim: Claim, reason: Reason) -> Judgement:
+    def _judge_bounds(self, claim: Claim, reason: Reason) -> Judgement:
         """Leave a claim open, unless it is outside the bounds of its kind."""
         if claim.value is not None:
             judgement = judge(claim._replace(kind=claim.kind._replace(figures=_no_figures)), _NONE)
@@ -499,7 +503,7 @@ _ROOTS: Final = frozenset({"std", "stderr", "ci"})
 _NONE: Final = Evidence(ScoreSums())
 
 
-def _kind_of(name: str | None, metric: Metric, params: Mapping[str, Any]) -> Kind:
+def _choose_kind(name: str | None, metric: Metric, params: Mapping[str, Any]) -> Kind:
     if name is None:
         short = metric.formula.rpartition("/")[2]
         return kinds.kind_named(short) or kinds.UNKNOWN

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
-from evalstream.formats.inspect.reading import UNREADABLE, begun, parsed, pieces, stream_of
+from evalstream.formats.inspect.reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.inspect.score_values import to_float
 from evalstream.formats.inspect.views import (
     LogView,
     SampleView,
     list_or_empty,
     object_or_empty,
-    value_of,
+    score_value,
 )
 from evalstream.io.file_state import Watch
 from evalstream.io.remote import is_remote
@@ -28,12 +28,12 @@ from evalstream.model.run import STDIN
 from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRequest
 from evalstream.parsing.json import canonical, member, resolve_pointer, text_or_none
 from evalstream.parsing.object_splitter import ObjectSplitter
-from evalstream.parsing.setting_texts import setting_text, settings_in
+from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats.claims.reducers import is_missing
 from evalstream.stats.record_samples import has_identity, record_sample
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_batch import SampleBatch
-from evalstream.stats.sample_digests import InputDigests, cluster_digest, digest_of, sample_text
+from evalstream.stats.sample_digests import InputDigests, bytes_digest, cluster_digest, sample_text
 
 BATCH_SAMPLES: Final = 1000
 
@@ -61,7 +61,7 @@ class LogSamples:
             )
         self._unidentified += not has_identity(row)
         is_stopped = member(value.get("limit"), "type") in _STOPS
-        failed = SampleFlag.FAILED if sample.failed or is_stopped else SampleFlag(0)
+        failed = SampleFlag.FAILED if sample.has_failed or is_stopped else SampleFlag(0)
         for name, scored in _scores(sample):
             flags = failed
             if isinstance(scored, str):
@@ -78,8 +78,8 @@ class LogSamples:
         self._samples.unidentified = self._unidentified
         labels = self._samples.labels
         generation = {
-            **settings_in("model_generate_config", log.eval.get("model_generate_config")),
-            **settings_in("task_args", log.eval.get("task_args")),
+            **flatten_settings("model_generate_config", log.eval.get("model_generate_config")),
+            **flatten_settings("task_args", log.eval.get("task_args")),
         }
         packages = object_or_empty(log.eval.get("packages"))
         settings = {
@@ -126,7 +126,7 @@ def _scoring(name: str, log: LogView) -> dict[str, str]:
 def _input(sample: SampleView) -> InputDigests | None:
     """Return the digests of the input, with the target as its references."""
     value = sample.value
-    shown = sample.resolved(value.get("input"))
+    shown = sample.resolve_attachment(value.get("input"))
     if shown is None:
         return None
     raw = shown if isinstance(shown, str) else canonical(_without_ids(shown)).decode()
@@ -151,7 +151,7 @@ def _texts(values: Iterable[Any]) -> tuple[str, ...]:
 def _scores(sample: SampleView) -> Iterator[tuple[str, Any]]:
     """Iterate over the scores of a sample by name; those of a dict one by one."""
     for name, score in sample.scores.items():
-        value = value_of(score)
+        value = score_value(score)
         if isinstance(value, dict):
             yield from ((f"{name}/{key}", part) for key, part in value.items())
         elif not isinstance(value, list):
@@ -165,7 +165,7 @@ def answers(
     if path == STDIN or (not is_remote(path) and not os.path.isfile(path)):
         yield from (None for _ in places)
         return
-    reader, _ = stream_of(path, Watch())
+    reader, _ = open_log(path, Watch())
     with closing(reader):
         start, whole = begun(reader)
         if not start.startswith(ZIP):
@@ -182,7 +182,7 @@ def _in_archive(
 ) -> Iterator[Answered | None]:
     with open(path, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
-        with closing(Archive(file.fileno(), size, _ignored, _ignored)) as archive:
+        with closing(Archive(file.fileno(), size, _ignore_defect, _ignore_defect)) as archive:
             is_open = archive.open() and archive.unsafe() is None
             for _, offset in places:
                 member_at = archive.at(offset) if is_open else None
@@ -194,7 +194,7 @@ def _in_archive(
                 except CannotCheck:
                     yield None
                 else:
-                    yield _answered(text)
+                    yield _read_answer(text)
 
 
 def _in_json(
@@ -205,7 +205,7 @@ def _in_json(
     for piece in data:
         for element in members.feed(piece):
             while place is not None and place[1] <= element.offset:
-                yield _answered(element.text) if place[1] == element.offset else None
+                yield _read_answer(element.text) if place[1] == element.offset else None
                 place = next(places, None)
         if place is None:
             return
@@ -214,17 +214,17 @@ def _in_json(
         place = next(places, None)
 
 
-def _ignored(_message: str, _member: str | None) -> None:
+def _ignore_defect(_message: str, _member: str | None) -> None:
     """Ignore a defect of the archive: the check has reported it."""
 
 
-def _answered(text: bytes) -> Answered | None:
-    sample: Any = parsed(text, Options().max_depth, lambda _violation, _line: None)
+def _read_answer(text: bytes) -> Answered | None:
+    sample: Any = parse_text(text, Options().max_depth, lambda _violation, _line: None)
     if sample is UNREADABLE or not isinstance(sample, Mapping):
         return None
     output = member(sample.get("output"), "completion")
     named = sample_text(sample.get("id"))
-    digest = digest_of(named) if named else 0
+    digest = bytes_digest(named) if named else 0
     return Answered(sample.get("id"), output, digest, _is_one_answer(sample.get("messages")))
 
 

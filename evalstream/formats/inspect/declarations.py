@@ -35,7 +35,7 @@ class Metric(NamedTuple):
         return self.group or self.name
 
 
-def metrics_of(result: Mapping[str, Any]) -> Iterator[Metric]:
+def iterate_metrics(result: Mapping[str, Any]) -> Iterator[Metric]:
     """Iterate over the metrics of a result."""
     for key, one in object_or_empty(result.get("metrics")).items():
         if isinstance(one, dict):
@@ -63,17 +63,17 @@ class Declarations:
     def __init__(self, log: LogView) -> None:
         self._log = log
 
-    def metrics_of(self, scorer: Any) -> list[DeclaredMetric] | None:
+    def iterate_metrics(self, scorer: Any) -> list[DeclaredMetric] | None:
         """Return the metrics of a scorer, None for one that is not declared with its metrics."""
         found = self._log.declared_scorers.get(scorer) if isinstance(scorer, str) else None
         metrics = None if found is None else found.get("metrics")
         return None if metrics is None else list(_flat(metrics))
 
-    def declared(self, metric: Metric, scorer: Any) -> DeclaredMetric | None:
+    def find_declaration(self, metric: Metric, scorer: Any) -> DeclaredMetric | None:
         """Return the declaration of a metric, the one with its parameters first."""
         name = metric.formula.rpartition("/")[2]
         named = [
-            one for one in self.metrics_of(scorer) or () if one.name.rpartition("/")[2] == name
+            one for one in self.iterate_metrics(scorer) or () if one.name.rpartition("/")[2] == name
         ]
         fitting = [one for one in named if _fits(metric.params, one.params)]
         return next(iter(fitting or named), None)
@@ -88,15 +88,15 @@ class Declarations:
 
     def _of_result(self, index: int, result: Mapping[str, Any]) -> Iterator[Violation]:
         log, scorer = self._log, result.get("scorer", result.get("name"))
-        metrics = list(metrics_of(result))
+        metrics = list(iterate_metrics(result))
         kinds = {one.formula for one in metrics}
         reducer = text_or_none(result.get("reducer"))
-        known = self.metrics_of(scorer)
+        known = self.iterate_metrics(scorer)
         if reducer is not None or not self._may_be_unreduced(kinds, known):
             yield from self._of_reducer(reducer, scorer, log.place_of_score(index, "reducer"))
         yield from self._of_scorer(result, index, scorer)
         for metric in metrics if known is not None else ():
-            found = self.declared(metric, scorer)
+            found = self.find_declaration(metric, scorer)
             if found is None:
                 place = log.place_of_score(index, "metrics", metric.key)
                 names = ", ".join(dict.fromkeys(one.name for one in known or ())) or "none"

@@ -32,7 +32,7 @@ _INNER: Final = frozenset({"eval/created", "eval/run_id", "eval/model"})
 _TASK: Final = "eval/task"
 
 
-def recognised(file: Beginning) -> str | None:
+def detect_kind(file: Beginning) -> str | None:
     """Return the kind of a log of Inspect, or None for any other file.
 
     A file named `.eval` counts as a log whatever it holds: the harness reads it by that name.

@@ -38,8 +38,8 @@ class InspectFormat(PairedFormat):
 
         return RULES
 
-    def recognised(self, file: Beginning) -> str | None:
-        return documents.recognised(file)
+    def detect_kind(self, file: Beginning) -> str | None:
+        return documents.detect_kind(file)
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         from evalstream.formats.inspect.checker import find
@@ -68,9 +68,9 @@ class InspectFormat(PairedFormat):
         return answers(run.rows or "", options, places)
 
     def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:
-        from evalstream.formats.inspect.source import opened
+        from evalstream.formats.inspect.source import open_source
 
-        return opened(path, options, wanted)
+        return open_source(path, options, wanted)
 
 
 FORMAT: Final[PairedFormat] = InspectFormat()

@@ -38,24 +38,24 @@ class Library:
 
     def refused_sample(self, value: Mapping[str, Any]) -> Refusal | None:
         """Return why the harness cannot load a sample, or None. It may change the value."""
-        return self._refused(self._models.EvalSample, value)
+        return self._find_refusal(self._models.EvalSample, value)
 
     def refused_log(self, value: Mapping[str, Any]) -> Refusal | None:
         """Return why the harness cannot load a log without its samples, or None."""
-        return self._refused(self._models.EvalLog, value)
+        return self._find_refusal(self._models.EvalLog, value)
 
-    def _refused(self, model: Any, value: Mapping[str, Any]) -> Refusal | None:
+    def _find_refusal(self, model: Any, value: Mapping[str, Any]) -> Refusal | None:
         try:
             model.model_validate(value, context=self._new_context())
         except ValueError as error:
-            return _explained(error)
+            return _explain_error(error)
         # Validators of the harness run over values of any type.
         except (TypeError, KeyError, AttributeError, RecursionError, IndexError) as error:
             return Refusal(f"{type(error).__name__}: {error}", "")
         return None
 
 
-def _explained(error: ValueError) -> Refusal:
+def _explain_error(error: ValueError) -> Refusal:
     """Return the first error that pydantic lists."""
     listed = getattr(error, "errors", None)
     details = listed(include_url=False, include_context=False) if callable(listed) else []

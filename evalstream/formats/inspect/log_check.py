@@ -9,7 +9,7 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import part_locator, place_violations
 from evalstream.formats.inspect.documents import EXTRA, VERSIONS
 from evalstream.formats.inspect.library import Library, attachment_digest, library
-from evalstream.formats.inspect.reading import UNREADABLE, parsed
+from evalstream.formats.inspect.reading import UNREADABLE, parse_text
 from evalstream.formats.inspect.rules import (
     coverage,
     log,
@@ -22,7 +22,7 @@ from evalstream.formats.inspect.rules import (
 )
 from evalstream.formats.inspect.rules.coverage import INS206, usage_violations
 from evalstream.formats.inspect.rules.log import INS107
-from evalstream.formats.inspect.rules.samples import INS207, malformed
+from evalstream.formats.inspect.rules.samples import INS207, check_form
 from evalstream.formats.inspect.store import (
     PERPLEXITY,
     KeptScore,
@@ -38,13 +38,13 @@ from evalstream.formats.inspect.views import (
     is_id,
     object_or_empty,
     same,
-    value_of,
+    score_value,
 )
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.report import Checked
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, pointer, text_or_none
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
@@ -106,7 +106,7 @@ class LogCheck:
         self._missing = ""
         self._depth = documents.options.max_depth
         self._digest = attachment_digest()
-        self._library = self._loaded()
+        self._library = self._load_library()
         self._attachments = self._sound_attachments = self._loaded_samples = 0
         self._usage: dict[str, dict[str, int]] = {}
         self._keys: frozenset[str] = frozenset()
@@ -118,7 +118,7 @@ class LogCheck:
         """Delete what is kept of the samples."""
         self.store.close()
 
-    def _loaded(self) -> Library | None:
+    def _load_library(self) -> Library | None:
         try:
             return library()
         except MissingExtra as error:
@@ -130,7 +130,7 @@ class LogCheck:
     ) -> Any:
         """Return the value of a text, or UNREADABLE with its violations noted.
 
-        `line_of` returns the line in the file of a line in the text, if it has one.
+        `event_line` returns the line in the file of a line in the text, if it has one.
         """
         value, violations = self._parsed(text, place)
         for violation, at in violations:
@@ -155,7 +155,7 @@ class LogCheck:
             where = place + (violation.pointer or "")
             violations.append((violation._replace(pointer=where or None), at))
 
-        return parsed(text, self._depth, note), violations
+        return parse_text(text, self._depth, note), violations
 
     def header(self, header: Mapping[str, Any]) -> None:
         """Take the part of a log that comes before its samples: what to keep of them."""
@@ -214,7 +214,7 @@ class LogCheck:
             self.lose(f"sample {self.count:,} could not be read")
             return
         view = SampleView(value, one.place, one.member, self._digest, self._view)
-        problems = list(malformed(view))
+        problems = list(check_form(view))
         if problems:
             self.lose(f"sample {self.count:,} could not be read")
         else:
@@ -225,7 +225,7 @@ class LogCheck:
         self._count_attachments(view, problems)
         if self._library is not None:
             # Last, as the harness may change the value that it loads.
-            refused = list(self._refused(self._library, view))
+            refused = list(self._report_refused(self._library, view))
             problems += refused
             self._loaded_samples += not refused
         self._note_sample(one, problems)
@@ -248,11 +248,14 @@ class LogCheck:
             SampleFacts(
                 str(value["id"]),
                 value["epoch"],
-                view.failed,
+                view.has_failed,
                 text_or_none(value.get("uuid")),
                 value.get("target"),
                 one.place,
-                {name: KeptScore(value_of(one), _answer(one)) for name, one in view.scores.items()},
+                {
+                    name: KeptScore(score_value(one), _answer(one))
+                    for name, one in view.scores.items()
+                },
                 {
                     **{key: metadata[key] for key in self._keys if key in metadata},
                     **dict(_perplexities(view)),
@@ -288,7 +291,7 @@ class LogCheck:
                 if is_count(number) and (name in sums or len(sums) < MOST_MODELS):
                     sums[name] = sums.get(name, 0) + number
 
-    def _refused(self, reader: Library, view: SampleView) -> Iterator[Violation]:
+    def _report_refused(self, reader: Library, view: SampleView) -> Iterator[Violation]:
         refusal = reader.refused_sample(view.value)
         if refusal is not None:
             message = f"inspect_ai cannot load the sample: {refusal.message}"
@@ -306,7 +309,7 @@ class LogCheck:
                 message = f"the log has no sample {value['id']} (epoch {epoch})"
                 self.documents.note(INS206.violation(message, pointer=place))
             return
-        scores = self.store.scores_of(known.number)
+        scores = self.store.read_scores(known.number)
         self.documents.note_all(_summary_violations(value, known, scores, place))
 
     def finish(self, view: LogView, *, has_summaries: bool) -> None:
@@ -340,17 +343,17 @@ class LogCheck:
             message = f"inspect_ai cannot load the log: {refusal.message}"
             yield INS107.violation(message, pointer=view.base + refusal.place)
 
-    def verified(self) -> Iterator[Checked]:
+    def list_verified(self) -> Iterator[Checked]:
         """Say what was verified of the log's parts, and how much of it."""
         for right, of, noun in (
             (self.sound_members, self.members, "member"),
             (self._sound_attachments, self._attachments, "attachment"),
         ):
             if of:
-                text = f"{right:,} of {counted(of, noun)} with the right digest"
+                text = f"{right:,} of {count_noun(of, noun)} with the right digest"
                 yield Checked(text, right == of or None)
         if self.count:
-            of_all = f"{self._loaded_samples:,} of {counted(self.count, 'sample')}"
+            of_all = f"{self._loaded_samples:,} of {count_noun(self.count, 'sample')}"
             text = f"{of_all} loaded by inspect_ai"
             yield Checked(text, self._loaded_samples == self.count or None)
 
@@ -398,7 +401,7 @@ def _summary_violations(
             yield INS206.violation(message, pointer=where if name in told else place)
             continue
         summarised, kept = object_or_empty(told[name]), scores[name]
-        if not same(value_of(summarised), kept.value):
+        if not same(score_value(summarised), kept.value):
             yield INS206.violation(
                 f"the sample has another value of {name}",
                 pointer=f"{where}/value",

@@ -145,7 +145,7 @@ def _frequency(scores: Scores, params: Params) -> Figure:
     return {name: counts[name] / (number or 1) for name in names} or math.nan
 
 
-def _grouped(scores: Scores, params: Params) -> Figure:
+def _group_figure(scores: Scores, params: Params) -> Figure:
     over_all, label = params.get("all", "samples"), str(params.get("all_label", "all"))
     if not len(scores):
         return {label: math.nan} if over_all else math.nan
@@ -224,7 +224,10 @@ _FORMULAS: Final[Mapping[str, tuple[Formula, frozenset[str]]]] = {
     "ci": (_interval(spreads.t_interval), _words("to_float cluster level method num_samples")),
     "ci_wilson": (_interval(spreads.wilson_interval), _words("to_float cluster level")),
     "frequency": (_frequency, _words("categories normalize")),
-    "grouped": (_grouped, _words("metric group_key all all_label name_template value_to_float")),
+    "grouped": (
+        _group_figure,
+        _words("metric group_key all all_label name_template value_to_float"),
+    ),
     "aggregate": (_aggregate, _words("key agg to_float on_missing")),
     "krippendorff_alpha": (_alpha, _words("level to_float")),
     "perplexity_per_token": (_perplexity_per_token, frozenset()),
@@ -241,7 +244,7 @@ def has_own_words(params: Params) -> bool:
     return any(has_own_words(object_or_empty(one.get("params"))) for one in inner if one)
 
 
-def draws_of(params: Params) -> int:
+def read_draws(params: Params) -> int:
     """Return how many random samples a metric draws."""
     number = params.get("num_samples", DRAWS)
     return number if is_count(number) else DRAWS

@@ -10,7 +10,7 @@ from typing import IO, Any, Final
 import jiter
 
 from evalstream.io.codecs import COMPRESSIONS
-from evalstream.io.compression import DecompressingReader, compression_of
+from evalstream.io.compression import DecompressingReader, detect_compression
 from evalstream.io.file_state import Watch
 from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader
 from evalstream.io.remote import RemoteReader, is_remote
@@ -32,7 +32,7 @@ UNREADABLE: Final = object()
 """What stands for a text that is not JSON."""
 
 
-def parsed(text: bytes, most_depth: int, note: Note) -> Any:
+def parse_text(text: bytes, most_depth: int, note: Note) -> Any:
     """Return the value of a text, or UNREADABLE; violations of JSON go to `note`.
 
     NaN and infinite numbers are not violations here: the harness writes them.
@@ -49,7 +49,7 @@ def parsed(text: bytes, most_depth: int, note: Note) -> Any:
     return found.value if found.readable else UNREADABLE
 
 
-def stream_of(path: str, watch: Watch) -> tuple[ByteStream, int]:
+def open_log(path: str, watch: Watch) -> tuple[ByteStream, int]:
     """Open a log, and return its bytes as they are stored, and their number (0 if unknown).
 
     Raises OSError and CannotCheck.
@@ -71,7 +71,7 @@ def begun(reader: ByteStream) -> tuple[bytes, ByteStream]:
     """Return the first bytes of a stream, decompressed if it is compressed, and the whole of it."""
     start = _start(reader)
     whole: ByteStream = PrefixedReader(start, reader)
-    packed = compression_of(start)
+    packed = detect_compression(start)
     if packed is None or packed not in COMPRESSIONS:
         return start, whole
     content = DecompressingReader(whole, packed)
@@ -93,7 +93,7 @@ def pieces(reader: ByteStream) -> Iterator[bytes]:
         yield data
 
 
-def kept(reader: ByteStream) -> IO[bytes]:
+def copy_to_disk(reader: ByteStream) -> IO[bytes]:
     """Copy a stream to disk, for an archive whose parts are read in another order."""
     copy = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by the caller
     try:

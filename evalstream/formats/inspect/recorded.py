@@ -12,7 +12,7 @@ PARTS: Final = ("role", "content", "tool_calls")
 """The members of a message that are compared."""
 
 
-def part_of(sample: SampleView, message: Mapping[str, Any], name: str) -> Any:
+def comparable_part(sample: SampleView, message: Mapping[str, Any], name: str) -> Any:
     """Return a member of a message as it is compared: in full, and without what may differ."""
     value = message.get(name)
     if name == "content" and isinstance(value, list):
@@ -22,30 +22,30 @@ def part_of(sample: SampleView, message: Mapping[str, Any], name: str) -> Any:
             {key: sample.resolved_within(one.get(key)) for key in ("id", "function", "arguments")}
             for _, one in objects(value)
         ]
-    return sample.resolved(value)
+    return sample.resolve_attachment(value)
 
 
 def _content(sample: SampleView, value: Any) -> Any:
     """Return the content of a part of a message: its type, and the member of that name."""
     if not isinstance(value, dict):
-        return sample.resolved(value)
+        return sample.resolve_attachment(value)
     kind = str(value.get("type"))
     names = ("name", "arguments", "result") if kind == "tool_use" else (kind,)
     return {"type": kind, **{name: sample.resolved_within(value.get(name)) for name in names}}
 
 
-def text_of(sample: SampleView, message: Mapping[str, Any]) -> str | None:
+def message_text(sample: SampleView, message: Mapping[str, Any]) -> str | None:
     """Return the texts of a message, joined as the harness does; None where it has no content."""
-    content = part_of(sample, message, "content")
+    content = comparable_part(sample, message, "content")
     if isinstance(content, list):
         texts = [text_or_none(member(one, "text")) for one in content]
         return "\n".join(text for text in texts if text is not None)
     return text_or_none(content)
 
 
-def texts_of(sample: SampleView, message: Mapping[str, Any]) -> Iterator[str]:
+def iterate_texts(sample: SampleView, message: Mapping[str, Any]) -> Iterator[str]:
     """Iterate over the texts of a message."""
-    content = part_of(sample, message, "content")
+    content = comparable_part(sample, message, "content")
     for one in content if isinstance(content, list) else [content]:
         text = member(one, "text") if isinstance(one, dict) else one
         if isinstance(text, str):
@@ -95,7 +95,7 @@ def difference(
     for name in PARTS:
         if here.get(name) == there.get(name):
             continue
-        found, wanted = part_of(sample, here, name), part_of(sample, there, name)
+        found, wanted = comparable_part(sample, here, name), comparable_part(sample, there, name)
         if found != wanted:
             place = sample.at(*path, name) if name in here else sample.at(*path)
             return Difference(place, wanted, found)
@@ -130,7 +130,7 @@ class RecordedTexts:
 
     def lacking(self, message: Mapping[str, Any]) -> Iterator[str]:
         """Iterate over the texts of a message that the events did not record."""
-        return (text for text in texts_of(self._sample, message) if not self.has(text))
+        return (text for text in iterate_texts(self._sample, message) if not self.has(text))
 
     def _add_outputs(self) -> None:
         """Add the texts of models; nearly all texts of a sample are among them."""
@@ -138,7 +138,7 @@ class RecordedTexts:
             for _, choice in objects(member(event.get("output"), "choices")):
                 content = member(choice.get("message"), "content")
                 if isinstance(content, str):
-                    self._found.add(self._sample.resolved(content))
+                    self._found.add(self._sample.resolve_attachment(content))
 
     def _find_completion(self) -> None:
         for _, event in self._states:
@@ -150,7 +150,7 @@ class RecordedTexts:
                     value = change["value"]["completion"]
                 else:
                     continue
-                self.last_completion = text_or_none(self._sample.resolved(value))
+                self.last_completion = text_or_none(self._sample.resolve_attachment(value))
         if self.last_completion is not None:
             self._found.add(self.last_completion)
 
@@ -165,7 +165,7 @@ class RecordedTexts:
     def _add(self, value: Any) -> None:
         """Add all texts within a value."""
         if isinstance(value, str):
-            self._found.add(self._sample.resolved(value))
+            self._found.add(self._sample.resolve_attachment(value))
         elif isinstance(value, dict):
             for part in value.values():
                 self._add(part)

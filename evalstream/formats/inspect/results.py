@@ -49,7 +49,7 @@ def reduced_scores(store: SampleStore, scorer: str, reducer: str | None) -> Iter
     function = reducer_named(reducer)
     if function is None:
         raise CannotCompute(Reason.FORMULA)
-    for id_, group in groupby(store.scored(scorer), key=attrgetter("id")):
+    for id_, group in groupby(store.iterate_scored(scorer), key=attrgetter("id")):
         found = list(group)
         if len(found) > 1:
             found.sort(key=attrgetter("epoch"))
@@ -79,7 +79,7 @@ def find_reduction(log: LogView, scorer: Any, reducer: str | None) -> Any:
     raise CannotCompute(Reason.NO_ROWS)
 
 
-def rows_of(log: LogView, result: Mapping[str, Any]) -> Rows:
+def result_rows(log: LogView, result: Mapping[str, Any]) -> Rows:
     """Return the scores that a result covers: reduced ones, or those of all epochs.
 
     Those of a log without samples are the ones that its reductions list. Raises CannotCompute.
@@ -99,7 +99,7 @@ def rows_of(log: LogView, result: Mapping[str, Any]) -> Rows:
     scorer = scorer_in_samples(log, named)
     if is_unreduced:
         return lambda: (
-            ReducedScore(one.id, one.sample, one.value) for one in log.store.scored(scorer)
+            ReducedScore(one.id, one.sample, one.value) for one in log.store.iterate_scored(scorer)
         )
     if reducer_named(reducer) is None:
         raise CannotCompute(Reason.FORMULA)
@@ -112,7 +112,7 @@ def _is_unreduced(result: Mapping[str, Any]) -> bool:
     return bool(kinds) and kinds <= UNREDUCED
 
 
-def part_of(value: Any, name: Any, scorer: Any) -> Any:
+def score_part(value: Any, name: Any, scorer: Any) -> Any:
     """Return the part of a score that a result is about: a key of an object, or all of it.
 
     Raises CannotCompute.
@@ -147,7 +147,7 @@ class Scores:
     def _parts(self) -> Iterator[ReducedScore]:
         for row in self._rows():
             if isinstance(row.value, dict):
-                yield row._replace(value=part_of(row.value, self.name, self.scorer))
+                yield row._replace(value=score_part(row.value, self.name, self.scorer))
             else:
                 yield row
 

@@ -15,15 +15,26 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.archive_check import HEADER, REDUCTIONS, START
-from evalstream.formats.inspect.documents import ENDING, SAMPLES, VERSIONS, ZIP, recognised
-from evalstream.formats.inspect.reading import UNREADABLE, begun, kept, parsed, pieces, stream_of
-from evalstream.formats.inspect.source_members import members_of, messages_of
-from evalstream.formats.inspect.source_settings import stated_of_results, stated_of_run, tasks_of
+from evalstream.formats.inspect.documents import ENDING, SAMPLES, VERSIONS, ZIP, detect_kind
+from evalstream.formats.inspect.reading import (
+    UNREADABLE,
+    begun,
+    copy_to_disk,
+    open_log,
+    parse_text,
+    pieces,
+)
+from evalstream.formats.inspect.source_members import list_messages, state_members
+from evalstream.formats.inspect.source_settings import (
+    iterate_task_names,
+    stated_of_results,
+    stated_of_run,
+)
 from evalstream.formats.inspect.views import LogView, SampleView, objects
-from evalstream.io.beginning import beginning_of
+from evalstream.io.beginning import read_beginning
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
-from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.source_log import SourceResult, SourceSample, SourceScore, Wanted
@@ -87,7 +98,7 @@ class InspectSource:
                 is_first = False
             yield self._sample(place, SampleView(value, ""))
 
-    def part_of(self, _name: str) -> str | None:
+    def find_part(self, _name: str) -> str | None:
         """Return the epoch where there is only one; names do not say it."""
         return "1" if self._log.epochs == 1 else None
 
@@ -98,44 +109,47 @@ class InspectSource:
     def _sample(self, place: str, view: SampleView) -> SourceSample:
         value = view.value
         identity = str(value["id"])
-        scores = {name or self._unnamed: score for name, score in view.scores.items()}
-        own = {name: number_of(score.get("value")) for name, score in scores.items()}
+        scores = {name or self._name_part: score for name, score in view.scores.items()}
+        own = {name: score_number(score.get("value")) for name, score in scores.items()}
         reduced = {
-            restored(name): number
+            decode_name(name): number
             for name, number in self._reduced.rows(
-                "SELECT scorer, value FROM reduction WHERE id = ? ORDER BY number", stored(identity)
+                "SELECT scorer, value FROM reduction WHERE id = ? ORDER BY number",
+                encode_name(identity),
             )
         }
         return SourceSample(
             identity,
             str(value.get("epoch", 1)),
             place,
-            members_of(view, scores),
-            messages_of(view),
+            state_members(view, scores),
+            list_messages(view),
             {name: SourceScore(number, reduced.get(name)) for name, number in own.items()},
             _default(own, reduced),
         )
 
     @property
-    def _unnamed(self) -> str:
+    def _name_part(self) -> str:
         return text_or_none(self._scorer.get("scorer")) or ""
 
 
-def opened(path: str, options: Options, _wanted: Wanted) -> InspectSource | None:
+def open_source(path: str, options: Options, _wanted: Wanted) -> InspectSource | None:
     """Return a log, None for a path that is not a log of Inspect. Raises OSError, CannotCheck."""
-    if os.path.isdir(path) or recognised(beginning_of(path)) is None:
+    if os.path.isdir(path) or detect_kind(read_beginning(path)) is None:
         return None
-    with closing(stream_of(path, Watch())[0]) as reader:
+    with closing(open_log(path, Watch())[0]) as reader:
         start, _ = begun(reader)
     if start.startswith(ZIP[:2]) or path.lower().endswith(ENDING):
-        header, reduced = _archived(path)
-        return InspectSource(_known(header, path), header, reduced, lambda: _members(path))
+        header, reduced = _read_archive(path)
+        return InspectSource(_require_layout(header, path), header, reduced, lambda: _members(path))
     header = _envelope(path, options)
     reduced = header.get("reductions") or member(header.get("results"), "sample_reductions")
-    return InspectSource(_known(header, path), header, reduced, lambda: _elements(path, options))
+    return InspectSource(
+        _require_layout(header, path), header, reduced, lambda: _elements(path, options)
+    )
 
 
-def number_of(value: Any) -> float | None:
+def score_number(value: Any) -> float | None:
     """Return a value of a score as a number, None where neither converters nor Inspect give one."""
     if isinstance(value, (bool, int, float)):
         return float(value)
@@ -166,13 +180,13 @@ def _reductions(reduced: Any) -> Iterator[tuple[bytes, bytes, float]]:
     for one in objects(reduced):
         scorer = text_or_none(one.value.get("scorer")) or ""
         for sample in objects(one.value.get("samples")):
-            number = number_of(sample.value.get("value"))
+            number = score_number(sample.value.get("value"))
             if number is not None and sample.value.get("sample_id") is not None:
-                yield stored(str(sample.value["sample_id"])), stored(scorer), number
+                yield encode_name(str(sample.value["sample_id"])), encode_name(scorer), number
 
 
 def _results(log: LogView) -> Iterator[SourceResult]:
-    tasks = tuple(tasks_of(log))
+    tasks = tuple(iterate_task_names(log))
     run = (log.results.get("completed_samples"), log.results.get("total_samples"))
     for place in log.results_scores:
         scorer = place.value
@@ -180,7 +194,7 @@ def _results(log: LogView) -> Iterator[SourceResult]:
         metrics = [
             (str(one.get("name") or key), number)
             for key, one in _objects(scorer.get("metrics"))
-            if (number := number_of(one.get("value"))) is not None
+            if (number := score_number(one.get("value"))) is not None
         ]
         known = dict(reversed(metrics))
         # Of several metrics of one name, such as clustered errors, converters write any.
@@ -229,7 +243,7 @@ def _models(path: str | None, answered: str | None) -> frozenset[str]:
     return frozenset(found)
 
 
-def _known(header: Mapping[str, Any], path: str) -> str:
+def _require_layout(header: Mapping[str, Any], path: str) -> str:
     """Return the path of a log whose layout is known. Raises CannotCheck for another one."""
     version = header.get("version", VERSIONS[0])
     if "eval" not in header:
@@ -239,7 +253,7 @@ def _known(header: Mapping[str, Any], path: str) -> str:
     return path
 
 
-def _archived(path: str) -> tuple[dict[str, Any], Any]:
+def _read_archive(path: str) -> tuple[dict[str, Any], Any]:
     """Return the header of an archive, of an unfinished run its beginning, and its reductions."""
     with _Opened(path) as archive:
         header = archive.value(HEADER)
@@ -269,8 +283,8 @@ class _Opened:
         if os.path.isfile(self._path):
             self._file = open(self._path, "rb", buffering=0)
         else:
-            with closing(stream_of(self._path, Watch())[0]) as reader:
-                self._file = kept(reader)
+            with closing(open_log(self._path, Watch())[0]) as reader:
+                self._file = copy_to_disk(reader)
         number = self._file.fileno()
         self.archive = Archive(number, os.fstat(number).st_size, self._refuse, self._refuse)
         try:
@@ -292,7 +306,7 @@ class _Opened:
 
     def value(self, name: str) -> Any:
         """Return the value of a member, None without it."""
-        found = self.archive.named(name)
+        found = self.archive.find_member(name)
         if found is None:
             return None
         refusal = self.archive.refusal(found)
@@ -306,7 +320,7 @@ class _Opened:
 
 
 def _value(text: bytes, place: str) -> Any:
-    found = parsed(text, 1000, lambda _violation, _line: None)
+    found = parse_text(text, 1000, lambda _violation, _line: None)
     if found is UNREADABLE:
         raise CannotCheck(f"{printable(place)} is not valid JSON")
     return found
@@ -315,7 +329,7 @@ def _value(text: bytes, place: str) -> Any:
 def _envelope(path: str, options: Options) -> dict[str, Any]:
     """Return a JSON log without its samples."""
     members = ObjectSplitter(SAMPLES, options.max_line_bytes)
-    for _ in _split(path, members):
+    for _ in _iterate_elements(path, members):
         pass
     envelope = members.envelope()
     if members.issue is not None or not envelope.is_whole:
@@ -327,14 +341,14 @@ def _envelope(path: str, options: Options) -> dict[str, Any]:
 
 def _elements(path: str, options: Options) -> Iterator[tuple[str, Any]]:
     members = ObjectSplitter(SAMPLES, options.max_line_bytes)
-    for number, text in enumerate(_split(path, members)):
+    for number, text in enumerate(_iterate_elements(path, members)):
         yield f"sample {number + 1:,}", _value(text, f"sample {number + 1:,}")
     if members.issue is not None:
         raise CannotCheck(f"it cannot be read: {members.issue.message}")
 
 
-def _split(path: str, members: ObjectSplitter) -> Iterator[bytes]:
-    with closing(stream_of(path, Watch())[0]) as reader:
+def _iterate_elements(path: str, members: ObjectSplitter) -> Iterator[bytes]:
+    with closing(open_log(path, Watch())[0]) as reader:
         _, whole = begun(reader)
         for piece in pieces(whole):
             for element in members.feed(piece):

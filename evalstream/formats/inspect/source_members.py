@@ -37,7 +37,7 @@ _TOKENS: Final[Mapping[str, int | None]] = {
 """The counts of tokens, with their values where the log has none."""
 
 
-def members_of(view: SampleView, scores: Mapping[str, Mapping[str, Any]]) -> Stated:
+def state_members(view: SampleView, scores: Mapping[str, Mapping[str, Any]]) -> Stated:
     """Return the members of a row that is made of a sample with its scores."""
     value, outputs, choices = view.value, _outputs(view, scores), view.value.get("choices")
     return {
@@ -56,7 +56,7 @@ def members_of(view: SampleView, scores: Mapping[str, Mapping[str, Any]]) -> Sta
     }
 
 
-def messages_of(view: SampleView) -> tuple[SourceMessage, ...]:
+def list_messages(view: SampleView) -> tuple[SourceMessage, ...]:
     """Return the messages of the conversation."""
     return tuple(
         SourceMessage(
@@ -98,11 +98,11 @@ def _parts(view: SampleView, content: Any, is_full: bool, has_internal: bool) ->
     for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
         kind, text = member(part, "type"), member(part, "text")
         if isinstance(text, str):
-            texts.append(str(view.resolved(text)) if is_full else text)
+            texts.append(str(view.resolve_attachment(text)) if is_full else text)
         elif isinstance(kind, str) and kind in _SHOWN:
             members = {"internal": part.get("internal")} if has_internal else {}
             members |= {"type": kind} | {name: part.get(name, of) for name, of in _SHOWN[kind]}
-            media = view.resolved(members[kind]) if is_full else members[kind]
+            media = view.resolve_attachment(members[kind]) if is_full else members[kind]
             shown = members | {kind: media}
             texts.append(" ".join(f"{name}={one!r}" for name, one in shown.items()))
         else:
@@ -115,7 +115,7 @@ def _references(view: SampleView) -> tuple[Any, ...]:
     target = view.value.get("target")
     given = target if isinstance(target, list) else [target]
     texts = [one if isinstance(one, str) else str(one) for one in given]
-    in_full = [str(view.resolved(one)) for one in texts]
+    in_full = [str(view.resolve_attachment(one)) for one in texts]
     return (in_full, texts, *((in_full[0], texts[0]) if len(texts) == 1 else ()))
 
 
@@ -139,16 +139,20 @@ def _outputs(view: SampleView, scores: Mapping[str, Mapping[str, Any]]) -> tuple
 def _reasoning(view: SampleView, content: Any) -> tuple[str | None, ...]:
     """Return the reasoning of a content; None is for its absence."""
     parts = [one.value.get("reasoning") for one in objects(content)]
-    found = [str(view.resolved(one)) for one in parts if isinstance(one, str)]
+    found = [str(view.resolve_attachment(one)) for one in parts if isinstance(one, str)]
     found += [one for one in parts if isinstance(one, str)]
-    text = str(view.resolved(content)) if isinstance(content, str) else ""
+    text = str(view.resolve_attachment(content)) if isinstance(content, str) else ""
     thoughts = [one.group(2) for one in _THOUGHT.finditer(text)]
     return tuple(dict.fromkeys((*found, *thoughts, *map(str.strip, thoughts), None)))
 
 
 def _calls(view: SampleView, calls: Any) -> Iterator[Any]:
     """Yield the spellings of the tool calls of a message; arguments became texts in 0.2.1."""
-    for spell in (json.dumps, lambda one: one, lambda one: json.dumps(view.resolved(one))):
+    for spell in (
+        json.dumps,
+        lambda one: one,
+        lambda one: json.dumps(view.resolve_attachment(one)),
+    ):
         yield [
             {
                 "id": one.value.get("id"),
@@ -241,6 +245,6 @@ def _text(content: Any) -> str | None:
 
 def _spellings(view: SampleView, text: str) -> tuple[str, ...]:
     """Return a text in full, as it is stored, and without reasoning."""
-    full = str(view.resolved(text))
+    full = str(view.resolve_attachment(text))
     without = _THOUGHT.sub("", full, count=1).strip() if "<think" in full else full
     return tuple(dict.fromkeys((full, text, without)))

@@ -17,7 +17,7 @@ _ARGUMENTS: Final = ("temperature", "top_p", "top_k", "max_tokens")
 _LIMITS: Final = ("time_limit", "message_limit", "token_limit")
 
 
-def tasks_of(log: LogView) -> Iterator[str]:
+def iterate_task_names(log: LogView) -> Iterator[str]:
     """Yield the names of the task: the one to show, the one that was run, and its last part."""
     given = (log.eval.get("task_display_name"), log.eval.get("task"))
     for name in filter(None, map(text_or_none, given)):
@@ -43,7 +43,7 @@ def stated_of_results(log: LogView) -> Stated:
 def _data(log: LogView) -> Stated:
     dataset = object_or_empty(log.eval.get("dataset"))
     name, location = (text_or_none(dataset.get(one)) for one in ("name", "location"))
-    names = [name, location, *tasks_of(log)]
+    names = [name, location, *iterate_task_names(log)]
     names += [one.rpartition("/")[2] for one in (name, location) if one]
     number, ids = dataset.get("samples"), dataset.get("sample_ids")
     texts = list(map(str, ids)) if isinstance(ids, list) else None

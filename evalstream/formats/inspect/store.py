@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 
 _BATCH: Final = 500
 
@@ -96,16 +96,26 @@ class SampleStore:
         self.count += 1
         self.failed += facts.failed
         number = self.count
-        uuid = None if facts.uuid is None else stored(facts.uuid)
+        uuid = None if facts.uuid is None else encode_name(facts.uuid)
         target = _text(facts.target)
         self._samples.append(
-            (number, stored(facts.id), facts.epoch, facts.failed, uuid, target, stored(facts.place))
+            (
+                number,
+                encode_name(facts.id),
+                facts.epoch,
+                facts.failed,
+                uuid,
+                target,
+                encode_name(facts.place),
+            )
         )
         self._scores += [
-            (number, stored(name), _text(one.value), one.answer and _text(one.answer))
+            (number, encode_name(name), _text(one.value), one.answer and _text(one.answer))
             for name, one in facts.scores.items()
         ]
-        self._meta += [(number, stored(key), _text(value)) for key, value in facts.metadata.items()]
+        self._meta += [
+            (number, encode_name(key), _text(value)) for key, value in facts.metadata.items()
+        ]
         if len(self._samples) >= _BATCH:
             self.flush()
 
@@ -120,18 +130,20 @@ class SampleStore:
         self._table.change("INSERT INTO meta VALUES (?, ?, ?)", self._meta)
         self._samples, self._scores, self._meta = [], [], []
 
-    def repeated(self) -> Iterator[tuple[str, int, str]]:
+    def iterate_repeated(self) -> Iterator[tuple[str, int, str]]:
         """Iterate over the samples whose id and epoch an earlier one has: id, epoch, place."""
         for id_, epoch, place in self._table.rows(
             "SELECT id, epoch, place FROM sample AS later WHERE EXISTS (SELECT 1 FROM sample "
             "AS first WHERE first.id = later.id AND first.epoch = later.epoch "
             "AND first.number < later.number) ORDER BY number LIMIT 10000"
         ):
-            yield restored(id_), epoch, restored(place)
+            yield decode_name(id_), epoch, decode_name(place)
 
     def expect(self, ids: Iterable[str]) -> None:
         """Keep the ids that the log declares."""
-        self._table.change("INSERT INTO expected (id) VALUES (?)", ((stored(one),) for one in ids))
+        self._table.change(
+            "INSERT INTO expected (id) VALUES (?)", ((encode_name(one),) for one in ids)
+        )
 
     def missing(self, epochs: int) -> tuple[int, list[tuple[str, int]]]:
         """Return how many declared ids and epochs have no sample, and the first of them."""
@@ -150,26 +162,26 @@ class SampleStore:
                 "sample.id = expected.id AND sample.epoch = ?) ORDER BY number LIMIT 5",
                 epoch,
             )
-            first += [(restored(id_), epoch) for (id_,) in found]
+            first += [(decode_name(id_), epoch) for (id_,) in found]
             if len(first) >= NAMED:
                 break
         return number, first[:NAMED]
 
-    def unknown(self, epochs: int) -> Iterator[tuple[str, int, str]]:
+    def iterate_undeclared(self, epochs: int) -> Iterator[tuple[str, int, str]]:
         """Iterate over the samples of ids or epochs that are not declared: id, epoch, place."""
         for id_, epoch, place in self._table.rows(
             "SELECT id, epoch, place FROM sample WHERE epoch > ? OR epoch < 1 OR id NOT IN "
             "(SELECT id FROM expected) ORDER BY number LIMIT 10000",
             epochs,
         ):
-            yield restored(id_), epoch, restored(place)
+            yield decode_name(id_), epoch, decode_name(place)
 
     def without_score(self, scorer: str) -> int:
         """Return the number of samples without an error that a scorer gave no score."""
         ((number,),) = self._table.rows(
             "SELECT COUNT(*) FROM sample WHERE NOT failed AND NOT EXISTS (SELECT 1 FROM score "
             "WHERE score.sample = sample.number AND score.scorer = ?)",
-            stored(scorer),
+            encode_name(scorer),
         )
         return int(number)
 
@@ -178,7 +190,7 @@ class SampleStore:
         found = self._table.rows(
             "SELECT number, id, epoch, failed, uuid, target, place FROM sample "
             "WHERE id = ? AND epoch = ? ORDER BY number DESC LIMIT 1",
-            stored(id_),
+            encode_name(id_),
             epoch,
         )
         if not found:
@@ -188,9 +200,9 @@ class SampleStore:
             "UPDATE sample SET summaries = summaries + 1 WHERE id = ? AND epoch = ?",
             [(name, epoch)],
         )
-        told = None if uuid is None else restored(uuid)
+        told = None if uuid is None else decode_name(uuid)
         return KnownSample(
-            number, id_, epoch, bool(failed), told, json.loads(target), restored(place)
+            number, id_, epoch, bool(failed), told, json.loads(target), decode_name(place)
         )
 
     def without_summary(self) -> Iterator[tuple[str, int, str]]:
@@ -198,13 +210,13 @@ class SampleStore:
         for id_, epoch, place in self._table.rows(
             "SELECT id, epoch, place FROM sample WHERE summaries = 0 ORDER BY number LIMIT 10000"
         ):
-            yield restored(id_), epoch, restored(place)
+            yield decode_name(id_), epoch, decode_name(place)
 
-    def scores_of(self, sample: int) -> dict[str, KeptScore]:
+    def read_scores(self, sample: int) -> dict[str, KeptScore]:
         """Return a sample's scores by scorer."""
         found = self._table.rows("SELECT scorer, value, answer FROM score WHERE sample = ?", sample)
         return {
-            restored(scorer): KeptScore(json.loads(value), answer and json.loads(answer))
+            decode_name(scorer): KeptScore(json.loads(value), answer and json.loads(answer))
             for scorer, value, answer in found
         }
 
@@ -213,26 +225,26 @@ class SampleStore:
         found = self._table.rows(
             "SELECT scorer, MIN(rowid) AS first FROM score GROUP BY scorer ORDER BY first"
         )
-        return [restored(scorer) for scorer, _ in found]
+        return [decode_name(scorer) for scorer, _ in found]
 
-    def scored(self, scorer: str) -> Iterator[Scored]:
+    def iterate_scored(self, scorer: str) -> Iterator[Scored]:
         """Iterate over the values of a scorer, those of one id together, in the log's order."""
         last, number = b"", 0
         while found := self._table.rows(
             "SELECT sample.number, sample.id, sample.epoch, score.value FROM score "
             "JOIN sample ON sample.number = score.sample WHERE score.scorer = ? "
             "AND (sample.id, sample.number) > (?, ?) ORDER BY sample.id, sample.number LIMIT 5000",
-            stored(scorer),
+            encode_name(scorer),
             last,
             number,
         ):
             for number, last, epoch, value in found:
-                yield Scored(number, restored(last), epoch, _value(value))
+                yield Scored(number, decode_name(last), epoch, _value(value))
 
     def meta(self, key: str, sample: int) -> Any:
         """Return the metadata of a sample under a key; KeyError where it has none."""
         found = self._table.rows(
-            "SELECT value FROM meta WHERE key = ? AND sample = ?", stored(key), sample
+            "SELECT value FROM meta WHERE key = ? AND sample = ?", encode_name(key), sample
         )
         if not found:
             raise KeyError(key)

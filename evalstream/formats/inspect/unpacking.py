@@ -25,7 +25,7 @@ class Damaged(CannotCheck):
     """A member of an archive whose bytes are not those that the archive declares."""
 
 
-def unpacked(descriptor: int, start: int, packed: int, method: int) -> Iterator[bytes]:
+def unpack(descriptor: int, start: int, packed: int, method: int) -> Iterator[bytes]:
     """Iterate over the unpacked bytes of a member, given where its packed bytes lie.
 
     Raises Damaged after all bytes before the damage, MissingExtra, and OSError.
@@ -34,7 +34,7 @@ def unpacked(descriptor: int, start: int, packed: int, method: int) -> Iterator[
     if method == STORED:
         yield from iter(reader.read, b"")
     elif method == DEFLATED:
-        yield from _inflated(reader)
+        yield from _inflate(reader)
     else:
         yield from _from_zstandard(reader)
 
@@ -57,7 +57,7 @@ class _Range(ByteStream):
         """Leave the descriptor open; the caller closes it."""
 
 
-def _inflated(reader: _Range) -> Iterator[bytes]:
+def _inflate(reader: _Range) -> Iterator[bytes]:
     library = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         while data := reader.read():

@@ -99,7 +99,7 @@ def _is_nothing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def value_of(score: Any) -> Any:
+def score_value(score: Any) -> Any:
     """Return the value of a score, NaN for null as the harness reads it."""
     value = member(score, "value")
     return math.nan if value is None else value
@@ -128,7 +128,7 @@ class SampleView:
         return self.place + pointer(path)
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether the sample ended with an error."""
         return self.value.get("error") is not None
 
@@ -138,7 +138,7 @@ class SampleView:
 
         Its events may lack what its solver did last.
         """
-        return self.failed or self.value.get("limit") is not None
+        return self.has_failed or self.value.get("limit") is not None
 
     @cached_property
     def final_state(self) -> FinalState | None:
@@ -196,7 +196,7 @@ class SampleView:
             kinds.append(kind)
         return kinds
 
-    def resolved(self, value: Any) -> Any:
+    def resolve_attachment(self, value: Any) -> Any:
         """Return a text in full if it is a reference to an attachment; other values as they are."""
         if isinstance(value, str) and value.startswith(_REFERENCES):
             return self.attachments.get(value.partition("://")[2], value)
@@ -208,7 +208,7 @@ class SampleView:
             return {name: self.resolved_within(part) for name, part in value.items()}
         if isinstance(value, list):
             return [self.resolved_within(part) for part in value]
-        return self.resolved(value)
+        return self.resolve_attachment(value)
 
 
 class LogView:
@@ -356,11 +356,11 @@ class LogView:
         """The keys of metadata by which metrics group or cluster samples."""
         keys: set[str] = set()
         for found in (self.eval.get("scorers"), self.eval.get("metrics"), self.results):
-            keys.update(_keys_in(found, depth=8))
+            keys.update(_iterate_keys(found, depth=8))
         return frozenset(keys)
 
 
-def _keys_in(value: Any, depth: int) -> Iterator[str]:
+def _iterate_keys(value: Any, depth: int) -> Iterator[str]:
     """Iterate over the values of `cluster` and `group_key` anywhere in a value."""
     if not depth:
         return
@@ -369,7 +369,7 @@ def _keys_in(value: Any, depth: int) -> Iterator[str]:
             if name in ("cluster", "group_key") and isinstance(part, str):
                 yield part
             else:
-                yield from _keys_in(part, depth - 1)
+                yield from _iterate_keys(part, depth - 1)
     elif isinstance(value, list):
         for part in value:
-            yield from _keys_in(part, depth - 1)
+            yield from _iterate_keys(part, depth - 1)

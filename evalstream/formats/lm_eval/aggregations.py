@@ -100,7 +100,7 @@ def find_aggregation(results: Results, task: str, metric: str, values: Values) -
     listed = results.listed_metric(task, metric)
     registered = AGGREGATIONS.get(REGISTERED.get(metric, MEAN), _UNKNOWN)
     if listed is None:
-        return _unlisted(results, task, metric, registered, values)
+        return _find_unlisted(results, task, metric, registered, values)
     if listed.aggregation is None:
         return Way(registered, True)
     declared = AGGREGATIONS.get(listed.aggregation)
@@ -111,7 +111,7 @@ def find_aggregation(results: Results, task: str, metric: str, values: Values) -
     return Way(declared if is_usable else registered, True)
 
 
-def _unlisted(
+def _find_unlisted(
     results: Results, task: str, metric: str, registered: Aggregation, values: Values
 ) -> Way:
     """Return how a metric is added up that the list of the task does not name.

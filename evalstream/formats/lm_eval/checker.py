@@ -27,7 +27,7 @@ from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.verified import describe_results, describe_rows
 from evalstream.formats.lm_eval.views import Results
-from evalstream.io.compression import compression_of
+from evalstream.io.compression import detect_compression
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import Reason
@@ -36,7 +36,7 @@ from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import UTF8_MARK, text_or_none
 from evalstream.rules.base import FileFacts, Rule
 from evalstream.rules.inputs import ES001, ES002, ES006
@@ -89,7 +89,7 @@ def _results(documents: DocumentCheck) -> Results | None:
     if text is None or path is None:
         return None
     name, noun = printable(path), "results of lm-eval"
-    packing = compression_of(text)
+    packing = detect_compression(text)
     if packing is not None:
         documents.note(ES001.violation(f"cannot be read: decompress it first ({packing})"), name)
         documents.cannot(f"{name} is compressed, and results are read as JSON only")
@@ -103,7 +103,9 @@ def _results(documents: DocumentCheck) -> Results | None:
     if reading.value is None:
         documents.cannot(f"{name} could not be read as {noun}")
         return None
-    documents.note_all(reading.concerned(_violations(about_results.LME106, reading.value)), name)
+    documents.note_all(
+        reading.filter_violations(_violations(about_results.LME106, reading.value)), name
+    )
     return Results(reading.value)
 
 
@@ -119,7 +121,7 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     """
     path = _results_path(documents.run)
     if results is None or path is None:
-        return documents.closed()
+        return documents.close()
     name, tasks = printable(path), tasks_beside(path)
     logged = tasks or frozenset()
     groups = dict(results.groups)
@@ -136,11 +138,11 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
     documents.note_all(_violations(about_results.LME209, Siblings(results, tasks)), name)
     claims = [judgement.claim for judgement in judgements]
     has_scores = any(claim.is_score for claim in claims) or not logged
-    summary = documents.closed(
+    summary = documents.close(
         version=_version(results), claims=claims if has_scores else None, claims_file=name
     )
     summary.claims = claims
-    summary.checked = tuple(describe_results(frozenset(results.logged), tasks))
+    summary.checked = tuple(describe_results(frozenset(results.logged_tasks), tasks))
     if summary.verdict == "unconfirmed" and not logged:
         summary.remark = NO_SAMPLES
     return summary
@@ -181,7 +183,7 @@ class _SamplesCheck:
             raise
         finally:
             rows.close()
-        return self._judged(rows, collector)
+        return self._judge_rows(rows, collector)
 
     def _note_rows(self, rows: RowPass) -> None:
         documents, tally = self._documents, self._documents.collector.tally
@@ -190,14 +192,14 @@ class _SamplesCheck:
         for placed in rows.breaks:
             documents.note(placed.violation, line=placed.line)
         documents.note_all(rows.violations)
-        changed = rows.opened.changed() if rows.opened is not None else None
+        changed = rows.opened.describe_change() if rows.opened is not None else None
         if changed is not None:
             documents.note_change(changed)
         facts = FileFacts(documents.name, tally, layout=rows.layout)
         for rule in ABOUT_LINES:
             documents.note_all(() if rule.run is None else rule.run(facts))
 
-    def _judged(self, rows: RowPass, collector: LogCollector) -> RunSummary:
+    def _judge_rows(self, rows: RowPass, collector: LogCollector) -> RunSummary:
         documents, tally, totals = self._documents, collector.tally, collector.totals
         is_whole = rows.incomplete_reason is None and not tally.unread
         facts = TaskFacts(totals, self._task(collector), self._results, is_whole)
@@ -210,7 +212,7 @@ class _SamplesCheck:
         if not tally.rows and rows.incomplete_reason is None:
             documents.cannot("the samples file has no rows")
         about = documents.run.aggregate
-        summary = documents.closed(
+        summary = documents.close(
             rows=tally.rows,
             version=_version(self._results),
             claims=[judgement.claim for judgement in judgements],
@@ -225,7 +227,7 @@ class _SamplesCheck:
             summary.links = _links(facts, rows.digests)
         if totals.replaced:
             summary.leave_open(
-                f"{counted(totals.replaced, 'doc_hash')} cannot be verified: "
+                f"{count_noun(totals.replaced, 'doc_hash')} cannot be verified: "
                 "docs show digests in the place of images"
             )
         return summary
@@ -237,7 +239,7 @@ class _SamplesCheck:
         if named is not None:
             return named.task
         results = self._results
-        known = [] if results is None else list(results.logged) or list(results.tasks)
+        known = [] if results is None else list(results.logged_tasks) or list(results.tasks)
         of_name = None if path in (None, STDIN) else task_in_name(path or "", known)
         return known[0] if of_name is None and len(known) == 1 else of_name
 
@@ -250,11 +252,11 @@ class _SamplesCheck:
         if results is None:
             return None
         actual = collector.totals.task_hash()
-        by_hash = [task for task in results.logged if results.task_hash(task) == actual]
+        by_hash = [task for task in results.logged_tasks if results.task_hash(task) == actual]
         if len(by_hash) == 1:
             return by_hash[0]
         of_name = None if path in (None, STDIN) else task_in_name(path or "", results.tasks)
-        known = list(results.logged) or list(results.tasks)
+        known = list(results.logged_tasks) or list(results.tasks)
         return known[0] if of_name is None and len(known) == 1 else of_name
 
     def _note_facts(self, facts: TaskFacts, judgements: list[Judgement]) -> None:
@@ -272,10 +274,10 @@ class _SamplesCheck:
             documents.note_all(find_contradictions(facts.results, about, facts.task), name)
 
     def _describe(self, collector: LogCollector, facts: TaskFacts) -> None:
-        from evalstream.formats.lm_eval.compared import described
+        from evalstream.formats.lm_eval.compared import describe_run
 
         if collector.samples is not None:
-            described(collector.samples, facts)
+            describe_run(collector.samples, facts)
 
 
 def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLinks | None:
@@ -284,11 +286,11 @@ def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLin
     Rows name no model, so that two files of the same bytes have the same answers. Few short answers
     may be those of another model by chance; log-likelihoods are not.
     """
-    if facts.known is None or facts.results is None or not facts.totals.rows:
+    if facts.task_results is None or facts.results is None or not facts.totals.rows:
         return None
     from evalstream.stats.log_links import LogLinks
 
-    task, results = facts.known
+    task, results = facts.task_results
     links = LogLinks(results.document.get("date"), task, results.model or "")
     filters = sorted(facts.totals.filters.values(), key=lambda one: -one.ids.count)
     for place, doc_id in enumerate(filters[0].ids if filters else (), start=1):

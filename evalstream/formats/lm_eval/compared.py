@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from evalstream.engine.row_lookup import find_rows
-from evalstream.formats.lm_eval.row import doc_text, metrics_of, prompt_of
+from evalstream.formats.lm_eval.row import doc_text, hashed_prompt, iterate_metrics
 from evalstream.formats.lm_eval.row_scores import filter_steps
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import Results
@@ -18,13 +18,13 @@ from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, Samp
 from evalstream.parsing import json
 from evalstream.parsing.json import resolve_pointer
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.parsing.setting_texts import setting_text, settings_in
+from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats.record_samples import record_sample
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import (
     InputDigests,
+    bytes_digest,
     cluster_digest,
-    digest_of,
     sample_text,
     text_digest,
 )
@@ -52,12 +52,12 @@ class RowSamples:
         shown = digests(row) if certain else None
         sample = record_sample(self._request, row.get("doc_id"), shown, line, offset)
         sample = sample._replace(
-            prompt=text_digest(prompt_of(row)), cluster=_cluster(row, self._request)
+            prompt=text_digest(hashed_prompt(row)), cluster=_cluster(row, self._request)
         )
         name = row.get("filter", "")
-        for metric, value in metrics_of(row):
+        for metric, value in iterate_metrics(row):
             label = GroupLabel(None, name if isinstance(name, str) else "", metric)
-            yield label, _scored(sample, value) if certain else sample
+            yield label, _make_sample(sample, value) if certain else sample
 
 
 def digests(row: Mapping[str, Any]) -> InputDigests | None:
@@ -74,7 +74,7 @@ def digests(row: Mapping[str, Any]) -> InputDigests | None:
         return None
 
 
-def described(samples: RunSamples, facts: TaskFacts) -> None:
+def describe_run(samples: RunSamples, facts: TaskFacts) -> None:
     """Describe the run whose samples these are."""
     results = facts.results
     task = facts.task or ""
@@ -130,7 +130,7 @@ def _settings(task: str, results: Results | None) -> dict[str, str]:
     config = results.config(task)
     found: dict[str, str] = {}
     for name in _TASK_SETTINGS:
-        found |= settings_in(name, config[name]) if name in config else {}
+        found |= flatten_settings(name, config[name]) if name in config else {}
     return found
 
 
@@ -153,17 +153,17 @@ def answers(
 ) -> Iterator[Answered | None]:
     """Iterate over the responses in rows at some places, in their order."""
     for line in find_rows(run.rows or STDIN, options, places):
-        row = None if line is None else _parsed(line)
+        row = None if line is None else _parse_line(line)
         if row is None:
             yield None
             continue
         sample = sample_text(row.get("doc_id"))
         said = row.get("filtered_resps")
         only = said[0] if isinstance(said, list) and len(said) == 1 else said
-        yield Answered(row.get("doc_id"), only, digest_of(sample) if sample else UNKNOWN)
+        yield Answered(row.get("doc_id"), only, bytes_digest(sample) if sample else UNKNOWN)
 
 
-def _parsed(line: bytes) -> dict[str, Any] | None:
+def _parse_line(line: bytes) -> dict[str, Any] | None:
     try:
         row = json.fast(line.removeprefix(json.UTF8_MARK))
     except ValueError:
@@ -171,7 +171,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
-def _scored(sample: SampleRow, value: Any) -> SampleRow:
+def _make_sample(sample: SampleRow, value: Any) -> SampleRow:
     """Return a sample with a score; 1 and 0 also say whether the answer is right."""
     if not isinstance(value, (bool, int, float)):
         return sample

@@ -92,7 +92,7 @@ class DocIds:
         """Tell whether another filter has the same ids."""
         return self._chunks == other._chunks
 
-    def missing_in(self, other: DocIds) -> int | None:
+    def find_missing(self, other: DocIds) -> int | None:
         """Return the lowest id that another filter lacks, None if it has all."""
         for chunk in sorted(self._chunks):
             lacking = self._chunks[chunk] & ~other._chunks.get(chunk, 0)

@@ -41,7 +41,7 @@ class SamplesName(NamedTuple):
     time: str
 
 
-def recognised(file: Beginning) -> str | None:
+def detect_kind(file: Beginning) -> str | None:
     """Return the kind of a file, or None for a file of another format."""
     seen = file.seen
     if seen.keys >= ROW_MEMBERS and seen.kind in (OBJECT, LINES, ARRAY):

@@ -26,7 +26,7 @@ WORTH_BYTES: Final = 4096
 
 def fast_path_for(options: Options, lines: Lines, plan: ScoringPlan) -> FastPath | None:
     """Return the fast path over a block, None if every row takes the exact path."""
-    how = scoring_of(plan)
+    how = choose_scoring(plan)
     needs_rows = how is None or options.samples is not None or options.sketches or lines.overlong
     if needs_rows or options.max_depth < DEEPEST or len(lines.data) < WORTH_BYTES:
         return None
@@ -37,7 +37,7 @@ def fast_path_for(options: Options, lines: Lines, plan: ScoringPlan) -> FastPath
     return FastPath(scanner, data, options.max_line_bytes, how)
 
 
-def scoring_of(plan: ScoringPlan) -> RowScoring | None:
+def choose_scoring(plan: ScoringPlan) -> RowScoring | None:
     """Return what the scanner compares with the answers of rows; None if that is not enough."""
     if plan.is_empty:
         return RowScoring()

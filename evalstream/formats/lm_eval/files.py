@@ -10,12 +10,12 @@ from evalstream.formats.lm_eval.documents import (
     NAME,
     RESULTS,
     SAMPLES,
-    recognised,
+    detect_kind,
     results_time,
     samples_name,
 )
 from evalstream.formats.lm_eval.neighbours import results_beside, samples_beside
-from evalstream.io.beginning import beginning_of
+from evalstream.io.beginning import read_beginning
 from evalstream.io.file_names import is_json_name
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
@@ -23,7 +23,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 
 
-def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
     """Find the runs of an input, with the results that were named with it.
 
     Raises UsageError if the documents do not belong together.
@@ -48,7 +48,7 @@ def kind_of_file(path: str) -> str | None:
     """Return the kind of a file; the name decides for one that cannot be parsed."""
     if path == STDIN or is_remote(path) or not os.path.isfile(path):
         return RESULTS if is_json_name(path) else SAMPLES
-    kind = recognised(beginning_of(path))
+    kind = detect_kind(read_beginning(path))
     if kind is not None:
         return kind
     if samples_name(path) is not None:
@@ -71,7 +71,7 @@ def alone(path: str, *, has_samples: bool) -> Run:
     return Run(None, path, format=NAME)
 
 
-def paired(
+def pair_documents(
     documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
 ) -> Iterator[Run | NoInput]:
     """Pair samples with the results of their call, by folder and by the time in their names.

@@ -37,20 +37,20 @@ class LmEvalFormat(PairedFormat):
 
         return RULES
 
-    def recognised(self, file: Beginning) -> str | None:
-        return documents.recognised(file)
+    def detect_kind(self, file: Beginning) -> str | None:
+        return documents.detect_kind(file)
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-        from evalstream.formats.lm_eval.files import runs_of
+        from evalstream.formats.lm_eval.files import find_runs
 
-        return runs_of(path, aggregate, inputs)
+        return find_runs(path, aggregate, inputs)
 
     def pair(
         self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
     ) -> Iterator[Run | NoInput]:
-        from evalstream.formats.lm_eval.files import paired
+        from evalstream.formats.lm_eval.files import pair_documents
 
-        return paired(documents, named=named)
+        return pair_documents(documents, named=named)
 
     def check(
         self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
@@ -67,9 +67,9 @@ class LmEvalFormat(PairedFormat):
         return answers(run, options, places)
 
     def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:
-        from evalstream.formats.lm_eval.source import opened
+        from evalstream.formats.lm_eval.source import open_source
 
-        return opened(path, options, wanted)
+        return open_source(path, options, wanted)
 
 
 FORMAT: Final[PairedFormat] = LmEvalFormat()

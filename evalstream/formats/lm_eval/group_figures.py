@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.lm_eval.non_finite import is_same, shown
-from evalstream.formats.lm_eval.views import NO_STDERR, STDERR, Results, TaskFigure, number_of
+from evalstream.formats.lm_eval.non_finite import is_same, show_value
+from evalstream.formats.lm_eval.views import NO_STDERR, STDERR, Results, TaskFigure, as_decimal
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import kinds
@@ -54,8 +54,8 @@ def judge_groups(results: Results, logged: Collection[str]) -> Iterator[Judgemen
 
 def _claim(figure: TaskFigure, kind: Kind) -> Claim:
     label = f"{figure.key} of the group {figure.task}"
-    value, is_score = number_of(figure.value), not figure.is_stderr
-    shows = shown(figure.value)
+    value, is_score = as_decimal(figure.value), not figure.is_stderr
+    shows = show_value(figure.value)
     return Claim(figure.pointer, label, kind, value, shows, is_score, has_all_digits=True)
 
 
@@ -124,8 +124,8 @@ def _figures(results: Results, names: Sequence[str], figure: TaskFigure) -> list
         value = entry.get(f"{figure.metric},{figure.filter}")
         if value is None:
             continue
-        number = number_of(value)
-        error = number_of(entry.get(f"{figure.metric}{STDERR},{figure.filter}"))
+        number = as_decimal(value)
+        error = as_decimal(entry.get(f"{figure.metric}{STDERR},{figure.filter}"))
         samples = entry.get("sample_len", results.samples(name).get("effective"))
         if number is None or samples.__class__ is not int or samples < 1:
             return []
@@ -141,7 +141,7 @@ def _is_sure(figure: TaskFigure, sets: list[list[_Member]]) -> bool:
 
     Releases without sample_len weigh a task by the number of docs that have one of its metrics.
     """
-    claimed = number_of(figure.value)
+    claimed = as_decimal(figure.value)
     for some in sets:
         values = [one.value for one in some]
         if claimed is None or all(one.is_sure for one in some):
@@ -188,7 +188,7 @@ def _judge_counts(
     for path, number, expected in stated:
         place = pointer(("results", group, *path))
         label = f"{path[0]} of the group {group}"
-        claim = Claim(place, label, kinds.COUNT, number_of(number), number)
+        claim = Claim(place, label, kinds.COUNT, as_decimal(number), number)
         if number == expected:
             yield confirm(claim, expected, 0)
         else:
@@ -208,5 +208,7 @@ def _judge_copies(results: Results) -> Iterator[Judgement]:
             if key not in _OF_NAMES and key in entry and not is_same(entry[key], value):
                 place = pointer(("groups", group, key))
                 label = f"{key} of {group} in groups"
-                claim = Claim(place, label, kinds.UNKNOWN, number_of(value), shown(value))
-                yield refute(claim, shown(entry[key]), "it is another figure than in results", 0)
+                claim = Claim(place, label, kinds.UNKNOWN, as_decimal(value), show_value(value))
+                yield refute(
+                    claim, show_value(entry[key]), "it is another figure than in results", 0
+                )

@@ -61,7 +61,7 @@ class Values:
     @property
     def rows(self) -> int:
         """The number of rows that have the metric; the values are settled."""
-        return self.sums.joined + self.others + self.texts + self.pairs
+        return self.sums.joined_rows + self.others + self.texts + self.pairs
 
     def add(self, value: Any) -> None:
         """Add the value of a row."""
@@ -191,7 +191,7 @@ class LogTotals:
     def merge(self, block: RowsTally, shift: int) -> None:
         """Add the rows of the next block, which starts `shift` lines into the file."""
         had_repeats = self.repeats
-        before = self._keyed
+        before = self._count_keyed
         self.rows += block.rows
         self.undigested += block.undigested
         self.bare += block.bare
@@ -213,7 +213,7 @@ class LogTotals:
         return sum(one.ids.repeats for one in self.filters.values())
 
     @property
-    def _keyed(self) -> int:
+    def _count_keyed(self) -> int:
         """The number of rows with a valid doc_id and filter."""
         return self.rows - self.unkeyed
 
@@ -257,7 +257,7 @@ class LogTotals:
         line, before = self._rows_before
         name, doc_id = self._first
         start = self.filters[name].ids.first_repeat
-        rows = self._keyed - before
+        rows = self._count_keyed - before
         if start is None or (start.line, start.doc_id) != (line, doc_id):
             return None
         return Rerun(line, rows, self.repeats) if rows in (self.distinct, self.repeats) else None

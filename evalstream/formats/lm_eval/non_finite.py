@@ -50,7 +50,7 @@ def _put(document: Any, pointer: str, value: float) -> bool:
     return False
 
 
-def shown(value: Any) -> Any:
+def show_value(value: Any) -> Any:
     """Return a value as findings show it: a number that is not finite as its spelling."""
     if not isinstance(value, float) or isfinite(value):
         return value

@@ -25,7 +25,7 @@ class NotFollowed(Exception):
 
 
 @lru_cache(maxsize=256)
-def chain_of(steps: str, *, is_old: bool = False) -> tuple[Apply, ...] | None:
+def build_chain(steps: str, *, is_old: bool = False) -> tuple[Apply, ...] | None:
     """Return the functions of a chain, from the JSON of its steps; None with an unknown one.
 
     With `is_old` they are those of older releases.
@@ -47,10 +47,10 @@ def chain_of(steps: str, *, is_old: bool = False) -> tuple[Apply, ...] | None:
 
 def gives_texts(steps: str) -> bool:
     """Return whether a chain makes texts of texts, and lists of them."""
-    return '"map"' not in steps and chain_of(steps) is not None
+    return '"map"' not in steps and build_chain(steps) is not None
 
 
-def filtered(chain: Iterable[Apply], answers: Any) -> Any:
+def apply_chain(chain: Iterable[Apply], answers: Any) -> Any:
     """Return what a chain makes of the answers to one request, with all values as texts.
 
     Raises NotFollowed where that is not known.
@@ -96,14 +96,14 @@ def pattern_cost(pattern: str) -> PatternCost | None:
 def _cost_of_all(parsed: Iterable[tuple[Any, Any]]) -> PatternCost | None:
     degree, ways = 0, 1
     for operation, argument in parsed:
-        cost = _cost_of(str(operation), argument)
+        cost = _pattern_cost(str(operation), argument)
         if cost is None:
             return None
         degree, ways = degree + cost.degree, ways * cost.ways
     return PatternCost(degree, ways)
 
 
-def _cost_of(operation: str, argument: Any) -> PatternCost | None:
+def _pattern_cost(operation: str, argument: Any) -> PatternCost | None:
     if operation in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
         return _cost_of_repeat(*argument)
     if operation == "BRANCH":
@@ -156,12 +156,12 @@ def _regex(
         shown = text if isinstance(text, str) else ""
         if not is_bounded(regex_pattern, shown):
             raise NotFollowed
-        return _selected(compiled.findall(shown), group_select, fallback)
+        return _select_match(compiled.findall(shown), group_select, fallback)
 
     return _each(extract)
 
 
-def _selected(matches: Sequence[Any], place: int, fallback: str) -> str:
+def _select_match(matches: Sequence[Any], place: int, fallback: str) -> str:
     if not matches:
         return fallback
     match = matches[place]
@@ -195,10 +195,10 @@ def follows(steps: str, answers: Any, shown: Any) -> tuple[bool, Any]:
     """
     first = None
     for is_old in (False, True) if "remove_whitespace" in steps else (False,):
-        chain = chain_of(steps, is_old=is_old)
+        chain = build_chain(steps, is_old=is_old)
         if chain is None or not isinstance(answers, list):
             raise NotFollowed
-        given = [filtered(chain, some) for some in answers]
+        given = [apply_chain(chain, some) for some in answers]
         if given == as_texts(shown):
             return True, given
         first = given if first is None else first

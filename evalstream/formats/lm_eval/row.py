@@ -80,7 +80,7 @@ def text_hash(text: str) -> str | None:
         return None
 
 
-def prompt_of(row: Mapping[str, Any]) -> str | None:
+def hashed_prompt(row: Mapping[str, Any]) -> str | None:
     """Return the prompt that is hashed: the first argument of the first request.
 
     Releases before 0.4.3 wrote the arguments as lists. A chat for an API is a list of one text,
@@ -94,7 +94,7 @@ def prompt_of(row: Mapping[str, Any]) -> str | None:
     return prompt if isinstance(prompt, str) else None
 
 
-def target_of(row: Mapping[str, Any]) -> str | None:
+def hashed_target(row: Mapping[str, Any]) -> str | None:
     """Return the text of the target that is hashed, None for a value that is not such a text.
 
     Rows of releases before 0.4.4, which have no filter, hold the target itself, and Python's
@@ -110,7 +110,7 @@ def _first(values: Any) -> Any:
     return values[0] if isinstance(values, list) and values else None
 
 
-def digest_of(value: Any) -> bytes | None:
+def parse_digest(value: Any) -> bytes | None:
     """Return a declared digest as bytes, None for a value that is not one."""
     if isinstance(value, str) and _DIGEST.fullmatch(value):
         return bytes.fromhex(value)
@@ -130,7 +130,7 @@ def may_hold_image_digests(value: Any) -> bool:
     return isinstance(value, list) and any(map(may_hold_image_digests, value))
 
 
-def metrics_of(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def iterate_metrics(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Iterate over the metrics of a row: those that it lists, else all further members."""
     listed = row.get("metrics")
     names = listed if isinstance(listed, list) else [name for name in row if name not in MEMBERS]
@@ -146,7 +146,7 @@ class RowKey(NamedTuple):
     filter: str | None
 
 
-def key_of(row: Mapping[str, Any]) -> RowKey:
+def row_key(row: Mapping[str, Any]) -> RowKey:
     """Return what a row is about. Releases before 0.4.7 wrote no filter."""
     doc_id, name = row.get("doc_id"), row.get("filter", "")
     is_number = doc_id.__class__ is int and 0 <= doc_id <= MOST_DOC_ID

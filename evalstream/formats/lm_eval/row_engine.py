@@ -12,8 +12,8 @@ from evalstream.engine.result import BlockResult
 from evalstream.formats.lm_eval.fast_path import FastPath, fast_path_for
 from evalstream.formats.lm_eval.log_tally import LogTotals, RowsTally
 from evalstream.formats.lm_eval.non_finite import as_written
-from evalstream.formats.lm_eval.row import HASHES, digest_of, key_of, metrics_of
-from evalstream.formats.lm_eval.row_scores import ScoringPlan, brier_of
+from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
+from evalstream.formats.lm_eval.row_scores import ScoringPlan, brier_score
 from evalstream.formats.lm_eval.rules.contradictions import find_call_contradictions
 from evalstream.formats.lm_eval.rules.rows import row_digests, row_scores, row_structure
 from evalstream.model.block import Lines
@@ -81,7 +81,7 @@ class SampleChecker:
         self._plan = context.plan
         self._tally = RowsTally(ordered=context.plan.ordered)
         self._digests = bytearray()
-        self._compared = _compared(context)
+        self._collect_samples = _collect_samples(context)
 
     def tally(self) -> RowsTally:
         """Return what the rows so far amount to."""
@@ -114,7 +114,7 @@ class SampleChecker:
     def _count(self, row: Mapping[str, Any], line: int, *, is_right: bool, replaced: bool) -> None:
         tally = self._tally
         tally.rows += 1
-        digests = [digest_of(row.get(name)) for name in HASHES]
+        digests = [parse_digest(row.get(name)) for name in HASHES]
         if None in digests:
             tally.undigested += 1
             tally.bare += not any(name in row for name in HASHES)
@@ -122,18 +122,18 @@ class SampleChecker:
             self._digests += b"".join(filter(None, digests))
             tally.hashed += is_right
         tally.replaced += replaced
-        key = key_of(row)
+        key = row_key(row)
         rows = None if key.filter is None else tally.filter(key.filter)
         if rows is None or key.doc_id is None:
             tally.unkeyed += 1
             return
         rows.rows += 1
         rows.ids.add(key.doc_id, line)
-        for name, value in metrics_of(row):
+        for name, value in iterate_metrics(row):
             values = rows.values(name)
             if values is not None:
                 is_brier = name == BRIER and isinstance(value, list)
-                values.add(brier_of(row, value) if is_brier else value)
+                values.add(brier_score(row, value) if is_brier else value)
 
     def sample(self, record: Mapping[str, Any]) -> Any:
         """Return the row's doc_id."""
@@ -141,7 +141,7 @@ class SampleChecker:
 
     def figures(self, record: Mapping[str, Any]) -> RowFigures:
         """Return the first metric of a row as its score, if it is a number."""
-        for _, value in metrics_of(record):
+        for _, value in iterate_metrics(record):
             return (value if isinstance(value, (int, float)) else None,)
         return (None,)
 
@@ -149,12 +149,12 @@ class SampleChecker:
         self, record: Mapping[str, Any], line: int, offset: int, *, certain: bool
     ) -> Iterable[tuple[GroupLabel, SampleRow]]:
         """Return a sample for each metric of a row, if they are collected."""
-        if self._compared is None:
+        if self._collect_samples is None:
             return ()
-        return self._compared.samples(record, line, offset, certain=certain)
+        return self._collect_samples.samples(record, line, offset, certain=certain)
 
 
-def _compared(context: LogContext) -> RowSamples | None:
+def _collect_samples(context: LogContext) -> RowSamples | None:
     """Return what collects the samples of rows, None unless that is asked for."""
     if context.options.samples is None:
         return None

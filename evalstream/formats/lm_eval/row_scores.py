@@ -192,7 +192,7 @@ def derive_scores(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Derived
             yield from derive(row, answers, target, plan)
 
 
-def brier_of(row: Mapping[str, Any], value: Any) -> float | None:
+def brier_score(row: Mapping[str, Any], value: Any) -> float | None:
     """Return the Brier score of a row, from its right answer and its log-likelihoods.
 
     The row shows the probabilities with 8 digits, which tell which of them are of the choices.
@@ -450,13 +450,13 @@ def _is_brier(value: Any, gold: int | list[int], shares: Sequence[float]) -> boo
 
 def _is_shown(text: Any, shares: Sequence[float]) -> bool:
     """Return whether a text shows some shares; numpy leaves out the middle of many."""
-    shown = _numbers_in(text)
+    shown = _parse_numbers(text)
     if len(shown) != len(shares):
         return "..." in str(text)
     return all(abs(one - two) <= TEXT_DIGITS for one, two in zip(shown, shares, strict=True))
 
 
-def _numbers_in(text: Any) -> list[float]:
+def _parse_numbers(text: Any) -> list[float]:
     """Return the numbers of an array as numpy writes it."""
     if isinstance(text, list):
         return [float(one) for one in text]

@@ -18,7 +18,7 @@ from evalstream.engine.row_lookup import every_row
 from evalstream.formats.lm_eval.documents import RESULTS, SAMPLES, results_time, samples_name
 from evalstream.formats.lm_eval.files import kind_of_file
 from evalstream.formats.lm_eval.neighbours import results_beside, samples_beside
-from evalstream.formats.lm_eval.row import HASHES, metrics_of, prompt_of
+from evalstream.formats.lm_eval.row import HASHES, hashed_prompt, iterate_metrics
 from evalstream.formats.lm_eval.views import Results
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
@@ -50,19 +50,19 @@ class LmEvalSource:
         self.label = f"lm_eval log {printable(samples)}"
         self.models = frozenset() if results is None else _models(results)
         self.results = None if results is None else tuple(_results(results, task))
-        self.stated = {} if results is None else _stated(results, task)
+        self.stated = {} if results is None else _read_stated(results, task)
         self.stated_of_run = {} if results is None else _stated_of_run(results)
 
     def samples(self) -> Iterator[SourceSample]:
         """Iterate over the rows of the samples file. Raises OSError and CannotCheck."""
         for number, _, line in every_row(self._path, self._options):
-            row = _parsed(line, self._options.max_depth)
+            row = _parse_line(line, self._options.max_depth)
             if not isinstance(row, dict) or "doc_id" not in row:
                 message = f"line {number:,} of {printable(self._path)} is not a sample of lm-eval"
                 raise CannotCheck(message)
             yield _sample(row, f"line {number:,}")
 
-    def part_of(self, name: str) -> str | None:
+    def find_part(self, name: str) -> str | None:
         """Return the filter in an evaluation_name: `TASK` or `TASK/FILTER`."""
         if name == self._task:
             return NO_FILTER
@@ -72,7 +72,7 @@ class LmEvalSource:
         """Nothing is kept."""
 
 
-def opened(path: str, options: Options, wanted: Wanted) -> LmEvalSource | None:
+def open_source(path: str, options: Options, wanted: Wanted) -> LmEvalSource | None:
     """Return the samples of a run's task in a log, None for a path that is not a log of lm-eval.
 
     The path is a samples file, a results file, or their folder. Raises OSError, and CannotCheck
@@ -89,7 +89,7 @@ def opened(path: str, options: Options, wanted: Wanted) -> LmEvalSource | None:
     return _of_results(path, options, wanted) if kind == RESULTS else None
 
 
-def _parsed(line: bytes, most_depth: int) -> Any:
+def _parse_line(line: bytes, most_depth: int) -> Any:
     """Return the value of a line, in which numbers may be NaN as the harness writes them."""
     try:
         return jiter.from_json(line, catch_duplicate_keys=True, allow_inf_nan=True)
@@ -181,7 +181,7 @@ def _results(results: Results, task: str) -> Iterator[SourceResult]:
         )
 
 
-def _stated(results: Results, task: str) -> Stated:
+def _read_stated(results: Results, task: str) -> Stated:
     """Return what the configuration of a task says of its data and of the generation."""
     config, samples = results.config(task), results.samples(task)
     path = text_or_none(config.get("dataset_path"))
@@ -264,7 +264,7 @@ def _sample(row: Mapping[str, Any], place: str) -> SourceSample:
     part = text_or_none(row.get("filter")) or NO_FILTER
     numbers = {
         _result_id(name, part): SourceScore(_number(value))
-        for name, value in metrics_of(row)
+        for name, value in iterate_metrics(row)
         if _number(value) is not None
     }
     return SourceSample(
@@ -280,9 +280,9 @@ def _sample(row: Mapping[str, Any], place: str) -> SourceSample:
 
 def _members(row: Mapping[str, Any], part: str) -> Stated:
     """Return the members that converters make of a row; in version 0.2.0 metadata are no texts."""
-    choices, prompt, target = _choices(row), prompt_of(row) or "", str(row.get("target", ""))
+    choices, prompt, target = _choices(row), hashed_prompt(row) or "", str(row.get("target", ""))
     output = _output(row, choices)
-    values = dict(metrics_of(row))
+    values = dict(iterate_metrics(row))
     return {
         "input/raw": (prompt,),
         "input/formatted": (None, prompt),

@@ -16,9 +16,9 @@ from evalstream.formats.lm_eval.aggregations import (
     find_aggregation,
 )
 from evalstream.formats.lm_eval.log_tally import Values
-from evalstream.formats.lm_eval.non_finite import shown
+from evalstream.formats.lm_eval.non_finite import show_value
 from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import NO_STDERR, TaskFigure, number_of
+from evalstream.formats.lm_eval.views import NO_STDERR, TaskFigure, as_decimal
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import corpus_metrics, kinds
@@ -40,7 +40,7 @@ _CLOSED_FORM: Final = (kinds.MEAN, kinds.AVERAGE, kinds.UNKNOWN)
 
 def judge_task(facts: TaskFacts) -> Iterator[Judgement]:
     """Yield every claim of a task, with what its rows say about it."""
-    if facts.known is None:
+    if facts.task_results is None:
         if not facts.is_whole and facts.task is not None and facts.results is not None:
             for figure in facts.results.figures(facts.task):
                 yield leave_task_open(figure, Reason.UNREAD)
@@ -61,8 +61,8 @@ def _claim(figure: TaskFigure, kind: kinds.Kind, resampling: Resampling | None =
         figure.pointer,
         figure.label,
         kind,
-        number_of(figure.value),
-        shown(figure.value),
+        as_decimal(figure.value),
+        show_value(figure.value),
         not figure.is_stderr,
         None if resampling is None or resampling.is_exact else "bootstrap",
         None if resampling is None else resampling.draws,
@@ -75,14 +75,14 @@ def _judge_figure(figure: TaskFigure, facts: TaskFacts) -> Judgement:
     claim = _claim(figure, kinds.ERROR if figure.is_stderr else kinds.UNKNOWN)
     if values is None and figure.value in (NO_STDERR, None):
         reason = reason or Reason.EVIDENCE
-    if reason is not None or facts.known is None:
+    if reason is not None or facts.task_results is None:
         return leave_open(claim, reason or Reason.NO_ROWS)
     if values is None:
         return refute(claim, None, "no row has the metric", 0)
     if figure.metric == BYPASS:
         expected = NO_STDERR if figure.is_stderr else NOT_SCORED
         return refute(claim, expected, "these answers have no scores", values.rows)
-    task, results = facts.known
+    task, results = facts.task_results
     way = find_aggregation(results, task, figure.metric, values)
     if figure.is_stderr:
         return _judge_error(figure, values, way, facts)
@@ -127,7 +127,7 @@ def _judge_odd(claim: Claim, values: Values, way: Way) -> Judgement | None:
         return None
     if values.sums.unscored or not way.is_sure:
         return leave_open(claim, Reason.UNSCORED, values.rows)
-    expected = judge(claim._replace(value=number_of(-1)), _evidence(values)).claim.recomputed
+    expected = judge(claim._replace(value=as_decimal(-1)), _evidence(values)).claim.recomputed
     return refute(claim, expected, "it is not a finite number", values.rows)
 
 
@@ -169,7 +169,7 @@ def _judge_error(figure: TaskFigure, values: Values, way: Way, facts: TaskFacts)
         return confirm(claim, NO_STDERR, values.rows)
     if not way.is_sure or iterations is None or way.aggregation is AGGREGATIONS["nanmean"]:
         return leave_open(claim, Reason.UNSURE, values.rows)
-    expected = judge(claim._replace(value=number_of(-1)), _evidence(values)).claim.recomputed
+    expected = judge(claim._replace(value=as_decimal(-1)), _evidence(values)).claim.recomputed
     return refute(claim, expected, "the harness computes it", values.rows)
 
 
@@ -218,9 +218,9 @@ def _resample(
 
 def _iterations(metric: str, facts: TaskFacts) -> int | None:
     """Return the number of draws for an error, 0 for none, None if the results do not say it."""
-    if facts.known is None or "bootstrap_iters" not in facts.known[1].call:
+    if facts.task_results is None or "bootstrap_iters" not in facts.task_results[1].call:
         return None
-    number = facts.known[1].setting("bootstrap_iters")
+    number = facts.task_results[1].setting("bootstrap_iters")
     if number.__class__ is not int or number < 1:
         return 0
     return min(number, MOST_TRANSLATION_DRAWS) if metric in _TRANSLATIONS else int(number)
@@ -228,9 +228,9 @@ def _iterations(metric: str, facts: TaskFacts) -> int | None:
 
 def _judge_counts(facts: TaskFacts) -> Iterator[Judgement]:
     """Yield the numbers of samples that the results state of a task."""
-    if facts.known is None:
+    if facts.task_results is None:
         return
-    task, results = facts.known
+    task, results = facts.task_results
     counts = facts.totals.metric_counts
     stated = (
         (("n-samples", task, "effective"), results.samples(task), facts.sample_counts),
@@ -241,7 +241,7 @@ def _judge_counts(facts: TaskFacts) -> Iterator[Judgement]:
         if number.__class__ is not int:
             continue
         claim = Claim(
-            pointer(path), f"{path[-1]} of {task}", kinds.COUNT, number_of(number), number
+            pointer(path), f"{path[-1]} of {task}", kinds.COUNT, as_decimal(number), number
         )
         rows = facts.totals.rows
         if facts.totals.is_scattered or _unusable(facts) is not None:

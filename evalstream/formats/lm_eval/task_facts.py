@@ -25,7 +25,7 @@ class TaskFacts(NamedTuple):
     is_whole: bool
 
     @property
-    def known(self) -> tuple[str, Results] | None:
+    def task_results(self) -> tuple[str, Results] | None:
         """The task and the results, None where either is missing."""
         if self.task is None or self.results is None or not self.is_whole:
             return None
@@ -59,7 +59,7 @@ class TaskFacts(NamedTuple):
         """Whether rows repeat because they are of several filters, which they do not name."""
         if not self.is_unfiltered or not self.totals.repeats:
             return False
-        if self.known is None:
+        if self.task_results is None:
             return self.totals.repeats % self.totals.distinct == 0
         return self.totals.repeats == (len(self._filters()) - 1) * self.totals.distinct
 
@@ -68,11 +68,11 @@ class TaskFacts(NamedTuple):
 
     def figures(self) -> Iterator[TaskFigure]:
         """Iterate over the figures that the results have of the task."""
-        if self.known is not None:
-            task, results = self.known
-            yield from map(self._resolved, results.figures(task))
+        if self.task_results is not None:
+            task, results = self.task_results
+            yield from map(self._resolve_claim, results.figures(task))
 
-    def _resolved(self, claim: TaskFigure) -> TaskFigure:
+    def _resolve_claim(self, claim: TaskFigure) -> TaskFigure:
         """Return a claim with the metric and the filter that the rows have.
 
         Names of metrics and of filters may hold commas, and a metric may end like an error does.

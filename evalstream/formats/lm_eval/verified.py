@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.model.report import Checked
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 
 
 def describe_results(logged: frozenset[str], beside: frozenset[str] | None) -> Iterator[Checked]:
     """Yield what was verified of results without the samples."""
     if logged and beside is not None:
-        text = f"samples of {len(logged & beside):,} of {counted(len(logged), 'task')} found"
+        text = f"samples of {len(logged & beside):,} of {count_noun(len(logged), 'task')} found"
         yield Checked(text, logged <= beside)
 
 
@@ -21,8 +21,8 @@ def describe_rows(facts: TaskFacts, rows: int) -> Iterator[Checked]:
     totals = facts.totals
     if not rows:
         return
-    if facts.known is not None:
-        task, results = facts.known
+    if facts.task_results is not None:
+        task, results = facts.task_results
         declared, actual = results.task_hash(task), totals.task_hash()
         if declared is None:
             yield Checked("no task hash to verify", None)
@@ -40,5 +40,5 @@ def describe_rows(facts: TaskFacts, rows: int) -> Iterator[Checked]:
             yield Checked("no sample count to verify", None)
     elif facts.results is not None:
         yield Checked("nothing of the results verified", None)
-    hashed = f"doc, prompt and target hashes ok in {totals.hashed:,} of {counted(rows, 'row')}"
+    hashed = f"doc, prompt and target hashes ok in {totals.hashed:,} of {count_noun(rows, 'row')}"
     yield Checked(hashed, True if totals.hashed == rows else None)

@@ -82,7 +82,9 @@ class Results(DataClass, frozen=True):
         if not isinstance(listed, list):
             return None
         return [
-            _listed(place, entry) for place, entry in enumerate(listed) if isinstance(entry, dict)
+            _make_listed(place, entry)
+            for place, entry in enumerate(listed)
+            if isinstance(entry, dict)
         ]
 
     def listed_metric(self, task: str, metric: str) -> ListedMetric | None:
@@ -99,7 +101,7 @@ class Results(DataClass, frozen=True):
         return _object(self.document.get("task_hashes")).get(task)
 
     @property
-    def logged(self) -> Iterator[str]:
+    def logged_tasks(self) -> Iterator[str]:
         """The tasks whose samples the call wrote."""
         return iter(_object(self.document.get("task_hashes")))
 
@@ -148,7 +150,7 @@ class Results(DataClass, frozen=True):
             return given.split(f"{name}=")[1].partition(",")[0]
         return None
 
-    def limit_of(self, task: str) -> int | None:
+    def count_limited(self, task: str) -> int | None:
         """Return how many documents of a task the limit picks, None without one.
 
         Source: `get_sample_size` in evaluator_utils.py of lm_eval.
@@ -185,7 +187,7 @@ _MODEL_ARGUMENTS: Final = ("peft", "delta", "pretrained", "model", "path", "engi
 _NAMED: Final = frozenset({"metric", "aggregation", "higher_is_better"})
 
 
-def _listed(place: int, entry: Mapping[str, Any]) -> ListedMetric:
+def _make_listed(place: int, entry: Mapping[str, Any]) -> ListedMetric:
     name, said = entry.get("metric"), entry.get("aggregation")
     return ListedMetric(
         place,
@@ -195,7 +197,7 @@ def _listed(place: int, entry: Mapping[str, Any]) -> ListedMetric:
     )
 
 
-def number_of(value: Any) -> Decimal | None:
+def as_decimal(value: Any) -> Decimal | None:
     """Return a figure, None for a value that is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None

@@ -26,7 +26,7 @@ from evalstream.formats.swe_bench.documents import (
     REPORT,
     RESULTS,
     SETTINGS,
-    recognised,
+    detect_kind,
 )
 from evalstream.formats.swe_bench.rules import documents as about_documents
 from evalstream.formats.swe_bench.rules import instances as about_instances
@@ -38,11 +38,11 @@ from evalstream.formats.swe_bench.views import (
     Placed,
     Prediction,
     Submitted,
-    outcome_of,
-    predictions_in,
+    iterate_predictions,
+    read_outcome,
 )
 from evalstream.io.beginning import Beginning
-from evalstream.io.compression import compression_of
+from evalstream.io.compression import detect_compression
 from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.names import printable
@@ -55,7 +55,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import STOPPING
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import UTF8_MARK, pointer, type_name
 from evalstream.parsing.json_document import parse_document
 from evalstream.parsing.peek import LINES, PEEK_BYTES
@@ -104,7 +104,7 @@ class _Reader:
         text = self._documents.bytes(path)
         if text is None:
             return
-        name, packing = printable(path), compression_of(text)
+        name, packing = printable(path), detect_compression(text)
         if packing is not None:
             message = f"cannot be read: decompress it first ({packing})"
             self._documents.note(ES001.violation(message), name)
@@ -118,7 +118,7 @@ class _Reader:
             self._documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
         # The name decides whether a stream has lines; other names are those of files.
         seen = Beginning("" if path == STDIN else path, text[:PEEK_BYTES], lambda: text)
-        kind = recognised(seen)
+        kind = detect_kind(seen)
         if kind == PREDICTIONS and seen.seen.kind == LINES:
             self._take(path, self._lines(path, text))
             return
@@ -127,7 +127,7 @@ class _Reader:
             self._documents.note(ES005.violation(f"this is {NOT_OURS}"), name)
             self._documents.cannot(f"{name}: this is {NOT_OURS}")
         elif value is not None and kind == PREDICTIONS:
-            self._take(path, ((None, *one) for one in predictions_in(value)))
+            self._take(path, ((None, *one) for one in iterate_predictions(value)))
         elif value is not None:
             self._document(path, str(kind), value)
 
@@ -204,7 +204,7 @@ class _Reader:
     def _outcome(self, path: str, value: dict[str, Any]) -> None:
         is_placed = os.path.basename(path) == REPORT_FILE
         folder = os.path.basename(os.path.dirname(path)) if is_placed else ""
-        outcome = outcome_of(path, folder, value)
+        outcome = read_outcome(path, folder, value)
         if outcome is None:
             noun = NOUNS[INSTANCE]
             violation = about_documents.SWE101.violation(f"this is not {noun}", pointer="")
@@ -263,20 +263,20 @@ class _Judge:
         self._note(about_instances.check_predictions(found))
         self._note(self._patches())
         claims: list[JudgedClaim] = []
-        for path, judgements in self._judged():
+        for path, judgements in self._iterate_judged():
             self._note(check_figures(path, judgements))
             claims += (one.claim for one in judgements)
         aggregate = self._documents.run.aggregate
-        summary = self._documents.closed(
+        summary = self._documents.close(
             rows=count,
             version=self._version(),
             claims=claims,
             claims_file=None if aggregate is None else printable(aggregate),
         )
-        summary.checked = tuple(self._checked())
+        summary.checked = tuple(self._iterate_checked())
         return summary
 
-    def _judged(self) -> Iterator[tuple[str, list[Judgement]]]:
+    def _iterate_judged(self) -> Iterator[tuple[str, list[Judgement]]]:
         """Iterate over the documents that make claims, with their judged claims."""
         found = self._found
         if found.report is not None:
@@ -323,17 +323,19 @@ class _Judge:
             self._documents.cannot(f"{printable(path)} cannot be read: {error}")
             return None
 
-    def _checked(self) -> Iterator[Checked]:
+    def _iterate_checked(self) -> Iterator[Checked]:
         """Say what was verified beside the claims."""
         outcomes = self._found.outcomes.values()
         if outcomes:
             number = sum(
                 one.derived is not None and one.derived == one.declared for one in outcomes
             )
-            text = f"{number:,} of {counted(len(outcomes), 'outcome')} as their tests say"
+            text = f"{number:,} of {count_noun(len(outcomes), 'outcome')} as their tests say"
             yield Checked(text, number == len(outcomes))
         if self._found.predictions is not None and outcomes:
-            text = f"{self._equal:,} of {counted(len(outcomes), 'patch', 'patches')} as predicted"
+            text = (
+                f"{self._equal:,} of {count_noun(len(outcomes), 'patch', 'patches')} as predicted"
+            )
             is_ok = None if self._compared < len(outcomes) else True
             yield Checked(text, False if self._equal < self._compared else is_ok)
 

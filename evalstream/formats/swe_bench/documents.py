@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from evalstream.io.beginning import Beginning, beginning_of
+from evalstream.io.beginning import Beginning, read_beginning
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.peek import ARRAY, LINES, OBJECT
 
@@ -48,7 +48,7 @@ _SETTINGS: Final = frozenset({"dataset", "split", "task_repo", "created_at"})
 _MODEL: Final = LazyPattern(rb'"model_name_or_path"\s*:\s*("(?:[^"\\]|\\.)*")', flags=0)
 
 
-def recognised(file: Beginning) -> str | None:
+def detect_kind(file: Beginning) -> str | None:
     """Return the kind of a file, or None for a file of another format."""
     seen = file.seen
     if seen.keys >= _PREDICTION and seen.kind in (OBJECT, LINES, ARRAY):
@@ -70,7 +70,7 @@ def recognised(file: Beginning) -> str | None:
 
 def kind_of_file(path: str) -> str | None:
     """Return the kind of a local file, or None for a file of another format."""
-    return recognised(beginning_of(path))
+    return detect_kind(read_beginning(path))
 
 
 def first_model(path: str) -> str | None:
@@ -78,7 +78,7 @@ def first_model(path: str) -> str | None:
 
     It is written as the harness writes it into names of files: with `__` for `/`.
     """
-    found = _MODEL.search(beginning_of(path).head)
+    found = _MODEL.search(read_beginning(path).head)
     try:
         return None if found is None else model_folder(json.loads(found[1]))
     except ValueError:

@@ -35,7 +35,7 @@ _OF_SUBMISSIONS = (
 _METADATA = ("metadata.yaml", "metadata.yml")
 
 
-def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
     """Find the run of a file, with the run report that was named with it.
 
     Raises UsageError if the documents do not belong together.
@@ -51,10 +51,10 @@ def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Ru
         reason = f"this is not a document of SWE-bench; {other_formats()}"
         yield NoInput(path, reason, format=NAME)
         return
-    yield from paired(lambda: iter(known), named=True)
+    yield from pair_documents(lambda: iter(known), named=True)
 
 
-def paired(
+def pair_documents(
     documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
 ) -> Iterator[Run | NoInput]:
     """Group documents into runs: one for each run report, submission and folder of logs.
@@ -119,10 +119,10 @@ class _Files:
             used.update(own)
             yield self._submission(folder, own, logs.pop(os.path.join(folder, "logs"), []))
         for report in reports:
-            own_logs = _nearest(report, [one for one in logs if _is_report_of(report, one)])
+            own_logs = _nearest(report, [one for one in logs if _reports_on(report, one)])
             if own_logs is None and len(reports) == len(logs) == 1:
                 own_logs = next(iter(logs))
-            rows = _predictions_of(report, predictions, is_only=len(reports) == 1)
+            rows = _find_predictions(report, predictions, is_only=len(reports) == 1)
             used.update(() if rows is None else (rows,))
             beside = [] if own_logs is None else logs.pop(own_logs)
             yield Run(rows, report, format=NAME, beside=tuple(beside))
@@ -155,7 +155,7 @@ class _Files:
         return list(self._by_kind.get(kind, ()))
 
 
-def _predictions_of(report: str, predictions: list[str], *, is_only: bool) -> str | None:
+def _find_predictions(report: str, predictions: list[str], *, is_only: bool) -> str | None:
     """Return the predictions that a run report is about, by the model that both name."""
     name = os.path.basename(report)
     models = {path: first_model(path) for path in predictions if _is_local(path)}
@@ -168,18 +168,18 @@ def _predictions_of(report: str, predictions: list[str], *, is_only: bool) -> st
 
 def _nearest(path: str, others: Iterable[str]) -> str | None:
     """Return the path that shares most folders with another, None if two share equally many."""
-    shared = sorted(((_shared(path, one), one) for one in others), reverse=True)
+    shared = sorted(((_count_shared(path, one), one) for one in others), reverse=True)
     if len(shared) > 1 and shared[0][0] == shared[1][0]:
         return None
     return shared[0][1] if shared else None
 
 
-def _shared(one: str, other: str) -> int:
+def _count_shared(one: str, other: str) -> int:
     same = [a == b for a, b in zip(one.split("/")[:-1], other.split("/"), strict=False)]
     return [*same, False].index(False)
 
 
-def _is_report_of(report: str, folder: str) -> bool:
+def _reports_on(report: str, folder: str) -> bool:
     return os.path.basename(report) == _report_name(folder)
 
 

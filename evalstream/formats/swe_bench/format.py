@@ -51,20 +51,20 @@ class SweBenchFormat(PairedFormat):
 
         return RULES
 
-    def recognised(self, file: Beginning) -> str | None:
-        return documents.recognised(file)
+    def detect_kind(self, file: Beginning) -> str | None:
+        return documents.detect_kind(file)
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-        from evalstream.formats.swe_bench.files import runs_of
+        from evalstream.formats.swe_bench.files import find_runs
 
-        return runs_of(path, aggregate, inputs)
+        return find_runs(path, aggregate, inputs)
 
     def pair(
         self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
     ) -> Iterator[Run | NoInput]:
-        from evalstream.formats.swe_bench.files import paired
+        from evalstream.formats.swe_bench.files import pair_documents
 
-        return paired(documents, named=named)
+        return pair_documents(documents, named=named)
 
     def check(
         self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /

@@ -109,7 +109,7 @@ class Submitted:
         self.groups: list[tuple[str, Mapping[str, Any]]] = []
 
 
-def outcome_of(path: str, folder: str, value: Mapping[str, Any]) -> Outcome | None:
+def read_outcome(path: str, folder: str, value: Mapping[str, Any]) -> Outcome | None:
     """Return the outcome in the report of an instance, None if it has another structure.
 
     `folder` is the name of the folder, which is the id where the report has none.
@@ -146,7 +146,7 @@ def derive(outcome: Mapping[str, Any]) -> bool | None:
     return not failures
 
 
-def predictions_in(document: Any) -> Iterator[tuple[str, Any]]:
+def iterate_predictions(document: Any) -> Iterator[tuple[str, Any]]:
     """Iterate over the predictions in a document with their JSON Pointers."""
     if isinstance(document, list):
         yield from ((pointer([place]), one) for place, one in enumerate(document))

@@ -3,10 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.io.remote.urls import is_remote, shown
+from evalstream.io.remote.urls import is_remote, redact_url
 
 if TYPE_CHECKING:
-    from evalstream.io.remote.listing import Listed, as_prefix, listed, read_each
+    from evalstream.io.remote.listing import Listed, as_prefix, list_objects, read_each
     from evalstream.io.remote.reader import RemoteReader, exists, read_whole
 
 __all__ = [
@@ -15,10 +15,10 @@ __all__ = [
     "as_prefix",
     "exists",
     "is_remote",
-    "listed",
+    "list_objects",
     "read_each",
     "read_whole",
-    "shown",
+    "redact_url",
 ]
 
 _HOMES: Final = {

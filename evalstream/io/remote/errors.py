@@ -38,11 +38,11 @@ _BROKEN: Final = Reason("the connection was interrupted", ConnectionError)
 _TIMED_OUT: Final = Reason("the server did not answer in time", TimeoutError)
 
 
-def reason_of(error: Exception) -> Reason:
+def classify_error(error: Exception) -> Reason:
     """Return the reason of a failure, from the type of an exception and its status codes."""
     if isinstance(error, StoreError):
         return error.reason
-    status = _status_of(error)
+    status = _http_status(error)
     if status is not None:
         return refusal(status)
     for kind in type(error).__mro__:
@@ -64,7 +64,7 @@ def refusal(status: int) -> Reason:
     return Reason(f"the server answered {status}{phrase}", permanent=status not in _PASSING)
 
 
-def _status_of(error: BaseException | None) -> int | None:
+def _http_status(error: BaseException | None) -> int | None:
     """Return the HTTP status of the response that caused an exception, if there is one."""
     while error is not None:
         answer = getattr(error, "response", None)

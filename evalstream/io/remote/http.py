@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from evalstream.io.remote import limits
 from evalstream.io.remote.errors import StoreError, refusal
 from evalstream.io.remote.filesystem import fsspec_settings, run_on
-from evalstream.io.remote.ranges import check_range, read_range, total_of
+from evalstream.io.remote.ranges import check_range, read_range, read_total
 from evalstream.io.remote.store import ObjectInfo, Stream, check_marks, version_marks
 
 _READY_TO_SEND: Final = re.compile(r"(?:[\w.~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*", re.ASCII)
@@ -122,5 +122,5 @@ def _object_size(status: int, headers: Mapping[str, str]) -> int | None:
     if status == HTTPStatus.OK:
         reported = headers.get("Content-Length", "")
     else:
-        reported = total_of(headers.get("Content-Range", ""))
+        reported = read_total(headers.get("Content-Range", ""))
     return int(reported) if reported.isdecimal() else None

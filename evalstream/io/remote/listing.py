@@ -39,14 +39,14 @@ class Listed(NamedTuple):
     mark: str | None = None
 
 
-def listed(prefix: str) -> Iterator[list[Listed]]:
+def list_objects(prefix: str) -> Iterator[list[Listed]]:
     """List the objects below `prefix`, in any order, without hidden names.
 
     S3 is listed in pages of at most 1,000 objects, so memory does not grow with their number; other
     stores are listed folder by folder. Raises OSError where a page cannot be read, and MissingExtra
     where a library for the store is not installed.
     """
-    pages: Iterator[list[Listed]] = open_url(as_prefix(prefix), _pages_of)
+    pages: Iterator[list[Listed]] = open_url(as_prefix(prefix), _iterate_pages)
     while True:
         with STOPPING.interruptible():
             page = next(pages, None)
@@ -69,9 +69,9 @@ def read_each(urls: Iterable[str], most: int) -> Iterator[bytes | None]:
     for url in urls:
         ahead.append(BackgroundCall(partial(_read, url, most)))
         if len(ahead) == READERS:
-            yield _ended(ahead.popleft())
+            yield _finish_call(ahead.popleft())
     while ahead:
-        yield _ended(ahead.popleft())
+        yield _finish_call(ahead.popleft())
 
 
 def _read(url: str, most: int) -> bytes | None:
@@ -81,18 +81,18 @@ def _read(url: str, most: int) -> bytes | None:
         return None
 
 
-def _ended(running: BackgroundCall[bytes | None]) -> bytes | None:
+def _finish_call(running: BackgroundCall[bytes | None]) -> bytes | None:
     with STOPPING.interruptible():
         return running.result()
 
 
-def _pages_of(url: str, scheme: str) -> Iterator[list[Listed]]:
+def _iterate_pages(url: str, scheme: str) -> Iterator[list[Listed]]:
     if scheme in WEB:
         raise StoreError(_NO_LISTS)
     if scheme in S3:
-        from evalstream.io.remote.s3 import files_of
+        from evalstream.io.remote.s3 import open_s3
 
-        files, path = files_of(url, scheme)
+        files, path = open_s3(url, scheme)
         bucket, key, _ = files.split_path(path)
         return _s3_pages(files, bucket, f"{key.strip('/')}/" if key.strip("/") else "")
     return _folders(*open_filesystem(url))
@@ -116,7 +116,9 @@ def _s3_page(files: Any, request: Mapping[str, str]) -> tuple[list[Listed], str 
         for entry in answer.get("Contents", ())
     ]
     # A key that ends with a slash marks a folder; stores display it as one.
-    found = [_listed(path, entry) for path, entry in reported if path and not path.endswith("/")]
+    found = [
+        _make_listed(path, entry) for path, entry in reported if path and not path.endswith("/")
+    ]
     token = answer.get("NextContinuationToken")
     if not answer.get("IsTruncated"):
         return found, None
@@ -149,11 +151,11 @@ def _folder(files: Any, root: str, prefix: str) -> tuple[list[Listed], list[str]
         if entry.get("type") == "directory":
             folders.append(f"{name}/")
         elif entry.get("type") == "file":
-            found.append(_listed(name, entry))
+            found.append(_make_listed(name, entry))
     return found, folders
 
 
-def _listed(path: str, reported: Mapping[str, Any]) -> Listed:
+def _make_listed(path: str, reported: Mapping[str, Any]) -> Listed:
     size, marks = reported.get("size", reported.get("Size")), version_marks(reported)
     mark = next((marks[name] for name in (ETAG, GENERATION, MODIFIED) if name in marks), None)
     return Listed(path, size if isinstance(size, int) else None, mark)

@@ -22,7 +22,7 @@ def check_range(reported: str | None, start: int, end: int, size: int | None) ->
         raise StoreError(Reason("the server sent another range than the requested one"))
 
 
-def total_of(reported: str) -> str:
+def read_total(reported: str) -> str:
     """Return the size of the whole object from a range header; it may be `*` or empty."""
     match = _CONTENT_RANGE.fullmatch(reported)
     return match[3] if match is not None else ""

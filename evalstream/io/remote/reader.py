@@ -9,8 +9,8 @@ from typing import TypeVar
 from evalstream.io.remote import limits
 from evalstream.io.remote.retry import BackgroundCall, Patience, with_retries
 from evalstream.io.remote.store import ETAG, ObjectInfo, Store, Stream, difference
-from evalstream.io.remote.stores import store_of
-from evalstream.io.remote.urls import shown
+from evalstream.io.remote.stores import find_store
+from evalstream.io.remote.urls import redact_url
 from evalstream.model.block import ByteStream
 from evalstream.model.signals import STOPPING
 
@@ -20,7 +20,7 @@ _Returned = TypeVar("_Returned")
 def exists(url: str) -> bool:
     """Tell whether an object exists. Raises OSError where that is not known, MissingExtra."""
     try:
-        _get_info(store_of(url), shown(url))
+        _get_info(find_store(url), redact_url(url))
     except (FileNotFoundError, IsADirectoryError):
         return False
     return True
@@ -53,7 +53,7 @@ class RemoteReader(ByteStream):
         cannot be read, and MissingExtra where a library for its store is not installed.
         """
         self.reopen = partial(RemoteReader, url)
-        self._store, self._shown = store_of(url), shown(url)
+        self._store, self._shown = find_store(url), redact_url(url)
         self._opened = _get_info(self._store, self._shown)
         self.size = self._opened.size or 0
         self._closed = Event()
@@ -84,12 +84,12 @@ class RemoteReader(ByteStream):
         if self._block or not self._ahead:
             return True
         with STOPPING.interruptible():
-            has_ended = self._ahead[0].ended(seconds)
+            has_ended = self._ahead[0].wait(seconds)
         if not has_ended:
             self._patience.tell(self._shown)
         return has_ended
 
-    def changed(self) -> str | None:
+    def describe_change(self) -> str | None:
         """Describe what changed since the object was opened, or return None.
 
         Where the server does not answer any more, the version marks of the blocks decide.
@@ -115,7 +115,7 @@ class RemoteReader(ByteStream):
     def _next_block(self) -> None:
         self._fill()
         if self._ahead:
-            self._block = memoryview(_awaited(self._ahead[0], self._patience, self._shown))
+            self._block = memoryview(_wait_for(self._ahead[0], self._patience, self._shown))
             self._ahead.popleft()
             self._patience = Patience()
             self._fill()
@@ -155,12 +155,12 @@ class RemoteReader(ByteStream):
 def _get_info(store: Store, name: str) -> ObjectInfo:
     """Request the properties of an object. Raises OSError."""
     call = BackgroundCall(partial(with_retries, store.get_info, Event(), name=name))
-    return _awaited(call, Patience(), name)
+    return _wait_for(call, Patience(), name)
 
 
-def _awaited(call: BackgroundCall[_Returned], patience: Patience, name: str) -> _Returned:
+def _wait_for(call: BackgroundCall[_Returned], patience: Patience, name: str) -> _Returned:
     """Return what a call returns, and tell people that it takes long. Raises what it raises."""
     with STOPPING.interruptible():
-        while not call.ended(limits.NOTICE_SECONDS):
+        while not call.wait(limits.NOTICE_SECONDS):
             patience.tell(name)
         return call.result()

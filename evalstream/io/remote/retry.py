@@ -7,7 +7,7 @@ from threading import Event, Thread
 from typing import Generic, TypeVar
 
 from evalstream.io.remote import limits
-from evalstream.io.remote.errors import reason_of
+from evalstream.io.remote.errors import classify_error
 from evalstream.model.notices import notify
 
 _Returned = TypeVar("_Returned")
@@ -23,13 +23,13 @@ class BackgroundCall(Generic[_Returned]):
         self._error: BaseException | None = None
         Thread(target=self._run, name="evalstream-remote", daemon=True).start()
 
-    def ended(self, seconds: float | None = None) -> bool:
+    def wait(self, seconds: float | None = None) -> bool:
         """Tell whether the call returns or raises within some seconds."""
         return self._ended.wait(seconds)
 
     def result(self, seconds: float | None = None) -> _Returned:
         """Return what the call returned. Raises what it raised, and TimeoutError."""
-        if not self.ended(seconds):
+        if not self.wait(seconds):
             raise TimeoutError
         if self._error is not None:
             raise self._error
@@ -76,7 +76,7 @@ def with_retries(
         try:
             return call()
         except Exception as error:  # noqa: BLE001 - libraries of stores raise any type
-            reason = reason_of(error)
+            reason = classify_error(error)
         stalls += reason.kind is TimeoutError
         most = min(tries or limits.TRIES, count + limits.STALL_TRIES - stalls)
         pause = limits.PAUSE_SECONDS * 2 ** (count - 1) * random.uniform(0.5, 1.5)

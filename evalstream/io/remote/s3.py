@@ -15,7 +15,7 @@ class S3Object:
     pins = True
 
     def __init__(self, url: str, scheme: str) -> None:
-        self._files, self._path = files_of(url, scheme)
+        self._files, self._path = open_s3(url, scheme)
         bucket, key, version = self._files.split_path(self._path)
         self._names = {"Bucket": bucket, "Key": key}
         if version:
@@ -36,7 +36,7 @@ class S3Object:
         if ETAG in opened.marks:
             request["IfMatch"] = opened.marks[ETAG]
         answer = self._files.call_s3("get_object", timeout=limits.BLOCK_SECONDS, **request)
-        return run_on(self._files.loop, _part_of, answer, start, end, opened)
+        return run_on(self._files.loop, _read_part, answer, start, end, opened)
 
     def stream(self, opened: ObjectInfo) -> Stream:
         """Raise StoreError: range requests are part of the protocol."""
@@ -46,7 +46,7 @@ class S3Object:
         )
 
 
-def files_of(url: str, scheme: str) -> tuple[Any, str]:
+def open_s3(url: str, scheme: str) -> tuple[Any, str]:
     """Return the fsspec file system of a URL, and the path in it."""
     # Attempts are counted in one place, not in three layers of libraries.
     config = {
@@ -61,7 +61,7 @@ def files_of(url: str, scheme: str) -> tuple[Any, str]:
     return files, path
 
 
-async def _part_of(answer: Any, start: int, end: int, opened: ObjectInfo) -> bytes:
+async def _read_part(answer: Any, start: int, end: int, opened: ObjectInfo) -> bytes:
     try:
         check_marks(version_marks(answer), opened.marks)
         check_range(answer.get("ContentRange"), start, end, opened.size)

@@ -4,30 +4,30 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TypeVar
 
-from evalstream.io.remote.errors import reason_of
+from evalstream.io.remote.errors import classify_error
 from evalstream.io.remote.store import Store
-from evalstream.io.remote.urls import S3, WEB, scheme_of
+from evalstream.io.remote.urls import S3, WEB, url_scheme
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 
 _Opened = TypeVar("_Opened")
 
 
-def store_of(url: str) -> Store:
+def find_store(url: str) -> Store:
     """Return the store of a URL. Raises OSError, MissingExtra."""
     return open_url(url, _open_store)
 
 
 def open_url(url: str, open_as: Callable[[str, str], _Opened]) -> _Opened:
     """Call `open_as` with a URL and its scheme. Raises OSError, MissingExtra."""
-    scheme = scheme_of(url)
+    scheme = url_scheme(url)
     try:
         import_module("fsspec").get_filesystem_class(scheme)
         return open_as(scheme + url[len(scheme) :], scheme)
     except ImportError as cause:
         error: Exception = _missing(cause, scheme)
     except Exception as cause:  # noqa: BLE001 - libraries of stores raise any type
-        error = reason_of(cause).error()
+        error = classify_error(cause).error()
     # Raised outside the handler, so that the library's message is not part of the traceback.
     raise error
 

@@ -15,7 +15,7 @@ def is_remote(path: str) -> bool:
     return _URL.match(path) is not None
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """Return a URL for display: without user, password, query and fragment."""
     match = _URL.match(url)
     if match is None:
@@ -29,7 +29,7 @@ def shown(url: str) -> str:
     return f"{scheme}://{server}{path}"
 
 
-def scheme_of(url: str) -> str:
+def url_scheme(url: str) -> str:
     """Return the scheme of a URL in lower case. Raises OSError for chained URLs."""
     match = _URL.match(url)
     scheme = match[1].lower() if match is not None else ""

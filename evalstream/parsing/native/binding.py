@@ -325,21 +325,21 @@ def hasher(algorithm: str) -> Hasher | None:
 
 def slots() -> tuple[str, ...]:
     """Return the paths of what the scanner looks at in a row, in its order."""
-    return _listed("slot_paths")
+    return _list_arguments("slot_paths")
 
 
 def recipes() -> tuple[str, ...]:
     """Return the names of the recipes that the scanner knows, the first of which is none."""
-    return _listed("recipe_names")
+    return _list_arguments("recipe_names")
 
 
 def checks() -> tuple[str, ...]:
     """Return the codes of the rules that the scanner tests, in the order of their bits."""
-    return _listed("check_codes")
+    return _list_arguments("check_codes")
 
 
 @lru_cache
-def _listed(function: str) -> tuple[str, ...]:
+def _list_arguments(function: str) -> tuple[str, ...]:
     loaded = library()
     text: bytes = b"" if loaded is None else getattr(loaded, function)()
     return tuple(text.decode().split("\n")[:-1])

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from evalstream.model.changes import Change
-from evalstream.parsing.json_tree import JsonType, encoded
+from evalstream.parsing.json_tree import JsonType, encode_string
 from evalstream.parsing.reshape import Action, Place, RowPlace, Test, Watch
 
 MOST_CHANGES: Final = 64
@@ -55,7 +55,7 @@ class PlaceTables(NamedTuple):
 
 def compiled_tables(place: RowPlace) -> PlaceTables:
     """Return the tables of a row's places. Raises NotCompiled."""
-    shared = None if place.shared is None else _compiled(_Same(place.shared))
+    shared = None if place.shared is None else _compile_tables(_Same(place.shared))
     return _Compiler(place, shared).tables()
 
 
@@ -73,7 +73,7 @@ class _Same:
 
 
 @lru_cache(maxsize=16)
-def _compiled(shared: _Same) -> _Compiler:
+def _compile_tables(shared: _Same) -> _Compiler:
     return _Compiler(RowPlace(shared.place))
 
 
@@ -199,4 +199,4 @@ def _ascii_name(name: str) -> str:
     """Return a new name as JSON text, which must be the same in any row."""
     if not name.isascii():
         raise NotCompiled("a new name beyond ASCII")
-    return encoded(name, ascii_only=True)
+    return encode_string(name, ascii_only=True)

@@ -102,7 +102,7 @@ class Discriminator(NamedTuple):
     values: Sequence[str]
 
 
-def tables_of(
+def build_tables(
     schema: Schema,
     slots: Sequence[str],
     discriminator: Discriminator,
@@ -200,7 +200,7 @@ class _Builder:
             raise NotTabled(path)
         self._nodes.append(b"")
         self._depth += 1
-        self._nodes[place] = self._made(self._referred(node, path), path, watched, traits)
+        self._nodes[place] = self._made(self._follow_reference(node, path), path, watched, traits)
         self._depth -= 1
         return place
 
@@ -214,12 +214,12 @@ class _Builder:
         if not isinstance(node, Mapping) or (path and "$id" in node):
             raise NotTabled(path)
         if "oneOf" in node:
-            node = _merged(node, path)
+            node = _merge_alternatives(node, path)
         if node.get("strict") is True and node in (_Only.NULL, _Only.NOTHING):
             traits |= Trait.STRICT
         elif set(node) - _UNDERSTOOD:
             raise NotTabled(path)
-        return self._packed(node, path, watched, traits)
+        return self._pack_node(node, path, watched, traits)
 
     def tables(self, wanted: tuple[int, ...], unwanted: tuple[int, ...]) -> Tables:
         """Return what was added."""
@@ -227,7 +227,7 @@ class _Builder:
         letters = self._letters + _BEHIND_LETTERS
         return Tables(nodes, members, labels, letters, wanted, unwanted)
 
-    def _referred(self, node: Any, path: str) -> Any:
+    def _follow_reference(self, node: Any, path: str) -> Any:
         """Follow a reference within the schema, which nothing stands beside."""
         for _ in range(MOST_MEMBERS):
             if not isinstance(node, Mapping) or "$ref" not in node:
@@ -242,7 +242,7 @@ class _Builder:
                 node = node.get(step)
         raise NotTabled(path)
 
-    def _packed(self, node: Schema, path: str, watched: Paths, traits: int) -> bytes:
+    def _pack_node(self, node: Schema, path: str, watched: Paths, traits: int) -> bytes:
         kinds = _kinds(node, path)
         # Keywords apply side by side: a string may be wanted, and an object lack what it requires.
         items = self.add(node.get("items", True), f"{path}[]", _in_elements(watched))
@@ -293,7 +293,7 @@ class _Builder:
             is_known = name in properties or not is_closed
             own = self.add(
                 properties.get(name, others),
-                _joined(path, name),
+                _join_path(path, name),
                 _in_member(watched, name),
                 0 if is_known else Trait.UNKNOWN,
             )
@@ -376,7 +376,7 @@ def _least(node: Schema, path: str) -> float:
     return float(least)
 
 
-def _joined(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     """Return the path of a member; nothing in one whose name looks like a path has a slot."""
     if {*name} & {*".[]*"} or path == _NOWHERE:
         return _NOWHERE
@@ -395,7 +395,7 @@ def _kinds(node: Schema, path: str) -> int:
     return reduce(or_, (_KINDS[kind] for kind in kinds), 0)
 
 
-def _merged(node: Schema, path: str) -> Schema:
+def _merge_alternatives(node: Schema, path: str) -> Schema:
     """Return alternatives as one schema; no value may fit two, nor a word be in two but `type`."""
     branches = node["oneOf"]
     if not all(isinstance(branch, Mapping) and "type" in branch for branch in branches):
@@ -433,7 +433,7 @@ def _demands(
     for condition in conditions:
         if not isinstance(condition, Mapping) or set(condition) - _ANNOTATIONS != {"if", "then"}:
             raise NotTabled("allOf")
-        demanded = list(_demanded(condition["then"], known))
+        demanded = list(_read_demands(condition["then"], known))
         for value in _values(condition["if"], discriminator):
             for member, is_wanted in demanded:
                 yield value, member, is_wanted
@@ -453,7 +453,7 @@ def _values(node: Schema, discriminator: Discriminator) -> Sequence[str]:
     return values
 
 
-def _demanded(node: Schema, known: Schema) -> Iterator[tuple[str, bool | None]]:
+def _read_demands(node: Schema, known: Schema) -> Iterator[tuple[str, bool | None]]:
     """Read what `then` demands of members; of one that the schema does not know it is undecided."""
     if not isinstance(node, Mapping) or set(node) - _ANNOTATIONS - {"required", "properties"}:
         raise NotTabled("then")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.model.comparison import Comparison, ComparisonReport, Flip
-from evalstream.model.data_class import DataClass, values_of
+from evalstream.model.data_class import DataClass, field_values
 
 SCHEMA: Final = 1
 """The version of the JSON report."""
@@ -43,7 +43,7 @@ def percent(share: float) -> str:
 def as_json(value: Any) -> Any:
     """Return a part of a comparison as the output contract writes it."""
     if isinstance(value, DataClass) or hasattr(value, "_asdict"):
-        fields = values_of(value) if isinstance(value, DataClass) else value._asdict()
+        fields = field_values(value) if isinstance(value, DataClass) else value._asdict()
         kept = {key: one for key, one in fields.items() if key not in _OWN}
         return {_NAMES.get(key, key): as_json(one) for key, one in kept.items()}
     if isinstance(value, Mapping):
@@ -114,6 +114,6 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def listed(texts: Sequence[str]) -> str:
+def join_texts(texts: Sequence[str]) -> str:
     """Return texts as one list."""
     return "; ".join(text for text in texts if text)

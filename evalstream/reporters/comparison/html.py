@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.comparison.figures import number, percent
 from evalstream.reporters.comparison.pictures import (
@@ -27,8 +27,8 @@ from evalstream.reporters.comparison.tables import (
     rankings,
     runs_table,
 )
-from evalstream.reporters.comparison.wording import MOST_DETAILED, figures_of
-from evalstream.reporters.markup import GENERATOR, START, Child, Markup, cut, head, tag
+from evalstream.reporters.comparison.wording import MOST_DETAILED, iterate_figures
+from evalstream.reporters.markup import GENERATOR, START, Child, Markup, cut_visible, head, tag
 from evalstream.reporters.summary import TOOL
 
 FOR_FLIPS: Final = 1_000_000
@@ -61,7 +61,7 @@ class HtmlComparison:
         """Write all that precedes the flips."""
         self._report = report
         self._output.write(f'{START}{GENERATOR}{TOOL["version"]}">\n')
-        title = f"{cut(report.first_line, 120)} - evalstream compare"
+        title = f"{cut_visible(report.first_line, 120)} - evalstream compare"
         for piece in head(title, "comparison.css"):
             self._output.write(piece)
         self._output.write("</head>\n<body>\n" + tag("header", _summary(report)) + "\n<main>\n")
@@ -106,7 +106,7 @@ class HtmlComparison:
             self._output.write("</tbody></table></div></section>\n")
         flips = sum(one.right_to_wrong + one.wrong_to_right for one in report.comparisons)
         if flips > self._flips:
-            more = f"{self._flips:,} of {counted(flips, 'flip')} shown"
+            more = f"{self._flips:,} of {count_noun(flips, 'flip')} shown"
             said = f"{more}; --format jsonl --flips 0 lists all."
             self._output.write(tag("p", said, class_="note") + "\n")
         self._output.write("</main>\n" + _about(report) + "\n</body>\n</html>\n")
@@ -125,9 +125,9 @@ def _summary(report: ComparisonReport) -> list[Child]:
         tag("p", f"--fail-if {name}: the condition holds", class_="refused")
         for name in report.failed_on
     ]
-    shown = counted(len(report.runs), "run")
+    shown = count_noun(len(report.runs), "run")
     reference = f", the reference is {report.reference}" if report.comparisons else ""
-    first = tag("p", cut(report.first_line, 4_000), class_=_weight(report))
+    first = tag("p", cut_visible(report.first_line, 4_000), class_=_weight(report))
     return [
         tag("p", "evalstream: comparison of runs", class_="tool"),
         tag("h1", "Not compared" if report.refused else "Comparison"),
@@ -167,18 +167,21 @@ def _details(comparisons: Sequence[Comparison]) -> Markup | None:
             break
         cards.append(card)
     left = len(comparisons) - len(cards)
-    rest = f"{counted(left, 'more comparison')} not shown; --format json has all."
+    rest = f"{count_noun(left, 'more comparison')} not shown; --format json has all."
     more = tag("p", rest, class_="note") if left else None
     return tag("section", tag("h2", "Comparisons"), cards, more)
 
 
 def _card(index: int, one: Comparison, *, is_open: bool) -> Markup:
-    name = tag("bdi", f"{one.a} and {one.b}, {cut(one.metric.label, NAME)}")
-    figures = [(tag("dt", title), tag("dd", cut(text, 1_000))) for title, text in figures_of(one)]
+    name = tag("bdi", f"{one.a} and {one.b}, {cut_visible(one.metric.label, NAME)}")
+    figures = [
+        (tag("dt", title), tag("dd", cut_visible(text, 1_000)))
+        for title, text in iterate_figures(one)
+    ]
     found = one.estimate
     square = found.square if found is not None else None
     parts: list[Child] = [
-        tag("p", cut(one.sentence, 2_000)),
+        tag("p", cut_visible(one.sentence, 2_000)),
         tag("dl", figures),
         square_table(one, square) if square is not None else None,
         differences(f"d{index}", one, found) if found is not None else None,
@@ -203,7 +206,7 @@ def _about(report: ComparisonReport) -> Markup:
         f"Samples are matched by {kept.by}; the level of intervals is {percent(kept.level)}.",
         f"The smallest difference that matters is {number(kept.min_delta)} of a metric's range.",
         f"The overlap for a verdict is {percent(kept.min_overlap)}.",
-        f"Samples are clustered by {cut(kept.cluster, NAME)}." if kept.cluster else "",
+        f"Samples are clustered by {cut_visible(kept.cluster, NAME)}." if kept.cluster else "",
         "" if kept.verified else "Runs that do not pass their check are compared, too.",
     ]
     note = "The page holds everything it shows: it loads nothing and runs no script."

@@ -7,7 +7,7 @@ from typing import Final
 from evalstream.model.comparison import Comparison, ComparisonReport, Estimate, Flip, OwnError
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.comparison.figures import SMALLEST_P, number, percent
-from evalstream.reporters.describe import cut, visible
+from evalstream.reporters.describe import shorten, visible
 
 TITLE: Final = "% evalstream compare; needs \\usepackage{booktabs}\n"
 
@@ -118,4 +118,4 @@ def _p(found: Estimate) -> str:
 
 def _text(text: str, most: int = CELL) -> str:
     """Write a text so that each sign stands for itself."""
-    return "".join(_COMMANDS.get(sign, sign) for sign in cut(visible(text), most))
+    return "".join(_COMMANDS.get(sign, sign) for sign in shorten(visible(text), most))

@@ -13,7 +13,7 @@ from evalstream.model.comparison import (
     Flip,
     Matrix,
 )
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.comparison.figures import number, percent
@@ -21,10 +21,10 @@ from evalstream.reporters.comparison.wording import (
     MOST_DETAILED,
     cell_text,
     difference_text,
-    figures_of,
-    lists_of,
+    iterate_figures,
+    iterate_lists,
 )
-from evalstream.reporters.describe import as_code, cut, escaped, visible
+from evalstream.reporters.describe import as_code, escape_markup, shorten, visible
 
 MOST_BYTES: Final = 65_536
 """GitHub takes no comment that has more characters."""
@@ -81,7 +81,7 @@ class MarkdownComparison:
         self._add(f"{TITLE}{_text(report.first_line, 2_000)}</strong>\n\n")
         self._runs(report)
         self._comparisons(report.comparisons)
-        for title, texts in lists_of(report):
+        for title, texts in iterate_lists(report):
             self._list(f"{title[:1].upper()}{title[1:]}", texts)
         self._rankings(report)
         groups = ("Difference (row - column)", report.differences), ("Overlap", report.overlaps)
@@ -120,7 +120,7 @@ class MarkdownComparison:
             ]
         flips = sum(one.right_to_wrong + one.wrong_to_right for one in report.comparisons)
         if flips > self._shown:
-            more = f"{flips - self._shown:,} of {counted(flips, 'flip')} not shown"
+            more = f"{flips - self._shown:,} of {count_noun(flips, 'flip')} not shown"
             self._parts.append(f"{more}; --format jsonl --flips 0 lists all.\n\n")
         if self._left_out:
             self._parts.append("Not all has room in a comment; --format html shows more.\n\n")
@@ -154,9 +154,9 @@ class MarkdownComparison:
             return
         for one in comparisons:
             figures = "".join(
-                f"| {_text(name)} | {_text(text, 600)} |\n" for name, text in figures_of(one)
+                f"| {_text(name)} | {_text(text, 600)} |\n" for name, text in iterate_figures(one)
             )
-            title = escaped(_short(f"{one.a} and {one.b}, {one.metric.label}"))
+            title = escape_markup(_short(f"{one.a} and {one.b}, {one.metric.label}"))
             self._add(
                 f"{_text(one.sentence, 1_000)}\n\n<details><summary>Figures: {title}</summary>\n\n"
                 f"| figure | |\n{_rule(2)}{figures}\n</details>\n\n"
@@ -170,7 +170,7 @@ class MarkdownComparison:
 
     def _rankings(self, report: ComparisonReport) -> None:
         for one in report.rankings:
-            title = f"Ranks under {one.metric}, over {counted(one.n, 'shared sample')}"
+            title = f"Ranks under {one.metric}, over {count_noun(one.n, 'shared sample')}"
             if not self._add(f"### {_text(title)}\n\n"):
                 return
             rows = [
@@ -203,7 +203,7 @@ class MarkdownComparison:
         """Add rows while there is room, and count the others."""
         for index, row in enumerate(rows):
             if not self._add(row):
-                note = f"\n{counted(len(rows) - index, f'more {noun}')} not shown.\n"
+                note = f"\n{count_noun(len(rows) - index, f'more {noun}')} not shown.\n"
                 # Its room is reserved; with less than none, nothing is added after it.
                 self._room -= len(note)
                 self._parts.append(note)
@@ -231,12 +231,12 @@ def _rule(left: int, right: int = 0) -> str:
 
 
 def _text(text: str, most: int = CELL) -> str:
-    return escaped(cut(visible(text), most))
+    return escape_markup(shorten(visible(text), most))
 
 
 def _file(run: ComparedRun) -> str:
-    return as_code(cut(visible(run.file or run.aggregate or ""), PATH))
+    return as_code(shorten(visible(run.file or run.aggregate or ""), PATH))
 
 
 def _short(text: str) -> str:
-    return cut(visible(text), CELL)
+    return shorten(visible(text), CELL)

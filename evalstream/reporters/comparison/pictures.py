@@ -8,10 +8,10 @@ from math import isfinite
 from typing import Final
 
 from evalstream.model.comparison import Comparison, Estimate, Matrix, Square
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.charts import Tick, axis, drawing, rectangle, round_steps
 from evalstream.reporters.comparison.wording import cell_text, difference_text
-from evalstream.reporters.markup import Markup, cut, tag
+from evalstream.reporters.markup import Markup, cut_visible, tag
 
 NAME: Final = 160
 """Most characters of a name from a file."""
@@ -54,7 +54,7 @@ def _row(key: str, one: Comparison, low: float, high: float) -> Markup:
         tag("path", d=f"M{ends[0]:.6g} 10H{ends[1]:.6g}", class_="line whisker"),
         tag("path", d=f"M{ends[2]:.6g} 10h0", class_="line dot"),
     ]
-    name = f"{one.a} - {one.b}, {cut(one.metric.label, NAME)}"
+    name = f"{one.a} - {one.b}, {cut_visible(one.metric.label, NAME)}"
     return tag(
         "div",
         tag("div", name, " ", verdict_mark(one)),
@@ -85,7 +85,7 @@ def square_table(one: Comparison, square: Square) -> Markup:
         (f"{one.a} wrong", square.only_b, square.neither),
     )
     lines = [
-        tag("tr", tag("th", name, scope="row"), [_shaded(f"{n:,}", n / total) for n in counts])
+        tag("tr", tag("th", name, scope="row"), [_shade_text(f"{n:,}", n / total) for n in counts])
         for name, *counts in rows
     ]
     return tag("table", tag("thead", head), tag("tbody", lines), class_="square")
@@ -108,7 +108,7 @@ def differences(key: str, one: Comparison, found: Estimate) -> Markup | None:
             100 * (1 - count / most),
             step / whole * 1000,
             100 * count / most,
-            f"{at:.6g}: {counted(count, 'sample')}",
+            f"{at:.6g}: {count_noun(count, 'sample')}",
             class_="bar",
         )
         for at, count in cells
@@ -136,15 +136,15 @@ def matrix_table(title: str, matrix: Matrix) -> Markup:
         for label, row in zip(matrix.labels, matrix.cells, strict=True)
     ]
     table = tag("table", tag("thead", head), tag("tbody", lines), class_="matrix")
-    name = f"{title}: {cut(matrix.title, NAME)}"
+    name = f"{title}: {cut_visible(matrix.title, NAME)}"
     return tag("section", tag("h3", name), tag("div", table, class_="scroll", tabindex=0))
 
 
 def _cell(value: float | int | None, most: float) -> Markup:
     if value is None or not isfinite(value):
         return tag("td")
-    return _shaded(cell_text(value), abs(value) / most)
+    return _shade_text(cell_text(value), abs(value) / most)
 
 
-def _shaded(text: str, share: float) -> Markup:
+def _shade_text(text: str, share: float) -> Markup:
     return tag("td", text, style=f"--share:{share:.2f}" if share >= 0.005 else None)

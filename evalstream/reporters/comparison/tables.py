@@ -7,11 +7,11 @@ from typing import Final
 
 from evalstream.model.comparison import ComparisonReport, Flip
 from evalstream.model.report import VERDICTS
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
 from evalstream.reporters.comparison.figures import number, percent
 from evalstream.reporters.comparison.pictures import NAME
-from evalstream.reporters.markup import Markup, cut, tag
+from evalstream.reporters.markup import Markup, cut_visible, tag
 
 MOST_LISTED: Final = 500
 """Number of lines in a list; the others are counted."""
@@ -29,9 +29,13 @@ def runs_table(report: ComparisonReport) -> Markup:
         tag(
             "tr",
             tag("th", run.label, scope="row"),
-            tag("td", tag("code", cut(run.file or run.aggregate or "", PATH))),
-            tag("td", cut(run.model or "", NAME)),
-            tag("td", cut("; ".join([run.verdict, *run.reasons]), 400), class_=_class(run.verdict)),
+            tag("td", tag("code", cut_visible(run.file or run.aggregate or "", PATH))),
+            tag("td", cut_visible(run.model or "", NAME)),
+            tag(
+                "td",
+                cut_visible("; ".join([run.verdict, *run.reasons]), 400),
+                class_=_class(run.verdict),
+            ),
             tag("td", run.rows, class_="number"),
             tag("td", run.samples, class_="number"),
             tag("td", run.without_identity, class_="number"),
@@ -57,7 +61,7 @@ def rankings(report: ComparisonReport) -> Markup | None:
             )
             for rank in one.ranks
         ]
-        title = f"{cut(one.metric, NAME)}, over {counted(one.n, 'shared sample')}"
+        title = f"{cut_visible(one.metric, NAME)}, over {count_noun(one.n, 'shared sample')}"
         names = ("rank", "run", "group", "mean", "resamples with this rank")
         tables.append([tag("h3", title), _grid(names, rows)])
     return tag("section", tag("h2", "Ranks"), tables) if tables else None
@@ -69,8 +73,8 @@ def confounders(report: ComparisonReport) -> Markup | None:
     rows = [
         tag(
             "tr",
-            tag("th", cut(one.name, NAME), scope="row"),
-            [tag("td", cut(one.values.get(label, ""), VALUE)) for label in labels],
+            tag("th", cut_visible(one.name, NAME), scope="row"),
+            [tag("td", cut_visible(one.values.get(label, ""), VALUE)) for label in labels],
         )
         for one in report.confounders[:MOST_LISTED]
     ]
@@ -100,7 +104,7 @@ def listing(title: str, texts: Sequence[str]) -> Markup | None:
     """Return a list of texts under a title, None without any."""
     if not texts:
         return None
-    lines = [tag("li", cut(text, 1_000)) for text in texts[:MOST_LISTED]]
+    lines = [tag("li", cut_visible(text, 1_000)) for text in texts[:MOST_LISTED]]
     left = len(texts) - MOST_LISTED
     more = tag("p", f"and {left:,} more", class_="note") if left > 0 else None
     return tag("section", tag("h2", title), tag("ul", lines), more)
@@ -111,7 +115,7 @@ def flip_row(one: Flip) -> Markup:
     return tag(
         "tr",
         tag("td", one.direction),
-        tag("td", cut(one.metric, NAME)),
+        tag("td", cut_visible(one.metric, NAME)),
         tag("td", _value(one.sample_id)),
         tag("td", f"{one.a} {one.line_a:,}, {one.b} {one.line_b:,}"),
         tag("td", _value(one.answer_a)),
@@ -120,7 +124,7 @@ def flip_row(one: Flip) -> Markup:
 
 
 def _value(value: object) -> Markup | None:
-    return None if value is None else tag("code", cut(dumps(value).decode(), VALUE))
+    return None if value is None else tag("code", cut_visible(dumps(value).decode(), VALUE))
 
 
 def _table(title: str, names: Iterable[str], rows: Sequence[Markup], in_all: int) -> Markup:

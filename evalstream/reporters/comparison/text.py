@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip, Matrix
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.comparison.figures import number, percent
@@ -14,8 +14,8 @@ from evalstream.reporters.comparison.wording import (
     MOST_DETAILED,
     cell_text,
     difference_text,
-    figures_of,
-    lists_of,
+    iterate_figures,
+    iterate_lists,
     value_text,
 )
 from evalstream.reporters.lines import LineWriter, Span
@@ -60,9 +60,9 @@ class TextComparison:
         self._lines.write(Span(report.first_line, role))
         for run in report.runs:
             model = f"model {run.model}, " if run.model else ""
-            shown = f"{model}{counted(run.rows, run.noun)}, {counted(run.samples, 'sample')}"
+            shown = f"{model}{count_noun(run.rows, run.noun)}, {count_noun(run.samples, 'sample')}"
             lacking = run.without_identity
-            lacks = f"; {counted(lacking, run.noun)} without an identity" if lacking else ""
+            lacks = f"; {count_noun(lacking, run.noun)} without an identity" if lacking else ""
             self._lines.write(
                 Span(f"{run.label}  ", "code"),
                 self._lines.path(run.file or run.aggregate or ""),
@@ -74,7 +74,7 @@ class TextComparison:
                 self._detail(comparison)
         else:
             self._table(report.comparisons)
-        for title, texts in lists_of(report):
+        for title, texts in iterate_lists(report):
             self._list(title, texts)
         self._of_many(report)
 
@@ -108,7 +108,7 @@ class TextComparison:
         if flips > self._flips:
             self._lines.blank()
             self._lines.write(
-                Span(f"{self._flips:,} of {counted(flips, 'flip')} shown; --flips 0 shows all")
+                Span(f"{self._flips:,} of {count_noun(flips, 'flip')} shown; --flips 0 shows all")
             )
         for name in report.failed_on:
             self._lines.write(Span(f"--fail-if {name}: the condition holds", "error"))
@@ -120,7 +120,7 @@ class TextComparison:
             Span(str(one.verdict), _ROLES[one.verdict]),
         )
         self._lines.write(Span(one.sentence), indent=2)
-        for name, text in figures_of(one):
+        for name, text in iterate_figures(one):
             self._lines.write(Span(f"{name:<12}", "dim"), Span(text), indent=2)
 
     def _table(self, comparisons: Sequence[Comparison]) -> None:
@@ -140,7 +140,7 @@ class TextComparison:
             counts[one.verdict] += 1
         parts = (f"{times:,} {verdict}" for verdict, times in counts.items() if times)
         self._lines.write(
-            Span(f"{counted(len(comparisons), 'comparison')}: {', '.join(parts)}; "),
+            Span(f"{count_noun(len(comparisons), 'comparison')}: {', '.join(parts)}; "),
             Span("--metric NAME shows the figures of one, --format json of all"),
         )
 
@@ -157,7 +157,7 @@ class TextComparison:
     def _of_many(self, report: ComparisonReport) -> None:
         for ranking in report.rankings:
             self._lines.blank()
-            title = f"ranks under {ranking.metric}, over {counted(ranking.n, 'shared sample')}"
+            title = f"ranks under {ranking.metric}, over {count_noun(ranking.n, 'shared sample')}"
             self._lines.write(Span(title, "code"))
             for rank in ranking.ranks:
                 share = f"this rank in {percent(rank.share)} of the resamples"

@@ -14,15 +14,15 @@ from evalstream.model.comparison import (
     OwnError,
     PValue,
 )
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing import json
-from evalstream.reporters.comparison.figures import listed, number, p_value, percent
+from evalstream.reporters.comparison.figures import join_texts, number, p_value, percent
 
 MOST_DETAILED: Final = 6
 """Number of comparisons up to which each has its figures; more have a line each."""
 
 
-def figures_of(one: Comparison) -> Iterator[tuple[str, str]]:
+def iterate_figures(one: Comparison) -> Iterator[tuple[str, str]]:
     """Iterate over the figures of a comparison, with their names."""
     yield "samples", _samples(one, one.alignment)
     found = one.estimate
@@ -31,7 +31,7 @@ def figures_of(one: Comparison) -> Iterator[tuple[str, str]]:
     error = found.standard_error
     yield "difference", f"{one.a} - {one.b} = {difference_text(found)}"
     own = (one.a, found.mean_a, found.own_a), (one.b, found.mean_b, found.own_b)
-    yield "means", f"{', '.join(_own(*each) for each in own)}, over {counted(found.n, 'sample')}"
+    yield "means", f"{', '.join(_own(*each) for each in own)}, over {count_noun(found.n, 'sample')}"
     for interval in found.others:
         yield "interval", interval_text(interval, found)
     if error is not None:
@@ -42,7 +42,7 @@ def figures_of(one: Comparison) -> Iterator[tuple[str, str]]:
     if tests:
         adjusted = found.adjusted_p
         more = "" if adjusted is None else f"after Holm {p_value(adjusted)}"
-        yield "tests", listed([*tests, more])
+        yield "tests", join_texts([*tests, more])
     if found.clustered is not None:
         few = ", too few for a reliable error" if found.clustered.is_few else ""
         yield "clusters", f"{found.clustered.clusters:,}{few}"
@@ -62,7 +62,7 @@ def _limits(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
     """Iterate over what bounds a comparison: flips, missing samples, power, noise."""
     error = found.standard_error
     left = one.failed_changes
-    errors = f"; {counted(left, 'change')} left out for errors in the rows" if left else ""
+    errors = f"; {count_noun(left, 'change')} left out for errors in the rows" if left else ""
     if one.right_to_wrong or one.wrong_to_right or left:
         yield (
             "flips",
@@ -73,7 +73,7 @@ def _limits(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
         yield from _bounds(one, found)
     if found.detectable is not None:
         point = found.needed_for_point
-        needed = "" if point is None else f"; 0.01 would need {counted(point, 'sample')}"
+        needed = "" if point is None else f"; 0.01 would need {count_noun(point, 'sample')}"
         yield "detectable", f"{number(found.detectable, error)} with a power of 80 %{needed}"
     if found.noise_floor is not None:
         yield "noise", f"repeats alone explain an error of {number(found.noise_floor, error)}"
@@ -108,10 +108,10 @@ def _samples(one: Comparison, found: Alignment) -> str:
         (found.repeated_a, f"repeated in {one.a}"),
         (found.repeated_b, f"repeated in {one.b}"),
     )
-    return listed([*texts, *(f"{count:,} {text}" for count, text in optional if count)])
+    return join_texts([*texts, *(f"{count:,} {text}" for count, text in optional if count)])
 
 
-def lists_of(report: ComparisonReport) -> Iterator[tuple[str, Sequence[str]]]:
+def iterate_lists(report: ComparisonReport) -> Iterator[tuple[str, Sequence[str]]]:
     """Iterate over the lists of a report with their titles: settings, results, drifts, warnings."""
     settings = [
         f"{one.name}: {', '.join(f'{label} {text}' for label, text in one.values.items())}"

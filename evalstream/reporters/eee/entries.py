@@ -54,12 +54,12 @@ _UNKNOWN: Final = re.compile(r"unknown property (.+?)(?:; did you mean .+\?)?", 
 _COLUMN: Final = re.compile(r"at column (\d+)")
 
 
-def entry_of(finding: Finding) -> dict[str, Any]:
+def make_entry(finding: Finding) -> dict[str, Any]:
     """Return an error or a warning in the words of the validator."""
     entry: dict[str, Any] = {
         "loc": location(finding),
         "msg": f"{finding.message} ({finding.code} {finding.name})",
-        "type": _type_of(finding),
+        "type": _entry_type(finding),
     }
     is_value = finding.found is not None and not isinstance(finding.found, Excerpt)
     if finding.keyword is not None or is_value:
@@ -67,7 +67,7 @@ def entry_of(finding: Finding) -> dict[str, Any]:
     return entry
 
 
-def written(entry: dict[str, Any]) -> str:
+def format_entry(entry: dict[str, Any]) -> str:
     """Return an entry as JSON in the layout of the validator, at its depth in the list."""
     members = ",\n        ".join(
         f'"{key}": {_value(value) if isinstance(value, (dict, list)) else json.dumps(value)}'
@@ -80,7 +80,7 @@ def _value(value: Any) -> str:
     return json.dumps(value, indent=2).replace("\n", "\n        ")
 
 
-def _type_of(finding: Finding) -> str:
+def _entry_type(finding: Finding) -> str:
     """Return the validator's word for a violation of the schema, else our code."""
     keyword, expected = finding.keyword, finding.expected
     if keyword == "required" and _MISSING.fullmatch(finding.message):

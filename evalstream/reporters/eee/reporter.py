@@ -11,9 +11,15 @@ from typing import Final, NamedTuple
 
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import NOT_CHECKED, Report, RunSummary
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.eee.entries import HIDDEN, WHOLE_FILE, entry_of, is_about_pair, written
+from evalstream.reporters.eee.entries import (
+    HIDDEN,
+    WHOLE_FILE,
+    format_entry,
+    is_about_pair,
+    make_entry,
+)
 
 AGGREGATE: Final = "aggregate"
 INSTANCE: Final = "instance"
@@ -73,7 +79,7 @@ class EeeReporter:
         times, was_error = self._counts.get(finding.code, (0, False))
         self._counts[finding.code] = times + finding.occurrences, was_error or is_error
         if finding.severity is not Severity.INFO:
-            entry = written(entry_of(finding))
+            entry = format_entry(make_entry(finding))
             self._base.execute(
                 "INSERT INTO entry VALUES (?, ?, ?, ?, ?)",
                 (self._name, is_error, finding.code, entry, is_about_pair(finding)),
@@ -92,7 +98,7 @@ class EeeReporter:
         """Write the list."""
         self._store_counts()
         for run in report.runs:
-            files = list(_files_of(run))
+            files = list(_iterate_files(run))
             self._base.executemany(
                 "INSERT OR IGNORE INTO file (name, kind, lines) VALUES (?, ?, ?)", files
             )
@@ -129,7 +135,7 @@ class EeeReporter:
                 "ORDER BY is_error DESC, times DESC, file LIMIT 1",
                 (code, *names),
             )
-            said = f"{counted(more, 'more finding')} of {code} counted and not listed"
+            said = f"{count_noun(more, 'more finding')} of {code} counted and not listed"
             self._note(name, HIDDEN, said, "truncated", is_error=bool(is_error))
 
     def _note_verdict(self, run: RunSummary, names: list[str]) -> None:
@@ -163,7 +169,7 @@ class EeeReporter:
         return found.fetchone() is not None
 
     def _note(self, name: str, loc: str, msg: str, type_: str, *, is_error: bool = True) -> None:
-        entry = written({"loc": loc, "msg": msg, "type": type_})
+        entry = format_entry({"loc": loc, "msg": msg, "type": type_})
         self._base.execute(
             "INSERT INTO entry (file, is_error, code, entry) VALUES (?, ?, ?, ?)",
             (name, is_error, type_, entry),
@@ -173,7 +179,7 @@ class EeeReporter:
         """Write the object of a file, in the layout of the validator."""
         is_valid = not self._has_error([file.name])
         self._output.write(
-            f'  {{\n    "file": {_disarmed(file.name)},\n    "valid": {json.dumps(is_valid)},\n'
+            f'  {{\n    "file": {_disarm_json(file.name)},\n    "valid": {json.dumps(is_valid)},\n'
             f'    "file_type": "{file.kind}",\n    "line_count": {file.lines},\n'
         )
         for word, is_error in (("errors", 1), ("warnings", 0)):
@@ -183,13 +189,13 @@ class EeeReporter:
                 "SELECT entry FROM entry WHERE file = ? AND is_error = ? ORDER BY rowid",
                 (file.name, is_error),
             ):
-                self._output.write(f"{',' if end else ''}\n      {_disarmed(entry)}")
+                self._output.write(f"{',' if end else ''}\n      {_disarm_json(entry)}")
                 end = "\n    "
             self._output.write(f"{end}]{',' if is_error else ''}\n")
         self._output.write("  }")
 
 
-def _files_of(run: RunSummary) -> Iterator[_File]:
+def _iterate_files(run: RunSummary) -> Iterator[_File]:
     """Iterate over the files of a run: the rows come last, as the validator sorts them."""
     is_read = run.rows or not NOT_CHECKED & run.counts.keys()
     for name in (run.inputs, run.aggregate):
@@ -211,6 +217,6 @@ def _marks(names: Iterable[str]) -> str:
     return ",".join("?" for _ in names)
 
 
-def _disarmed(encoded: str) -> str:
+def _disarm_json(encoded: str) -> str:
     """Escape in JSON what Python's json leaves: DEL, and commands that logs of CI read."""
     return encoded.replace("\x7f", "\\u007f").replace("##[", "#\\u0023[")

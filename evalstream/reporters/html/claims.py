@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from evalstream.model.claim import JudgedClaim, State, count_states, describe_states
 from evalstream.model.report import RunSummary
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.claims import sort_claims
 from evalstream.reporters.html.wording import number, value
-from evalstream.reporters.markup import Markup, cut, joined, tag
+from evalstream.reporters.markup import Markup, cut_visible, join_markup, tag
 
 MOST_SHOWN: Final = 50
 """How many claims of a run are shown."""
@@ -43,7 +43,7 @@ def claims_section(run: RunSummary) -> Markup | None:
         for state, some in groupby(claims[:MOST_SHOWN], key=lambda claim: claim.state)
     ]
     more = len(claims) - MOST_SHOWN
-    note = f"{counted(more, 'more claim')} not shown; --format json lists all."
+    note = f"{count_noun(more, 'more claim')} not shown; --format json lists all."
     return tag(
         "section",
         tag("h3", "Claims ", tag("span", describe_states(counts), class_="note")),
@@ -59,19 +59,19 @@ def _state_row(state: State, count: int) -> Markup:
 
 
 def _row(claim: JudgedClaim) -> Markup:
-    name = joined(
-        tag("bdi", cut(claim.label, LABEL)),
-        tag("div", tag("code", cut(claim.pointer, LABEL)), class_="note"),
+    name = join_markup(
+        tag("bdi", cut_visible(claim.label, LABEL)),
+        tag("div", tag("code", cut_visible(claim.pointer, LABEL)), class_="note"),
     )
     return tag(
         "tr",
         tag("th", name, scope="row"),
-        tag("td", cut(claim.kind, LABEL)),
+        tag("td", cut_visible(claim.kind, LABEL)),
         tag("td", _figure(claim.claimed), class_="number"),
         tag("td", _figure(claim.recomputed), class_="number"),
         tag("td", _difference(claim), class_="number"),
         tag("td", claim.rows, class_="number"),
-        tag("td", cut(claim.reason or "", LABEL)),
+        tag("td", cut_visible(claim.reason or "", LABEL)),
     )
 
 

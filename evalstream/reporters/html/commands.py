@@ -23,10 +23,10 @@ def repeat(run: RunSummary | None, file: str, code: str, options: Mapping[str, A
 
     `file` is checked where no run is known. `options` are those of the check.
     """
-    return [*check_of(run, file), "--select", code, *_flags(options, only_rules=True)]
+    return [*check_command(run, file), "--select", code, *_flags(options, only_rules=True)]
 
 
-def check_of(run: RunSummary | None, file: str) -> list[str]:
+def check_command(run: RunSummary | None, file: str) -> list[str]:
     """Return the words of the command that checks a run, or a file."""
     words = ["evalstream", "check"]
     if run is None:
@@ -42,11 +42,11 @@ def check_of(run: RunSummary | None, file: str) -> list[str]:
 
 def shell(words: list[str]) -> str:
     """Return a command as a shell reads it; rows of standard input come from a file."""
-    line = " ".join(map(quoted, words))
+    line = " ".join(map(quote_word, words))
     return f"{line} < FILE" if STDIN in words else line
 
 
-def quoted(word: str) -> str:
+def quote_word(word: str) -> str:
     """Quote a word for a shell; Bash reads characters that do not print as escapes."""
     if word.isprintable():
         return shlex.quote(word)
@@ -57,9 +57,9 @@ def quoted(word: str) -> str:
     return f"$'{''.join(safe)}'"
 
 
-def given(options: Mapping[str, Any]) -> str:
+def format_options(options: Mapping[str, Any]) -> str:
     """Return the options of a check as its command line has them."""
-    return " ".join(map(quoted, _flags(options)))
+    return " ".join(map(quote_word, _flags(options)))
 
 
 def _argument(path: str) -> str:

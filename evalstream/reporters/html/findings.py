@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report
 from evalstream.model.rule_text import RuleText
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.groups import Caps, Entry, Place, PlacedValues, join_findings
 from evalstream.reporters.html.commands import ALL, repeat, shell
 from evalstream.reporters.html.rules import prose, rule_help
 from evalstream.reporters.html.wording import VALUE, name
-from evalstream.reporters.markup import Child, Markup, cut, tag
+from evalstream.reporters.markup import Child, Markup, cut_visible, tag
 from evalstream.reporters.overview import Overview, relative
 from evalstream.reporters.summary import fix_mark
 
@@ -68,7 +68,7 @@ def findings_section(report: Report, overview: Overview, groups: list[RuleGroup]
     if not groups:
         return tag("section", tag("h2", "Findings"), tag("p", "No findings."), id="findings")
     share = BYTES // len(groups)
-    listed = f"{counted(report.total, 'finding')} of {counted(len(groups), 'rule')}"
+    listed = f"{count_noun(report.total, 'finding')} of {count_noun(len(groups), 'rule')}"
     several = (
         "Findings that compare runs appear only if these runs are checked in one call."
         if report.totals.runs > 1
@@ -100,8 +100,8 @@ def _group(report: Report, group: RuleGroup, overview: Overview, share: int) -> 
         "h3",
         tag("span", group.code, class_=f"code {label}"),
         f" {group.name} ",
-        tag("span", counted(group.total, label if group.first else "finding"), class_=label),
-        f" in {counted(runs, 'run')}" if is_folded and runs else None,
+        tag("span", count_noun(group.total, label if group.first else "finding"), class_=label),
+        f" in {count_noun(runs, 'run')}" if is_folded and runs else None,
     )
     remedy = tag("p", tag("b", "Fix: "), prose(rule.fix), class_="fix") if rule else None
     return tag(
@@ -133,7 +133,7 @@ def _command(shown: int, count: int, words: list[str], *, is_of_one: bool) -> Ma
 
 def command_line(text: str) -> Markup:
     """Return a command as readers copy it."""
-    return tag("code", cut(text, COMMAND), class_="command")
+    return tag("code", cut_visible(text, COMMAND), class_="command")
 
 
 def _entries(report: Report, group: RuleGroup, overview: Overview) -> Iterator[tuple[Markup, int]]:
@@ -150,16 +150,20 @@ def _entries(report: Report, group: RuleGroup, overview: Overview) -> Iterator[t
 def _entry(entry: Entry, own: str | None, folder: str) -> Markup:
     """Return what findings say that are equal but for their place; `own` is not named."""
     label = entry.severity.label
-    pointer = tag("code", cut(entry.pointer, POINTER), class_="pointer") if entry.pointer else None
-    several = f" ({counted(entry.findings, 'finding')} in {counted(entry.files, 'file')})"
-    more = f"and {entry.more:,} more with {counted(entry.more_findings, 'finding')}"
+    pointer = (
+        tag("code", cut_visible(entry.pointer, POINTER), class_="pointer")
+        if entry.pointer
+        else None
+    )
+    several = f" ({count_noun(entry.findings, 'finding')} in {count_noun(entry.files, 'file')})"
+    more = f"and {entry.more:,} more with {count_noun(entry.more_findings, 'finding')}"
     return tag(
         "div",
         tag("span", label, class_=f"severity {label}"),
         tag(
             "div",
             [pointer, " "] if pointer else None,
-            tag("span", cut(entry.message, MESSAGE), class_="message"),
+            tag("span", cut_visible(entry.message, MESSAGE), class_="message"),
             tag("b", fix_mark(entry.fix)) if entry.fix else None,
             tag("span", several, class_="note") if entry.files > 1 else None,
         ),
@@ -179,7 +183,9 @@ def _place(place: Place, own: str | None, folder: str) -> list[Markup]:
     if count := place.count().strip():
         parts.append(tag("span", count))
     if place.findings == 1 and first.sample_id is not None:
-        parts.append(tag("span", f"sample {cut(str(first.sample_id), SAMPLE)}", class_="note"))
+        parts.append(
+            tag("span", f"sample {cut_visible(str(first.sample_id), SAMPLE)}", class_="note")
+        )
     spaced: list[Child] = [[part, " "] for part in parts]
     several = len(place.values) > 1
     values = [_values(one, is_labelled=several) for one in place.values]
@@ -190,11 +196,11 @@ def _place(place: Place, own: str | None, folder: str) -> list[Markup]:
 
 def _values(one: PlacedValues, *, is_labelled: bool) -> Markup:
     """Return what was expected and what was found, or the excerpt of a line."""
-    label = f"{cut(one.label, POINTER)}: " if is_labelled and one.label else None
+    label = f"{cut_visible(one.label, POINTER)}: " if is_labelled and one.label else None
     if isinstance(one.values, Excerpt):
         return tag("div", label, _excerpt(one.values), class_="values")
     pairs = [
-        tag("span", f"{word} ", tag("code", cut(text, VALUE)))
+        tag("span", f"{word} ", tag("code", cut_visible(text, VALUE)))
         for word, text in (("expected", one.values.expected), ("found", one.values.found))
         if text
     ]

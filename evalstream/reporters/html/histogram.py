@@ -6,7 +6,7 @@ from math import log
 from typing import Final
 
 from evalstream.model.sketch import Histogram
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.charts import (
     Tick,
     axis,
@@ -33,7 +33,7 @@ def histogram(key: str, title: str, unit: str, values: Histogram) -> Markup:
     total = sum(count for *_, count in bars)
     peak = next(bar for bar in bars if bar[2] == most)
     description = (
-        f"{counted(total, 'value')} from {_between(bars[0])} to {_between(bars[-1])}; "
+        f"{count_noun(total, 'value')} from {_between(bars[0])} to {_between(bars[-1])}; "
         f"the highest bar has {most:,}, at {_between(peak)}."
     )
     shapes = [
@@ -51,7 +51,7 @@ def histogram(key: str, title: str, unit: str, values: Histogram) -> Markup:
     ]
     scale = f"{unit}, logarithmic" if values.scale == "log" else unit
     return figure(
-        [title, " ", tag("span", counted(total, "value"), class_="note")],
+        [title, " ", tag("span", count_noun(total, "value"), class_="note")],
         tag("div", tag("span", f"{most:,}", class_="top"), class_="yaxis", aria_hidden="true"),
         drawing(key, title, description, shapes, len(bars), HEIGHT, 110),
         axis(_ticks(values, bars)),

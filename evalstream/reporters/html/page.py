@@ -7,13 +7,29 @@ from typing import Final
 
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
-from evalstream.model.text import counted
-from evalstream.reporters.html.commands import given
+from evalstream.model.text import count_noun
+from evalstream.reporters.html.commands import format_options
 from evalstream.reporters.html.findings import command_line, findings_section, rule_groups
 from evalstream.reporters.html.run import run_body, run_names
 from evalstream.reporters.html.runs import rules_section, runs_sections
-from evalstream.reporters.html.wording import badge, limits_of, name, severity_counts, size, subject
-from evalstream.reporters.markup import GENERATOR, START, Child, Markup, cut, head, read_source, tag
+from evalstream.reporters.html.wording import (
+    badge,
+    describe_limits,
+    name,
+    severity_counts,
+    size,
+    subject,
+)
+from evalstream.reporters.markup import (
+    GENERATOR,
+    START,
+    Child,
+    Markup,
+    cut_visible,
+    head,
+    read_source,
+    tag,
+)
 from evalstream.reporters.overview import FirstFindings, Overview
 from evalstream.reporters.summary import (
     NOT_CHECKED,
@@ -55,30 +71,30 @@ def page(
 
 def _head(report: Report, verdict: str, script: str) -> Iterator[str]:
     first = next(iter(report.runs), None)
-    about = unchecked_line(report.totals) or counted(report.totals.runs, "run")
+    about = unchecked_line(report.totals) or count_noun(report.totals.runs, "run")
     if report.totals.runs == 1 and first is not None and not report.totals.unreached:
-        about = cut(subject(first), TITLE)
+        about = cut_visible(subject(first), TITLE)
     yield from head(f"{verdict.capitalize()}: {about} - evalstream", script=script)
 
 
 def _summary(report: Report, verdict: str, folder: str) -> Iterator[Child]:
     """Yield the verdict of all and what it means, in numbers and in a sentence."""
     totals, first = report.totals, next(iter(report.runs), None)
-    limits = limits_of(first) if first is not None else ""
+    limits = describe_limits(first) if first is not None else ""
     alone = run_names(first) if totals.runs == 1 and first is not None else None
     yield tag("p", "evalstream: report of a check", class_="tool")
     yield tag("h1", badge(verdict, limits))
-    runs = counted(totals.runs, "run")
+    runs = count_noun(totals.runs, "run")
     yield tag("p", alone or [runs, [" below ", name(folder)] if folder else None], class_="subject")
     found = severity_counts(totals.severities) or [tag("span", "no findings")]
     facts: list[Child] = [
         *(tag("span", f"{totals.verdicts[one]:,} {one}", class_=one) for one in _verdicts(report)),
-        tag("span", counted(totals.rows, "row")),
+        tag("span", count_noun(totals.rows, "row")),
         *found,
     ]
     yield tag("p", facts, class_="facts")
     yield tag("p", " ".join(_sentences(report, verdict, limits)))
-    yield (tag("p", cut(line, TITLE)) for line in gone_lines(totals))
+    yield (tag("p", cut_visible(line, TITLE)) for line in gone_lines(totals))
 
 
 def _verdicts(report: Report) -> list[str]:
@@ -103,18 +119,18 @@ def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
     if limits:
         yield f"The rules were limited: {limits}."
     if known := sum(totals.known.values()):
-        yield f"A baseline knows {counted(known, 'more finding')}, which fail no run."
+        yield f"A baseline knows {count_noun(known, 'more finding')}, which fail no run."
     if totals.vanished:
-        yield f"{counted(totals.vanished, 'finding')} of the baseline no longer found."
+        yield f"{count_noun(totals.vanished, 'finding')} of the baseline no longer found."
     if totals.excluded:
-        yield f"{counted(totals.excluded, 'name')} left out by --exclude."
+        yield f"{count_noun(totals.excluded, 'name')} left out by --exclude."
     if totals.unchanged:
-        yield f"{counted(totals.unchanged, 'run')} unchanged since an earlier check."
+        yield f"{count_noun(totals.unchanged, 'run')} unchanged since an earlier check."
 
 
 def _about(report: Report, script: str) -> Markup:
     """Return how the report was made."""
-    options = given(report.options)
+    options = format_options(report.options)
     runs = "runs only the script that sorts and filters the runs" if script else "runs no script"
     said: Child = (
         ["Options that differ from the defaults: ", command_line(options), "."]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalstream.model.rule_text import RuleText
-from evalstream.reporters.markup import Markup, joined, tag
+from evalstream.reporters.markup import Markup, join_markup, tag
 
 LIMIT: Final = 4_000
 """How many characters of the documentation of a rule are shown."""
@@ -38,16 +38,18 @@ def _block(block: str) -> Iterator[Markup]:
         rest = text[len(label) + 1 :] if label else text
         yield tag("p", tag("b", f"{label}:") if label else None, prose(rest))
     if example:
-        yield tag("pre", joined(*_separated(example)))
+        yield tag("pre", join_markup(*_separate_lines(example)))
 
 
 def prose(text: str) -> Markup:
     """Return text whose parts in backticks are code."""
     parts = text.split("`")
-    return joined(*(tag("code", one) if number % 2 else one for number, one in enumerate(parts)))
+    return join_markup(
+        *(tag("code", one) if number % 2 else one for number, one in enumerate(parts))
+    )
 
 
-def _separated(lines: list[str]) -> Iterator[str]:
+def _separate_lines(lines: list[str]) -> Iterator[str]:
     """Yield lines and the breaks between them, which are markup as they must stay."""
     for number, line in enumerate(lines):
         if number:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from evalstream.model.claim import State, count_states, describe_states
 from evalstream.model.report import RunSummary, Verified
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.html.claims import claims_section
 from evalstream.reporters.html.histogram import histogram
 from evalstream.reporters.html.strip import strips
 from evalstream.reporters.html.wording import name, size, subject
-from evalstream.reporters.markup import Child, Markup, cut, joined, tag
+from evalstream.reporters.markup import Child, Markup, cut_visible, join_markup, tag
 from evalstream.reporters.summary import COVERED, remarks
 
 REASON = 1_000
@@ -25,7 +25,7 @@ def run_names(run: RunSummary) -> Markup:
     """Return the names of the files of a run."""
     main = subject(run)
     others = [one for one in (run.file, run.aggregate, run.inputs) if one and one != main]
-    return joined(
+    return join_markup(
         name(main), [[" and " if at else " with ", name(one)] for at, one in enumerate(others)]
     )
 
@@ -33,12 +33,12 @@ def run_names(run: RunSummary) -> Markup:
 def run_body(number: int, run: RunSummary) -> Markup:
     """Return the details of a run; its number tells the ids of its pictures from others."""
     key = f"p{number}"
-    return joined(
+    return join_markup(
         _remarks(run),
         _codes(run),
         tag(
             "div",
-            tag("section", tag("h3", "Verified"), _verified(run), class_="card"),
+            tag("section", tag("h3", "Verified"), _verified_table(run), class_="card"),
             tag("section", tag("h3", "Provenance"), _provenance(run), class_="card"),
             class_="cards",
         ),
@@ -50,14 +50,18 @@ def run_body(number: int, run: RunSummary) -> Markup:
 def _remarks(run: RunSummary) -> Iterator[Markup]:
     """Yield why a verdict stays open, and which earlier check it is from."""
     if run.incomplete_reason:
-        yield tag("p", tag("b", "Not checked in full: "), cut(run.incomplete_reason, REASON))
+        yield tag(
+            "p", tag("b", "Not checked in full: "), cut_visible(run.incomplete_reason, REASON)
+        )
     elif remark := "; ".join(remarks(run)):
-        yield tag("p", cut(remark, REASON))
+        yield tag("p", cut_visible(remark, REASON))
     if known := sum(run.known.values()):
-        said = f"A baseline knows {counted(known, 'more finding')}, which the pictures show, too."
+        said = (
+            f"A baseline knows {count_noun(known, 'more finding')}, which the pictures show, too."
+        )
         yield tag("p", said)
     if run.unchanged:
-        yield tag("p", f"Unchanged since it was checked at {cut(run.unchanged, 80)}.")
+        yield tag("p", f"Unchanged since it was checked at {cut_visible(run.unchanged, 80)}.")
 
 
 def _codes(run: RunSummary) -> Markup | None:
@@ -71,7 +75,7 @@ def _codes(run: RunSummary) -> Markup | None:
     return tag("p", "Findings: ", links, class_="codes")
 
 
-def _verified(run: RunSummary) -> Markup:
+def _verified_table(run: RunSummary) -> Markup:
     """Return the table of what was verified; what was not is said as well."""
     verified = run.verified
     if verified is None:
@@ -107,7 +111,7 @@ def _open(label: str, said: str) -> Markup:
 
 
 def _checksum(run: RunSummary, verified: Verified) -> Markup:
-    label, algorithm = "Checksum", cut(run.algorithm or "", 40)
+    label, algorithm = "Checksum", cut_visible(run.algorithm or "", 40)
     if run.declared is None:
         return _open(label, "not verified: none is declared")
     if verified.checksum is None:
@@ -118,7 +122,7 @@ def _checksum(run: RunSummary, verified: Verified) -> Markup:
 
 
 def _row_count(verified: Verified) -> Markup:
-    label, count = "Row count", counted(verified.rows, "row")
+    label, count = "Row count", count_noun(verified.rows, "row")
     if verified.row_count is None:
         return _open(label, f"not verified ({count} read)")
     return _good(label, f"ok ({count})") if verified.row_count else _bad(label, f"not ok ({count})")
@@ -127,9 +131,9 @@ def _row_count(verified: Verified) -> Markup:
 def _hashes(run: RunSummary, verified: Verified) -> Markup:
     label = "Sample hashes"
     if not verified.hashes:
-        return _open(label, f"none verified of {counted(verified.rows, 'row')}")
-    recipe = f" ({cut(run.recipe, 40)})" if run.recipe else ""
-    said = f"ok in {verified.hashes:,} of {counted(verified.rows, 'row')}{recipe}"
+        return _open(label, f"none verified of {count_noun(verified.rows, 'row')}")
+    recipe = f" ({cut_visible(run.recipe, 40)})" if run.recipe else ""
+    said = f"ok in {verified.hashes:,} of {count_noun(verified.rows, 'row')}{recipe}"
     return (
         _good(label, said)
         if verified.hashes == verified.rows
@@ -153,16 +157,16 @@ def _provenance(run: RunSummary) -> Markup:
     for label, path in (("Rows", run.file), ("Aggregate", run.aggregate), ("Inputs", run.inputs)):
         if path:
             facts.append((label if run.verified or label != "Rows" else "File", name(path)))
-    facts += [("Size", f"{size(run.bytes)} read"), ("Count", counted(run.rows, run.noun))]
-    version = f" {cut(run.version, 40)}" if run.version else ", version not known"
+    facts += [("Size", f"{size(run.bytes)} read"), ("Count", count_noun(run.rows, run.noun))]
+    version = f" {cut_visible(run.version, 40)}" if run.version else ", version not known"
     facts.append(("Format", f"{run.format}{version}"))
     if run.recipe:
-        facts.append(("Recipe", tag("code", cut(run.recipe, 40))))
+        facts.append(("Recipe", tag("code", cut_visible(run.recipe, 40))))
     if run.algorithm:
-        facts.append(("Checksum", f"{cut(run.algorithm, 40)}{COVERED[run.covers]}"))
+        facts.append(("Checksum", f"{cut_visible(run.algorithm, 40)}{COVERED[run.covers]}"))
     for label, digest in (("declared", run.declared), ("actual", run.actual)):
         if digest:
-            facts.append((label.capitalize(), tag("code", cut(digest, DIGEST))))
+            facts.append((label.capitalize(), tag("code", cut_visible(digest, DIGEST))))
     if run.sealed:
         facts.append(("Sealed by", name(run.sealed)))
     return tag("dl", ([tag("dt", label), tag("dd", said)] for label, said in facts))
@@ -177,7 +181,7 @@ def _pictures(key: str, run: RunSummary) -> Markup:
     if sketch.scores is not None:
         shapes.append(histogram(f"{key}-scores", "Scores", "score", sketch.scores))
     for number, (kind, values) in enumerate(sorted(sketch.tokens.items())):
-        title = f"Tokens: {cut(kind, 40)}"
+        title = f"Tokens: {cut_visible(kind, 40)}"
         shapes.append(histogram(f"{key}-tokens{number}", title, "tokens of a row", values))
     if sketch.latency is not None:
         title = "Latency"

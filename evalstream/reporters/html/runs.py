@@ -8,19 +8,19 @@ from typing import Final
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Severity
 from evalstream.model.report import Report, RunSummary
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.html.findings import RuleGroup
 from evalstream.reporters.html.rules import prose
 from evalstream.reporters.html.run import run_body
-from evalstream.reporters.html.wording import NAME, badge, limits_of
-from evalstream.reporters.markup import Markup, cut, tag
+from evalstream.reporters.html.wording import NAME, badge, describe_limits
+from evalstream.reporters.markup import Markup, cut_visible, tag
 from evalstream.reporters.overview import (
     FirstFindings,
     ListedRun,
     Overview,
     join_names,
-    paths_of,
     relative,
+    run_paths,
 )
 from evalstream.reporters.summary import WORST_FIRST, sort_runs
 
@@ -55,7 +55,7 @@ def rules_section(groups: list[RuleGroup], overview: Overview) -> Markup:
         for one in groups
     ]
     heads = ("Rule", "Severity", "Findings", "Runs", "What it finds")
-    return tag("section", tag("h2", "Rules"), _scrolled(heads, rows, "rules"), id="rules")
+    return tag("section", tag("h2", "Rules"), _scrolling_table(heads, rows, "rules"), id="rules")
 
 
 def runs_sections(
@@ -89,7 +89,7 @@ def runs_sections(
 def _table(report: Report, rows: list[Markup]) -> Markup:
     heads = ("Verdict", "Run", "Rows", "Errors", "Warnings", "Infos", "Why")
     left = report.totals.runs - len(rows)
-    rest = f"{counted(left, 'more run')} not shown; --format jsonl lists all."
+    rest = f"{count_noun(left, 'more run')} not shown; --format jsonl lists all."
     verdicts = [one for one in WORST_FIRST if report.totals.verdicts.get(one)]
     options = [tag("option", one.capitalize(), value=one) for one in verdicts]
     choice = tag("select", tag("option", "every verdict", value=""), options)
@@ -105,13 +105,13 @@ def _table(report: Report, rows: list[Markup]) -> Markup:
         "section",
         tag("h2", "Runs ", tag("span", "failed runs first", class_="note")),
         filters,
-        _scrolled(heads, rows, "runs"),
+        _scrolling_table(heads, rows, "runs"),
         tag("p", rest, class_="note") if left > 0 else None,
         id="runs",
     )
 
 
-def _scrolled(heads: tuple[str, ...], rows: list[Markup], class_: str) -> Markup:
+def _scrolling_table(heads: tuple[str, ...], rows: list[Markup], class_: str) -> Markup:
     """Return a table that scrolls within a part of the window."""
     head = tag("thead", tag("tr", (tag("th", text, scope="col") for text in heads)))
     table = tag("table", head, tag("tbody", rows), class_=class_)
@@ -124,22 +124,26 @@ def _row(one: ListedRun, reason: str, folder: str, *, has_details: bool) -> Mark
     counts = [run.severities.get(severity, 0) for severity in COUNTED]
     return tag(
         "tr",
-        tag("td", badge(run.verdict, limits_of(run)), data_verdict=run.verdict),
+        tag("td", badge(run.verdict, describe_limits(run)), data_verdict=run.verdict),
         tag("th", tag("a", names, href=f"#run-{number}") if has_details else names, scope="row"),
         tag("td", run.rows, class_="number"),
         [
             tag("td", count, class_=f"number {severity.label}" if count else "number")
             for severity, count in zip(COUNTED, counts, strict=True)
         ],
-        tag("td", tag("span", cut(reason, REASON), title=cut(reason, REASON)), class_="why"),
+        tag(
+            "td",
+            tag("span", cut_visible(reason, REASON), title=cut_visible(reason, REASON)),
+            class_="why",
+        ),
     )
 
 
 def _names(run: RunSummary, folder: str) -> Markup:
     """Return the names of a run's files, of which the folders give way where there is no room."""
-    paths = [relative(path, folder) for path in paths_of(run)]
+    paths = [relative(path, folder) for path in run_paths(run)]
     whole = join_names(paths) or " with ".join(paths) or "(a run without a file)"
-    shown = cut(whole, NAME)
+    shown = cut_visible(whole, NAME)
     end = shown.rfind("/") + 1
     return tag(
         "code",
@@ -153,7 +157,7 @@ def _names(run: RunSummary, folder: str) -> Markup:
 def _all_details(report: Report, details: list[Markup]) -> Markup:
     left = report.totals.runs - len(details)
     rest = (
-        f"The details of {counted(left, 'more run')} are not shown. To see those of one run, "
+        f"The details of {count_noun(left, 'more run')} are not shown. To see those of one run, "
         "check it alone."
     )
     return tag(
@@ -166,6 +170,8 @@ def _all_details(report: Report, details: list[Markup]) -> Markup:
 
 
 def _details(number: int, run: RunSummary, folder: str) -> Markup:
-    head = tag("summary", tag("h3", badge(run.verdict, limits_of(run)), " ", _names(run, folder)))
+    head = tag(
+        "summary", tag("h3", badge(run.verdict, describe_limits(run)), " ", _names(run, folder))
+    )
     body = tag("div", run_body(number, run), id=f"run-{number}")
     return tag("details", head, body, class_="run")

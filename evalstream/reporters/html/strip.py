@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Final
 
 from evalstream.model.sketch import Strip
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.reporters.charts import Tick, axis, drawing, figure, rectangle
 from evalstream.reporters.html.wording import number
 from evalstream.reporters.markup import Markup, tag
@@ -48,7 +48,7 @@ def _scores(key: str, strip: Strip) -> list[Markup]:
         shade = f"{0.08 + 0.92 * share:.2f}"
         shapes.append(rectangle(place, 0, 1, HEIGHT, tip, class_="shade", fill_opacity=shade))
     description = (
-        f"The mean score in {counted(len(known), 'part')} of the file is between "
+        f"The mean score in {count_noun(len(known), 'part')} of the file is between "
         f"{number(min(known))} and {number(max(known))}."
     )
     title = "Mean score along the file"
@@ -67,7 +67,7 @@ def _findings(key: str, strip: Strip) -> Markup:
     title = "Findings along the file"
     kinds = {"error": strip.errors, "warning": strip.warnings, "info": strip.infos}
     most = max(map(sum, zip(*kinds.values(), strict=True)))
-    each = f"each column stands for {counted(strip.lines, 'line')}"
+    each = f"each column stands for {count_noun(strip.lines, 'line')}"
     if not most:
         return figure(
             [title, " ", tag("span", each, class_="note")],
@@ -79,10 +79,10 @@ def _findings(key: str, strip: Strip) -> Markup:
     shapes = [
         shape for place in range(len(strip.rows)) for shape in _column(strip, place, kinds, most)
     ]
-    totals = [counted(sum(numbers), kind) for kind, numbers in kinds.items() if sum(numbers)]
+    totals = [count_noun(sum(numbers), kind) for kind, numbers in kinds.items() if sum(numbers)]
     description = f"{', '.join(totals)}; the highest column has {most:,}."
     keys = [
-        tag("span", tag("i", class_=f"key fill-{kind}"), counted(sum(numbers), kind))
+        tag("span", tag("i", class_=f"key fill-{kind}"), count_noun(sum(numbers), kind))
         for kind, numbers in kinds.items()
         if sum(numbers)
     ]
@@ -103,7 +103,7 @@ def _column(
     counts = {kind: numbers[place] for kind, numbers in kinds.items() if numbers[place]}
     heights = {kind: max(LEAST, HEIGHT * count / most) for kind, count in counts.items()}
     fit = min(1.0, HEIGHT / (sum(heights.values()) or 1))
-    tip = f"{_lines(strip, place)}: " + ", ".join(counted(n, k) for k, n in counts.items())
+    tip = f"{_lines(strip, place)}: " + ", ".join(count_noun(n, k) for k, n in counts.items())
     top = float(HEIGHT)
     for kind, height in heights.items():
         top -= height * fit

@@ -8,7 +8,7 @@ from typing import Final
 from evalstream.model.finding import Severity
 from evalstream.model.report import RunSummary
 from evalstream.parsing.json import dumps
-from evalstream.reporters.markup import Markup, cut, tag
+from evalstream.reporters.markup import Markup, cut_visible, tag
 from evalstream.reporters.summary import NOT_CHECKED, rule_limits
 
 NAME: Final = 240
@@ -51,12 +51,12 @@ def size(count: int) -> str:
 
 def value(found: object) -> Markup:
     """Return a JSON value, cut short if it is long."""
-    return tag("code", cut(dumps(found).decode(), VALUE))
+    return tag("code", cut_visible(dumps(found).decode(), VALUE))
 
 
 def name(path: str) -> Markup:
     """Return the name of a file."""
-    return tag("code", cut(path, NAME), class_="name")
+    return tag("code", cut_visible(path, NAME), class_="name")
 
 
 def subject(run: RunSummary) -> str:
@@ -75,9 +75,9 @@ def badge(verdict: str, limits: str = "") -> Markup:
     )
 
 
-def limits_of(run: RunSummary) -> str:
+def describe_limits(run: RunSummary) -> str:
     """Say which rules a check was limited to, or left out; "" for none."""
-    return cut(rule_limits(run), NAME)
+    return cut_visible(rule_limits(run), NAME)
 
 
 def severity_counts(counts: dict[Severity, int]) -> list[Markup]:

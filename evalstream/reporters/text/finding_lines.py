@@ -7,7 +7,7 @@ from typing import Final
 from evalstream.model.finding import Excerpt, Finding, FindingList
 from evalstream.model.report import Report
 from evalstream.model.rule_text import Status
-from evalstream.model.text import counted, on_one_line
+from evalstream.model.text import count_noun, on_one_line
 from evalstream.reporters.groups import Caps, Entry, Place, PlacedValues, Values, join_findings
 from evalstream.reporters.lines import LineWriter, Span, columns
 from evalstream.reporters.listing import SHOW_ALL, Listing
@@ -53,10 +53,10 @@ class GroupLines:
                 else:
                     self._in_files(entry)
             if beyond:
-                more = counted(beyond, "more finding")
+                more = count_noun(beyond, "more finding")
                 self._lines.write(Span(f"… and {more} (-v lists them)"), indent=2)
         if self._more:
-            more = counted(self._more, "more finding")
+            more = count_noun(self._more, "more finding")
             self._lines.write(Span(f"… and {more} not listed ({SHOW_ALL} lists all)"), indent=2)
         if self._text is not None and self._text.fix:
             self._lines.write(Span("fix: ", "fix"), Span(self._text.fix, "fix"), indent=2)
@@ -85,7 +85,7 @@ class GroupLines:
 
     def _in_files(self, entry: Entry) -> None:
         """Write an entry, and below it its files."""
-        files = f" ({counted(entry.findings, 'finding')} in {counted(entry.files, 'file')})"
+        files = f" ({count_noun(entry.findings, 'finding')} in {count_noun(entry.files, 'file')})"
         is_joined = entry.files > 1
         self._lines.write(*self._message(entry), Span(files if is_joined else "", "dim"), indent=2)
         for place in entry.places:
@@ -100,7 +100,7 @@ class GroupLines:
             if not beside:
                 write_values(self._lines, place, 6)
         if entry.more:
-            count = counted(entry.more_findings, "finding")
+            count = count_noun(entry.more_findings, "finding")
             more = f"… and {entry.more:,} more with {count} (-v lists them)"
             self._lines.write(Span(more), indent=4)
 
@@ -141,13 +141,13 @@ def short_values(place: Place) -> list[Span]:
     if len(place.values) != 1 or isinstance(place.values[0].values, Excerpt):
         return []
     expected, found = place.values[0].values
-    spans = [*_said("expected", expected), *_said("found", found)]
+    spans = [*_value_spans("expected", expected), *_value_spans("found", found)]
     if expected and found:
         spans.insert(2, Span(", "))
     return [Span(": "), *spans] if columns(spans) <= SHORT else []
 
 
-def _said(word: str, value: str) -> list[Span]:
+def _value_spans(word: str, value: str) -> list[Span]:
     return [Span(f"{word} ", "dim"), Span(value)] if value else []
 
 
@@ -174,29 +174,29 @@ def _found_alone(lines: LineWriter, one: PlacedValues) -> str:
     """Return a value with its line where nothing is expected, else ""."""
     if isinstance(one.values, Excerpt) or one.values.expected:
         return ""
-    found = _cut(lines, one.values.found)
+    found = _cut_lines(lines, one.values.found)
     return found if one.line is None else f"{found} (line {one.line})"
 
 
 def _write_pair(lines: LineWriter, values: Values, label: str, indent: int) -> None:
-    wanted, seen = _cut(lines, values.expected), _cut(lines, values.found)
-    expected, found = _said("expected", wanted), _said("found", seen)
+    wanted, seen = _cut_lines(lines, values.expected), _cut_lines(lines, values.found)
+    expected, found = _value_spans("expected", wanted), _value_spans("found", seen)
     comma = [Span(", ")] if expected and found else []
     whole = [Span(label), *expected, *comma, *found]
     below = [Span("found    ", "dim"), Span(seen)]
     if lines.fits(whole, indent) or not (comma and lines.fits(expected) and lines.fits(below)):
-        lines.write(*whole, indent=lines.indented(whole, indent))
+        lines.write(*whole, indent=lines.fit_indent(whole, indent))
         return
     # One above the other, digests can be compared.
     if label:
         lines.write(Span(label.rstrip()), indent=indent)
         indent += 2
-    indent = min(lines.indented(expected, indent), lines.indented(below, indent))
+    indent = min(lines.fit_indent(expected, indent), lines.fit_indent(below, indent))
     lines.write(*expected, indent=indent)
     lines.write(*below, indent=indent)
 
 
-def _cut(lines: LineWriter, value: str) -> str:
+def _cut_lines(lines: LineWriter, value: str) -> str:
     """Return the beginning of a long value on a terminal, and say where more of it is."""
     if lines.style.width is None or len(value) <= LONGEST:
         return value

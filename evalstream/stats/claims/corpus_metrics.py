@@ -102,7 +102,7 @@ def _exponential(value: float) -> float | None:
         return None
 
 
-def _figures_of(words: str, statistic: Statistic) -> Callable[[Evidence], Iterator[Figure]]:
+def _make_figures(words: str, statistic: Statistic) -> Callable[[Evidence], Iterator[Figure]]:
     def figures(evidence: Evidence) -> Iterator[Figure]:
         value = statistic(evidence.ordered) if evidence.ordered else None
         if value is not None and math.isfinite(value):
@@ -133,7 +133,7 @@ def _within(least: float, most: float | None) -> Callable[[Evidence], Bounds]:
 
 
 def _metric(name: str, statistic: Statistic, least: float, most: float | None) -> Kind:
-    figures = _figures_of(f"the {name}", statistic)
+    figures = _make_figures(f"the {name}", statistic)
     return Kind(name, frozenset(), figures, _within(least, most), needs_values=True)
 
 
@@ -149,12 +149,12 @@ MATTHEWS: Final = _metric("Matthews correlation", matthews, -1, 1)
 BRIER: Final = Kind(
     "Brier score",
     frozenset(),
-    lambda evidence: (Figure("the Brier score", one) for one in _mean_of(evidence)),
+    lambda evidence: (Figure("the Brier score", one) for one in _mean_figures(evidence)),
     _within(0, 2),
 )
 
 
-def _mean_of(evidence: Evidence) -> Iterator[Fraction]:
+def _mean_figures(evidence: Evidence) -> Iterator[Fraction]:
     if evidence.mean is not None:
         yield evidence.mean
 

@@ -86,12 +86,14 @@ class Evidence(DataClass, frozen=True):
     @property
     def is_repeated(self) -> bool:
         """Whether samples are scored more than once."""
-        return 0 < self.cover.samples < self.sums.joined
+        return 0 < self.cover.samples < self.sums.joined_rows
 
     @property
     def has_even_repeats(self) -> bool:
         """Whether samples are scored more than once, all equally often."""
-        return self.is_repeated and self.cover.repeats == self.sums.joined and self.cover.is_even
+        return (
+            self.is_repeated and self.cover.repeats == self.sums.joined_rows and self.cover.is_even
+        )
 
     @cached_property
     def has_equal_repeats(self) -> bool:

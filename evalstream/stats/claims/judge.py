@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from evalstream.model.claim import JudgedClaim, Reason, State
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.stats.claims import formulas, kinds
 from evalstream.stats.claims.evidence import Evidence, Spread
 from evalstream.stats.claims.kinds import Bounds, Figure, Kind, Number
@@ -23,7 +23,7 @@ from evalstream.stats.claims.rounding import (
     as_float,
     is_certain,
     is_small_whole,
-    unit_of,
+    last_unit,
 )
 
 PERCENT: Final = 100
@@ -103,12 +103,12 @@ def leave_open(
 ) -> Judgement:
     """Return a claim that the rows neither confirm nor refute."""
     text = reason.value if isinstance(reason, Reason) else reason
-    return Judgement(_judged(claim, State.OPEN, recomputed, rows, text))
+    return Judgement(_make_judged(claim, State.OPEN, recomputed, rows, text))
 
 
 def refute(claim: Claim, expected: Any, message: str, rows: int) -> Judgement:
     """Return a claim that cannot be true."""
-    return Judgement(_judged(claim, State.REFUTED, expected, rows), message)
+    return Judgement(_make_judged(claim, State.REFUTED, expected, rows), message)
 
 
 def confirm(
@@ -116,7 +116,7 @@ def confirm(
 ) -> Judgement:
     """Return a claim that is true, at least after rounding."""
     state = State.CONFIRMED if found is Agreement.FULL else State.ROUNDED
-    return Judgement(_judged(claim, state, recomputed, rows))
+    return Judgement(_make_judged(claim, state, recomputed, rows))
 
 
 def judge(claim: Claim, evidence: Evidence) -> Judgement:
@@ -125,18 +125,18 @@ def judge(claim: Claim, evidence: Evidence) -> Judgement:
     if isinstance(value, tuple):
         return _judge_interval(claim, value, evidence)
     if value is None:
-        return leave_open(claim, Reason.FORMULA, evidence.sums.joined)
+        return leave_open(claim, Reason.FORMULA, evidence.sums.joined_rows)
     return _judge_number(claim, value, evidence)
 
 
 def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement:
-    rows, is_whole = evidence.sums.joined, not evidence.missing or claim.kind is kinds.COUNT
+    rows, is_whole = evidence.sums.joined_rows, not evidence.missing or claim.kind is kinds.COUNT
     if is_whole and method_named(claim.method) is not Method.RESAMPLED:
         # Most claims are the usual figure of their kind: no other is computed.
         usual = next(iter(claim.kind.figures(evidence)), None)
         if usual is not None and is_certain(value, usual.value):
             return confirm(claim, _plain(usual.value), rows)
-    figures = list(_scaled(claim.kind.figures(evidence), evidence))
+    figures = list(_scale_figures(claim.kind.figures(evidence), evidence))
     if claim.kind.name == kinds.ERROR.name and method_named(claim.method) is Method.RESAMPLED:
         return _judge_resampled_error(claim, value, figures, evidence)
     expected = _plain(figures[0].value) if figures else None
@@ -169,7 +169,7 @@ def _agreeing(
 
 def _refutation(claim: Claim, value: Decimal, figures: list[Figure], evidence: Evidence) -> str:
     """Return in words why a claim cannot be true."""
-    rows = counted(evidence.sums.joined, "row")
+    rows = count_noun(evidence.sums.joined_rows, "row")
     if claim.kind is kinds.COUNT:
         samples = evidence.cover.samples
         return f"there are {rows}" + (
@@ -263,13 +263,13 @@ def _near(value: Decimal, figures: Iterable[Figure], evidence: Evidence) -> Figu
     """
     if not evidence.unit:
         return None
-    room = (evidence.unit + (0 if is_small_whole(value) else Fraction(unit_of(value)))) / 2
+    room = (evidence.unit + (0 if is_small_whole(value) else Fraction(last_unit(value)))) / 2
     known = (one for one in figures if _is_finite(one.value))
     distances = ((abs(Fraction(value) - Fraction(one.value)), one) for one in known)
     return next((one for distance, one in distances if distance <= room), None)
 
 
-def _scaled(figures: Iterable[Figure], evidence: Evidence) -> Iterator[Figure]:
+def _scale_figures(figures: Iterable[Figure], evidence: Evidence) -> Iterator[Figure]:
     for figure in figures:
         yield figure
         if evidence.is_percent:
@@ -305,10 +305,10 @@ def _judge_resampled_error(
 
     It may differ from them by a share of 4/√draws and a tenth.
     """
-    rows, claimed = evidence.sums.joined, float(value)
+    rows, claimed = evidence.sums.joined_rows, float(value)
     expected = as_float(figures[0].value) if figures else None
     if is_outside(value, _reach(claim, evidence)) or _is_zero_over_differences(claimed, evidence):
-        message = f"no resampling of {counted(rows, 'row')} gives this standard error"
+        message = f"no resampling of {count_noun(rows, 'row')} gives this standard error"
         return refute(claim, expected, message, rows)
     if evidence.missing or expected is None:
         reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
@@ -321,7 +321,7 @@ def _judge_resampled_error(
         return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
     if least - float(NOTHING) <= claimed <= most + float(NOTHING):
         return confirm(claim, expected, rows)
-    message = f"the standard error of {counted(rows, 'row')} is far from the claim"
+    message = f"the standard error of {count_noun(rows, 'row')} is far from the claim"
     return refute(claim, expected, f"{message}, although resampling approaches it", rows)
 
 
@@ -335,14 +335,14 @@ Interval = tuple[float, float]
 
 def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evidence) -> Judgement:
     """Judge the two ends of a confidence interval of the mean."""
-    rows, intervals = evidence.sums.joined, list(compute_intervals(evidence, claim.level))
+    rows, intervals = evidence.sums.joined_rows, list(compute_intervals(evidence, claim.level))
     expected = _as_ends(intervals[0]) if intervals else None
     if evidence.missing or not intervals:
         reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
         return leave_open(claim, reason, rows, expected)
     for interval in intervals:
         found = min(
-            max(agreement(claimed, cut) for cut in _cut(end, evidence))
+            max(agreement(claimed, cut) for cut in _cut_at_limits(end, evidence))
             for claimed, end in zip(ends, interval, strict=True)
         )
         if found is not Agreement.NONE:
@@ -353,13 +353,13 @@ def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evide
     if method is Method.UNKNOWN or _has_uneven_repeats(evidence):
         reason = Reason.METHOD if method is Method.UNKNOWN else Reason.UNEVEN
         return leave_open(claim, reason, rows, expected)
-    message = f"no normal, Wilson or t interval of {counted(rows, 'row')} is the claim"
+    message = f"no normal, Wilson or t interval of {count_noun(rows, 'row')} is the claim"
     return refute(claim, expected, message, rows)
 
 
 def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) -> Judgement:
     """Compare an interval by resampling with closed forms: its ends within a third of a width."""
-    rows, intervals = evidence.sums.joined, list(compute_intervals(evidence, claim.level))
+    rows, intervals = evidence.sums.joined_rows, list(compute_intervals(evidence, claim.level))
     expected, width = _as_ends(intervals[0]), ends[1] - ends[0]
     if claim.draws is not None and claim.draws < FEWEST_DRAWS:
         return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
@@ -369,7 +369,7 @@ def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) 
         room = (high - low) / THIRD + float(NOTHING)
         if abs(ends[0] - low) <= room and abs(ends[1] - high) <= room:
             return confirm(claim, expected, rows)
-    message = f"resampling of {counted(rows, 'row')} gives an interval far from the claim"
+    message = f"resampling of {count_noun(rows, 'row')} gives an interval far from the claim"
     return refute(claim, expected, message, rows)
 
 
@@ -397,7 +397,7 @@ def _intervals_of_mean(mean: float, spreads: Iterable[Spread], level: float) -> 
             yield mean - half, mean + half
 
 
-def _cut(end: float, evidence: Evidence) -> Interval:
+def _cut_at_limits(end: float, evidence: Evidence) -> Interval:
     """Return the end of an interval, and the same cut off at the metric's limits."""
     least, most = evidence.limits
     cut = end if least is None else max(end, least)
@@ -420,7 +420,7 @@ def _describe(bounds: Bounds) -> str:
     )
 
 
-def _judged(
+def _make_judged(
     claim: Claim, state: State, recomputed: Any, rows: int, reason: str | None = None
 ) -> JudgedClaim:
     return JudgedClaim(

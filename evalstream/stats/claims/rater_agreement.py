@@ -30,10 +30,10 @@ def krippendorff_alpha(samples: Callable[[], Iterable[Ratings]], level: str) -> 
     if number < 2:
         return math.nan
     place = _midpoints(counts) if level == "ordinal" else None
-    disagreement = _nominal if level == "nominal" else _squared
-    everything = _placed(counts, place)
+    disagreement = _nominal if level == "nominal" else _squared_error
+    everything = _counts_at(counts, place)
     observed = math.fsum(
-        disagreement(_placed(Counter(ratings), place)) / (len(ratings) - 1)
+        disagreement(_counts_at(Counter(ratings), place)) / (len(ratings) - 1)
         for ratings in samples()
         if len(ratings) > 1
     )
@@ -41,7 +41,7 @@ def krippendorff_alpha(samples: Callable[[], Iterable[Ratings]], level: str) -> 
     return 1.0 if expected == 0 else 1.0 - observed / number / expected
 
 
-def _placed(counts: Mapping[Any, int], place: Mapping[Any, float] | None) -> Mapping[Any, int]:
+def _counts_at(counts: Mapping[Any, int], place: Mapping[Any, float] | None) -> Mapping[Any, int]:
     return counts if place is None else {place[one]: times for one, times in counts.items()}
 
 
@@ -60,7 +60,7 @@ def _nominal(counts: Mapping[Any, int]) -> float:
     return float(number * number - sum(times * times for times in counts.values()))
 
 
-def _squared(counts: Mapping[Any, int]) -> float:
+def _squared_error(counts: Mapping[Any, int]) -> float:
     number = sum(counts.values())
     middle = math.fsum(float(one) * times for one, times in counts.items()) / number
     squares = math.fsum((float(one) - middle) ** 2 * times for one, times in counts.items())

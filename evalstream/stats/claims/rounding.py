@@ -84,7 +84,7 @@ def agreement(claim: Decimal, exact: Fraction | float) -> Agreement:
         if is_small_whole(claim):
             is_near = difference <= scale * WHOLE_UNIT * HALF
             return Agreement.ROUGH if is_near else Agreement.NONE
-        unit = scale * unit_of(claim)
+        unit = scale * last_unit(claim)
         is_truncated = 0 <= abs(value) - abs(claimed) < unit and claimed * value >= 0
         if difference <= unit * HALF or (is_truncated and _shows_truncation(claim)):
             return Agreement.FULL if _digits(claim) >= CERTAIN_DIGITS else Agreement.ROUGH
@@ -112,7 +112,7 @@ def _is_single(claim: Decimal) -> bool:
     return bool(FLOAT.unpack(FLOAT.pack(number))[0] == number)
 
 
-def unit_of(claim: Decimal) -> Decimal:
+def last_unit(claim: Decimal) -> Decimal:
     """Return the value of one unit in the last decimal of a claim, 1 for a whole number."""
     return Decimal(1).scaleb(min(0, int(claim.as_tuple().exponent)))
 

@@ -57,7 +57,7 @@ def tango_interval(only_a: int, only_b: int, n: int, level: float) -> Interval:
 
     low = falling_root(lambda delta: beyond(delta) - quantile, -1.0, estimate)
     high = falling_root(lambda delta: beyond(delta) + quantile, estimate, 1.0)
-    return Interval(_settled(low, -1.0), _settled(high, 1.0), TANGO)
+    return Interval(_snap_bound(low, -1.0), _snap_bound(high, 1.0), TANGO)
 
 
 def _score(only_a: int, only_b: int, n: int, delta: float) -> float:
@@ -74,7 +74,7 @@ def _score(only_a: int, only_b: int, n: int, delta: float) -> float:
     return gap / math.sqrt(variance)
 
 
-def _settled(bound: float, limit: float) -> float:
+def _snap_bound(bound: float, limit: float) -> float:
     """Return a bound; one that bisection brings next to a limit is the limit."""
     return limit if abs(bound - limit) < 1e-12 else bound
 

@@ -48,13 +48,13 @@ def bootstrap_intervals(
     shape = _shape(cells)
     tails = (1 - level) / 2, (1 + level) / 2
     if int(cells.times[cells.values != 0].sum()) > MOST_DRAWN:
-        return _expanded(shape, tails)
-    means, below = _resampled(cells, shape.n, resamples, seed)
+        return _expand_intervals(shape, tails)
+    means, below = _resample_means(cells, shape.n, resamples, seed)
     low, high = np.quantile(means, tails).tolist()
     found = [Interval(low, high, PERCENTILE)]
     if 0 < below < resamples:
         bias = normal_quantile(below / resamples)
-        moved = [_moved(tail, bias, shape.acceleration) for tail in tails]
+        moved = [_shift_tail(tail, bias, shape.acceleration) for tail in tails]
         if moved[0] < moved[1]:
             low, high = np.quantile(means, moved).tolist()
             found.append(Interval(low, high, BCA))
@@ -73,7 +73,7 @@ def _shape(cells: Cells) -> _Shape:
     return _Shape(n, mean, unit * math.sqrt(squares / n), cubes / (6 * squares**1.5))
 
 
-def _resampled(cells: Cells, n: int, resamples: int, seed: int) -> tuple[Array, float]:
+def _resample_means(cells: Cells, n: int, resamples: int, seed: int) -> tuple[Array, float]:
     """Return the means of resamples, and how many are below the mean of all values.
 
     Those that equal it count half.
@@ -88,7 +88,7 @@ def _resampled(cells: Cells, n: int, resamples: int, seed: int) -> tuple[Array, 
     return np.ldexp(sums / n, -k), below
 
 
-def _moved(tail: float, bias: float, acceleration: float) -> float:
+def _shift_tail(tail: float, bias: float, acceleration: float) -> float:
     """Return the share of resamples below a bound of the BCa interval."""
     z = bias + normal_quantile(tail)
     rest = 1 - acceleration * z
@@ -97,7 +97,7 @@ def _moved(tail: float, bias: float, acceleration: float) -> float:
     return normal_cdf(bias + z / rest)
 
 
-def _expanded(shape: _Shape, tails: Sequence[float]) -> tuple[Interval, ...]:
+def _expand_intervals(shape: _Shape, tails: Sequence[float]) -> tuple[Interval, ...]:
     """Return both intervals to the second order, by Cornish and Fisher's expansion."""
     error = shape.deviation / math.sqrt(shape.n)
     quantiles = [normal_quantile(tail) for tail in tails]

@@ -59,7 +59,7 @@ class ClusterTotals:
             rows = np.stack((np.ones(len(first)), first, second, first - second), axis=1)
             self._sums.add(numbers, rows)
 
-    def clustered(self, paired: PairedScores, level: float) -> Clustered | None:
+    def cluster_statistics(self, paired: PairedScores, level: float) -> Clustered | None:
         """Return the statistics of the same pairs, None if there are none or they are extreme."""
         if not paired.n or paired.is_extreme:
             return None

@@ -138,7 +138,7 @@ def _answers(
 ) -> _Answers:
     """Return the intervals and tests without clusters."""
     if paired.square is None:
-        return _graded(paired, difference, error, settings, seed)
+        return _graded_answers(paired, difference, error, settings, seed)
     return _binary(paired, paired.square, difference, error, settings.level)
 
 
@@ -153,7 +153,7 @@ def _binary(
     return _Answers((tango, student), tests)
 
 
-def _graded(
+def _graded_answers(
     paired: PairedScores,
     difference: float,
     error: float | None,

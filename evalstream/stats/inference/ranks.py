@@ -77,7 +77,7 @@ class RankedScores:
         if not self.n or self._is_extreme:
             return None
         is_drawn = self._differ <= MOST_DRAWN
-        observed, drawn = (self._resampled if is_drawn else self._normal)(resamples, seed)
+        observed, drawn = (self._resample_sums if is_drawn else self._normal)(resamples, seed)
         ranks = _ranks(observed[None], lower_is_better=lower_is_better)[0]
         held = np.zeros(len(ranks), np.int64)
         for some in drawn:
@@ -90,7 +90,7 @@ class RankedScores:
         ]
         return Ranking(metric, self.n, sorted(found, key=lambda one: one.rank))
 
-    def _resampled(self, resamples: int, seed: int) -> tuple[Array, Iterator[Array]]:
+    def _resample_sums(self, resamples: int, seed: int) -> tuple[Array, Iterator[Array]]:
         """Return the sums of differences, and those of resamples, as whole numbers."""
         if not self._differ:
             same = np.zeros(len(self._sums), np.int64)

@@ -29,7 +29,7 @@ class Judgement(NamedTuple):
     better: str | None = None
 
 
-def judged(
+def judge_estimate(
     estimate: Estimate | None,
     alignment: Alignment,
     settings: CompareSettings,
@@ -59,7 +59,9 @@ def judged(
     if estimate.detectable is not None and estimate.detectable <= wanted:
         sentence = f"{_not_significant(estimate, settings, labels)}{_ruled_out(estimate, settings)}"
         return Judgement(CompareVerdict.WITHIN_NOISE, sentence)
-    sentence = f"{_not_significant(estimate, settings, labels)}; {_needed(estimate, wanted)}"
+    sentence = (
+        f"{_not_significant(estimate, settings, labels)}; {_describe_needed(estimate, wanted)}"
+    )
     return Judgement(CompareVerdict.UNINFORMATIVE, sentence)
 
 
@@ -165,7 +167,7 @@ def _ruled_out(estimate: Estimate, settings: CompareSettings) -> str:
     return f"; differences above {most:.4g} are ruled out at {_percent(settings.level)}"
 
 
-def _needed(estimate: Estimate, wanted: float) -> str:
+def _describe_needed(estimate: Estimate, wanted: float) -> str:
     """Return how many samples would find the wanted difference."""
     if estimate.detectable is None:
         if estimate.clustered is not None and estimate.clustered.clusters < 2:

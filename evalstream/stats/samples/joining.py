@@ -42,7 +42,7 @@ def join(a: Array, b: Array, groups_a: Sequence[int], groups_b: Sequence[int]) -
     `a`, `cluster` is that of `a` unless only `b` knows it, and pairs with OTHER_REFERENCE have
     OTHER_INPUT as well. Raises ValueError for a group without a number.
     """
-    metrics_a, metrics_b = _metrics_of(a, groups_a), _metrics_of(b, groups_b)
+    metrics_a, metrics_b = _metric_numbers(a, groups_a), _metric_numbers(b, groups_b)
     samples = number_samples(a, b)
     cells = _number_cells(samples, np.concatenate((metrics_a, metrics_b)))
     cells_a, cells_b = cells[: len(a)], cells[len(a) :]
@@ -74,7 +74,7 @@ def number_samples(*runs: Array) -> Array:
     return number_groups(identities, np.where(is_ambiguous[identities], sample, np.uint64(0)))
 
 
-def _metrics_of(samples: Array, groups: Sequence[int]) -> Array:
+def _metric_numbers(samples: Array, groups: Sequence[int]) -> Array:
     """Return the number of the metric of each sample."""
     if len(samples) and samples["group"].max() >= len(groups):
         raise ValueError("a group has no number")

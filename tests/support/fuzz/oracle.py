@@ -185,7 +185,7 @@ def _of_run(case: Case) -> Iterator[Difference]:
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         for size in (0, NEVER):
             row_engine.WORTH_A_SCANNER_BYTES = size
-            contexts._compiled.cache_clear()
+            contexts._make_engine.cache_clear()
             results.append(_tried(lambda: _run(case, Path(folder))))
     if isinstance(results[0], str) or isinstance(results[1], str):
         yield Difference("crash of the run", *results)

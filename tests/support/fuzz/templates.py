@@ -76,7 +76,7 @@ def with_hash(row: Row, recipe: str, algorithm: str = "sha256") -> None:
 
 def _minimal(version: str) -> Row:
     row: Row = {
-        "schema_version": versions.forms_of(version)[0],
+        "schema_version": versions.declared_forms(version)[0],
         "evaluation_id": EVALUATION,
         "model_id": MODEL,
         "evaluation_name": NAMES[0],

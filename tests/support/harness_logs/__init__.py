@@ -75,7 +75,7 @@ def convert(harness: str, logs: Sequence[Path], folder: Path) -> dict[Path, Path
     """Let upstream's converter turn logs into pairs; return their folders, of those it accepted.
 
     Logs of Inspect's mock model are converted from a copy that names another provider, since the
-    converter refuses the mock one; see `source_of`.
+    converter refuses the mock one; see `open_source`.
     """
     outputs = [folder / f"{number}" for number, _ in enumerate(logs)]
     given = [str(path) for both in zip(logs, outputs, strict=True) for path in both]

@@ -119,7 +119,7 @@ def test_a_report_has_the_texts_of_the_rules_that_were_found() -> None:
         rule = evalstream.RULES[code]
         assert (text.name, text.summary) == (rule.name, rule.summary)
         assert " ".join(rule.fix.split()).startswith(text.fix)
-        assert text.help == rule.explained()
+        assert text.help == rule.explain()
 
 
 def test_every_rule_says_in_one_sentence_how_to_fix_what_it_finds() -> None:

@@ -16,7 +16,7 @@ from evalstream.api.check import merge
 from evalstream.batch.parts import FORMAT_VERSION, PartReporter
 from evalstream.batch.plan import COST_OF_A_RUN, RunPlan
 from evalstream.batch.results import ResultStore
-from evalstream.batch.shards import Shard, shard_of
+from evalstream.batch.shards import Shard, parse_shard
 from evalstream.io.output import Output
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
@@ -43,7 +43,7 @@ ARRAY = {
     ],
 )
 def test_shards_are_read(text: str, shard: Shard) -> None:
-    assert shard_of(text, ARRAY) == shard
+    assert parse_shard(text, ARRAY) == shard
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_shards_are_read(text: str, shard: Shard) -> None:
 )
 def test_what_is_no_shard_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
-        shard_of(text, ARRAY)
+        parse_shard(text, ARRAY)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_is_left_of_an_array_does_not_say_how_many_shards_there_are(
     changed: dict[str, str],
 ) -> None:
     with pytest.raises(UsageError, match="array"):
-        shard_of("slurm", {**ARRAY, **changed})
+        parse_shard("slurm", {**ARRAY, **changed})
 
 
 SIZES = st.lists(st.integers(0, 5_000_000), max_size=60)

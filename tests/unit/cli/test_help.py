@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from paths import REPOSITORY
 
-from evalstream.cli.command import Command, flags_of
+from evalstream.cli.command import Command, option_flags
 from evalstream.cli.plain_reader import read_plain
-from evalstream.cli.program import COMMANDS, COMPLETION, declared, named_command
+from evalstream.cli.program import COMMANDS, COMPLETION, load_command, named_command
 from evalstream.model.errors import UsageError
 
 # Older versions of typer import what newer versions of click deprecate.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:typer")
 
-EVERY = [declared(name) for name in COMMANDS]
+EVERY = [load_command(name) for name in COMMANDS]
 
 every_command = pytest.mark.parametrize("command", EVERY, ids=COMMANDS)
 
@@ -44,7 +44,7 @@ def test_help_has_every_argument_option_choice_and_example(
     shown = help_of(f"{command.name} --help", capsys)
     assert f"Usage: evalstream {command.name} [OPTIONS]" in shown
     for option in command.options:
-        for flag in "/".join(flags_of(option)).split("/"):
+        for flag in "/".join(option_flags(option)).split("/"):
             assert f" {flag} " in shown
         assert "|".join(option.text.choices) in shown
         for former in option.text.former:
@@ -93,7 +93,7 @@ def test_examples_are_plain_lines_of_known_commands() -> None:
         given = shlex.split(line.partition(" > ")[0].rstrip(')"'))
         name = named_command(given)
         assert name is not None
-        assert read_plain(declared(name), given[len(name.split()) :]) is not None, example
+        assert read_plain(load_command(name), given[len(name.split()) :]) is not None, example
 
 
 def completed(line: str) -> list[str]:

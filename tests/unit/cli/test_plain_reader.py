@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalstream.cli.command import Command, flags_of
+from evalstream.cli.command import Command, option_flags
 from evalstream.cli.plain_reader import read_plain
 from evalstream.cli.program import COMMANDS as NAMES
-from evalstream.cli.program import declared
+from evalstream.cli.program import load_command
 from evalstream.model.errors import UsageError
 
 # Older versions of typer use what click will drop.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:typer")
 
-COMMANDS = {name: declared(name) for name in NAMES}
+COMMANDS = {name: load_command(name) for name in NAMES}
 
 PLAIN = {
     "check": [
@@ -143,7 +143,7 @@ def words(command: Command) -> st.SearchStrategy[str]:
         flag
         for option in command.options
         if option.name not in PRINTING
-        for text in (*flags_of(option), *option.text.former)
+        for text in (*option_flags(option), *option.text.former)
         for flag in text.split("/")
     ]
     choices = [choice for option in command.options for choice in option.text.choices]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evalstream.cli.program import declared
+from evalstream.cli.program import load_command
 from evalstream.formats.registry import CATALOGUE, NAMES
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.schema_files import builtin_schema
@@ -15,7 +15,7 @@ SCHEMA = builtin_schema("rules")
 
 def shown(capsys: pytest.CaptureFixture[str], name: str, *codes: str, form: str = "text") -> str:
     """Return what a command writes about rules."""
-    declared(name).run({"codes": list(codes) or None, "form": form, "color": "auto"})
+    load_command(name).run({"codes": list(codes) or None, "form": form, "color": "auto"})
     return capsys.readouterr().out
 
 
@@ -26,7 +26,7 @@ def test_all_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("text", ["ES401", "es401", "sample-hash-mismatch"])
 def test_one_rule_is_explained(capsys: pytest.CaptureFixture[str], text: str) -> None:
-    expected = CATALOGUE["ES401"].explained() + "\n"
+    expected = CATALOGUE["ES401"].explain() + "\n"
     assert shown(capsys, "rules", text) == shown(capsys, "explain", text) == expected
 
 
@@ -34,7 +34,7 @@ def test_former_names_name_their_rule(capsys: pytest.CaptureFixture[str]) -> Non
     former = [(name, rule) for rule in CATALOGUE.values() for name in rule.former_names]
     assert former
     for name, rule in former:
-        assert shown(capsys, "rules", name) == f"{rule.explained()}\n"
+        assert shown(capsys, "rules", name) == f"{rule.explain()}\n"
 
 
 def test_several_arguments_give_each_rule_once_in_order(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,7 +42,7 @@ def test_several_arguments_give_each_rule_once_in_order(capsys: pytest.CaptureFi
     codes = [line.split()[0] for line in listed]
     assert codes == ["ES401", *(code for code in CATALOGUE if code.startswith("ES50"))]
     both = shown(capsys, "rules", "ES501", "ES401")
-    texts = [CATALOGUE[code].explained() for code in ("ES401", "ES501")]
+    texts = [CATALOGUE[code].explain() for code in ("ES401", "ES501")]
     assert both == "{}\n\n{}\n".format(*texts)
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from paths import REPOSITORY
 
-from evalstream.cli.command import spellings_of
-from evalstream.cli.program import COMMANDS, declared
+from evalstream.cli.command import option_spellings
+from evalstream.cli.program import COMMANDS, load_command
 from evalstream.model.exit_codes import PIPE_CLOSED
 from evalstream.settings.declared import is_setting
 
@@ -167,7 +167,7 @@ def test_rules_are_skipped_for_files_of_the_settings(folder: Path) -> None:
 
 
 def test_every_command_that_reports_reads_settings() -> None:
-    reading = {name for name in COMMANDS if declared(name).settings}
+    reading = {name for name in COMMANDS if load_command(name).settings}
     assert reading == {
         "check",
         "compare",
@@ -183,9 +183,9 @@ def test_every_command_that_reports_reads_settings() -> None:
 
 def test_every_switch_of_a_file_can_be_turned_off() -> None:
     for name in ("check", "seal"):
-        for one in declared(name).options:
+        for one in load_command(name).options:
             if is_setting(one) and one.type is bool:
-                assert "/--" in spellings_of(one)[0]
+                assert "/--" in option_spellings(one)[0]
 
 
 def test_a_reader_of_the_settings_may_leave(folder: Path) -> None:

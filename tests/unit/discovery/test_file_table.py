@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstream.discovery import file_table
-from evalstream.discovery.file_table import Entry, FileTable, key_of
+from evalstream.discovery.file_table import Entry, FileTable, listing_key
 
 NAMES = st.sampled_from(["a", "ab", "a.b", "b", "é"])
 TREES = st.recursive(st.just({}), lambda below: st.dictionaries(NAMES, below), max_leaves=40)
@@ -29,7 +29,7 @@ def test_folders_are_listed_once_and_in_order(tree: Mapping[str, object], page: 
     finally:
         file_table.PAGE = before  # type: ignore[misc]
     everything = list(_paths(tree, ""))
-    assert listed == sorted(everything, key=lambda path: key_of(path, is_folder=True))
+    assert listed == sorted(everything, key=lambda path: listing_key(path, is_folder=True))
 
 
 def test_a_file_is_known_as_listed_on_any_page() -> None:
@@ -37,7 +37,11 @@ def test_a_file_is_known_as_listed_on_any_page() -> None:
         names = [f"{number:04d}.json" for number in range(file_table.PAGE + 1)]
         table.add(Entry(name, size) for size, name in enumerate(names))
         sizes = {
-            one.path: (one.size, table.listed(names[0]), table.listed(names[-1]))
+            one.path: (
+                one.size,
+                table.find_listed_file(names[0]),
+                table.find_listed_file(names[-1]),
+            )
             for page in table.pages()
             for one in page
         }

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from reference_runs import NOTHING, Found, reference_runs
 
 from evalstream.discovery import find_runs
-from evalstream.discovery.file_table import FileTable, key_of, path_of
+from evalstream.discovery.file_table import FileTable, listing_key, path_from_key
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.peek import (
     AGGREGATE,
@@ -24,7 +24,7 @@ from evalstream.discovery.peek import (
     OTHER,
     AggregatePeek,
     peek_aggregate,
-    peeked,
+    peek_document,
 )
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.io.names import printable
@@ -328,8 +328,8 @@ def test_paths_are_sorted_as_folders_are_listed(some: list[str]) -> None:
         *folders, name = path.split("/")
         return [*((1, folder) for folder in folders), (0, name)]
 
-    keys = sorted(map(key_of, some))
-    assert [path_of(key) for key in keys] == sorted(some, key=place)
+    keys = sorted(map(listing_key, some))
+    assert [path_from_key(key) for key in keys] == sorted(some, key=place)
     with closing(FileTable()) as tree:
         tree.add(map(Listed, some))
         assert [file.path for file in tree.files()] == sorted(set(some), key=place)
@@ -360,12 +360,12 @@ def test_paths_are_sorted_as_folders_are_listed(some: list[str]) -> None:
     ],
 )
 def test_a_look_tells_aggregates_and_what_is_broken(text: bytes, expected: AggregatePeek) -> None:
-    assert peeked(text) == expected
+    assert peek_document(text) == expected
 
 
 @given(st.binary() | st.binary().map(lambda tail: aggregate("x.jsonl")[:-9] + tail))
 def test_no_bytes_are_too_odd_for_a_look(text: bytes) -> None:
-    assert peeked(text).kind in range(1, 11)
+    assert peek_document(text).kind in range(1, 11)
 
 
 def test_memory_does_not_grow_with_the_number_of_runs(inside: None) -> None:

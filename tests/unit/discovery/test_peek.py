@@ -54,7 +54,7 @@ def test_the_kind_of_a_large_document_is_found(tmp_path: Path, name: str) -> Non
     file.write_text(json.dumps(document))
     assert file.stat().st_size > 1 << 18
     assert peek.peek_aggregate(str(file)) == expected
-    assert peek.peeked(file.read_bytes(), str(file)) == expected
+    assert peek.peek_document(file.read_bytes(), str(file)) == expected
 
 
 @pytest.mark.usefixtures("scanner")
@@ -75,7 +75,7 @@ def test_a_large_document_that_is_not_valid_is_found(
     found = peek.peek_aggregate(str(file))
     assert found is not None
     assert found.kind == kind
-    assert found == peek.peeked(file.read_bytes(), str(file))
+    assert found == peek.peek_document(file.read_bytes(), str(file))
 
 
 @pytest.mark.usefixtures("scanner")

@@ -15,7 +15,7 @@ import evalstream
 from evalstream.discovery import find_runs
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.io.file_names import NO_ENDING
-from evalstream.io.remote import Listed, limits, listed, listing, read_each
+from evalstream.io.remote import Listed, limits, list_objects, listing, read_each
 from evalstream.model.run import NoInput, Run
 
 fsspec = pytest.importorskip("fsspec")
@@ -201,12 +201,12 @@ def test_lists_come_page_by_page(s3: Store, monkeypatch: pytest.MonkeyPatch) -> 
     for number in range(7):
         s3.keep(f"pages/{number}.jsonl", b"{}\n")
     _small_pages(monkeypatch, 3)
-    pages = list(listed(f"{s3.prefix}/pages"))
+    pages = list(list_objects(f"{s3.prefix}/pages"))
     assert [len(page) for page in pages] == [3, 3, 1]
     assert pages[2][0].path == "6.jsonl"
     s3.server.reset()
     s3.server.faults.spares, s3.server.faults.refuses = 1, 2
-    assert [len(page) for page in listed(f"{s3.prefix}/pages/")] == [3, 3, 1]
+    assert [len(page) for page in list_objects(f"{s3.prefix}/pages/")] == [3, 3, 1]
     assert len(s3.server.paths) == 5
 
 
@@ -254,15 +254,15 @@ def test_a_server_that_turns_in_circles_is_left(s3: Store, monkeypatch: pytest.M
     monkeypatch.setattr(s3fs.S3FileSystem, "call_s3", answer)
     for _ in range(2):
         with pytest.raises(OSError, match="did not send the token"):
-            list(listed(f"{s3.prefix}/x/"))
+            list(list_objects(f"{s3.prefix}/x/"))
         answers = iter([(None, True)])
 
 
 def test_the_web_has_no_lists(web: Store) -> None:
     with pytest.raises(OSError, match="cannot list"):
-        list(listed(f"{web.prefix}/data/"))
+        list(list_objects(f"{web.prefix}/data/"))
     with pytest.raises(OSError, match="chained URLs"):
-        list(listed("simplecache::s3://bucket/x/"))
+        list(list_objects("simplecache::s3://bucket/x/"))
 
 
 def test_a_store_without_buckets_has_objects_at_its_root() -> None:
@@ -306,7 +306,7 @@ def test_a_pattern_in_a_store_that_refuses_is_told(s3: Store) -> None:
 def test_names_that_cannot_be_kept_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "open_url", lambda *_: iter([[Listed("a\0b.jsonl")]]))
     with pytest.raises(OSError, match="NUL"):
-        list(listed("memory://x"))
+        list(list_objects("memory://x"))
 
 
 def test_objects_are_read_some_at_once_in_order(s3: Store) -> None:

@@ -17,7 +17,7 @@ from corpus import CORPUS, needs_corpus
 from paths import EXAMPLES, REPOSITORY
 
 import evalstream
-from evalstream.engine.harness_logs import log_of
+from evalstream.engine.harness_logs import detect_log
 from evalstream.io.beginning import Beginning
 from evalstream.parsing.peek import PEEK_BYTES
 
@@ -193,7 +193,7 @@ def test_nothing_of_the_corpus_is_foreign() -> None:
     assert len(files) > 400
     for path in files:
         head = path.read_bytes()[:PEEK_BYTES]
-        assert log_of(Beginning(str(path), head)) is None, path
+        assert detect_log(Beginning(str(path), head)) is None, path
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_every_repair_is_counted_with_its_lines() -> None:
         BLANK_LINES: (2, (2, 3)),
         FINAL_NEWLINE: (1, (6,)),
     }
-    assert clean.restored(clean.rows) == clean.rows
+    assert clean.restore_lines(clean.rows) == clean.rows
 
 
 def test_a_mark_counts_only_at_the_start_of_the_file() -> None:
@@ -86,14 +86,14 @@ def test_lines_above_the_limit_are_left(*, final: bool) -> None:
 def test_what_is_not_repaired_stays(fragments: list[bytes], chosen: tuple[bool, ...]) -> None:
     data, repairs = b"".join(fragments), LineRepairs(*chosen)
     clean = cleaned(data, repairs)
-    assert clean.restored(clean.rows) == repaired(data, repairs)
+    assert clean.restore_lines(clean.rows) == repaired(data, repairs)
     assert not {b"", b" \t", b" \t\r"} & set(clean.rows.split(b"\n")[:-1])
     assert not clean.rows or clean.rows.endswith(b"\n")
     if clean.rows.startswith(MARK):
         return  # a row that begins with a mark is left: it must not become the first
-    again = cleaned(clean.restored(clean.rows), repairs)
+    again = cleaned(clean.restore_lines(clean.rows), repairs)
     assert not again.tally
-    assert again.restored(again.rows) == clean.restored(clean.rows)
+    assert again.restore_lines(again.rows) == clean.restore_lines(clean.rows)
 
 
 def repaired(data: bytes, repairs: LineRepairs) -> bytes:
@@ -115,4 +115,4 @@ def test_the_mark_is_removed_once() -> None:
     for repairs, kept in itertools.product([ALL, NONE], [b"", b"{}\n"]):
         clean = cleaned(MARK + kept, repairs)
         assert clean.rows == kept
-        assert clean.restored(clean.rows) == (kept if repairs is ALL else MARK + kept)
+        assert clean.restore_lines(clean.rows) == (kept if repairs is ALL else MARK + kept)

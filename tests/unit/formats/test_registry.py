@@ -15,8 +15,8 @@ from evalstream.formats.registry import (
     FORMATS,
     MAIN,
     NAMES,
+    detect_kind,
     folder_format,
-    kind_of,
     main_format,
     paired_format,
 )
@@ -33,7 +33,7 @@ EACH = pytest.mark.parametrize("one", FORMATS.values(), ids=NAMES)
 
 def shown(text: bytes, *formats: str) -> tuple[str, str] | None:
     """Return what a document of some bytes shows to be."""
-    return kind_of(Beginning("", text, lambda: text), formats or NAMES)
+    return detect_kind(Beginning("", text, lambda: text), formats or NAMES)
 
 
 @EACH

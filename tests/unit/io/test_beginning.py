@@ -19,5 +19,5 @@ def test_a_named_pipe_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise AssertionError("a writer would take this for its reader")
 
     monkeypatch.setattr(os, "open", refuse)
-    assert list(beginning._decompressed(str(fifo), 100)) == []
+    assert list(beginning._decompress_head(str(fifo), 100)) == []
     assert peek_aggregate(str(fifo)) is None

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalstream.io import compression
-from evalstream.io.compression import PIECE_BYTES, DecompressingReader, compression_of
+from evalstream.io.compression import PIECE_BYTES, DecompressingReader, detect_compression
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import BrokenCompression, MissingExtra
 from evalstream.model.extras import install_command
@@ -150,17 +150,17 @@ def gzip_with(*fields: str, data: bytes = ROWS) -> bytes:
 
 
 def test_compressions_are_told_by_their_first_bytes(kind: str) -> None:
-    assert compression_of(PACK[kind](ROWS)[:6]) == kind
+    assert detect_compression(PACK[kind](ROWS)[:6]) == kind
 
 
 @pytest.mark.parametrize("low", range(0x50, 0x60))
 def test_frame_to_be_skipped_begins_zstandard(low: int) -> None:
-    assert compression_of(bytes([low]) + b"\x2a\x4d\x18\0\0") == "zstandard"
+    assert detect_compression(bytes([low]) + b"\x2a\x4d\x18\0\0") == "zstandard"
 
 
 @pytest.mark.parametrize("head", [b"", b"{", b"\x1f", b"BZ", b"\x4f\x2a\x4d\x18", ROWS])
 def test_other_bytes_are_no_compression(head: bytes) -> None:
-    assert compression_of(head) is None
+    assert detect_compression(head) is None
 
 
 @within_a_test

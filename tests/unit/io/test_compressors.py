@@ -19,7 +19,7 @@ from rows import bounded
 
 from evalstream.io import compressors
 from evalstream.io.codecs import COMPRESSIONS
-from evalstream.io.compression import DecompressingReader, compression_of
+from evalstream.io.compression import DecompressingReader, detect_compression
 from evalstream.io.compressors import COMPRESSORS, CompressingWriter
 from evalstream.model.block import ByteStream
 
@@ -72,7 +72,7 @@ def test_there_is_a_compressor_of_each_compression() -> None:
 @pytest.mark.parametrize("data", [b"", b"x", DATA])
 def test_what_is_compressed_can_be_read(kind: str, data: bytes) -> None:
     packed = compressed(kind, [data])
-    assert compression_of(packed) == kind
+    assert detect_compression(packed) == kind
     assert unpacked(kind, packed) == data
 
 

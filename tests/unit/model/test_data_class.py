@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalstream.model.data_class import DataClass, NamedTuple, field, replace, values_of
+from evalstream.model.data_class import DataClass, NamedTuple, field, field_values, replace
 
 
 class Point(DataClass, frozen=True):
@@ -37,9 +37,9 @@ class Box(DataClass):
 
 
 def test_values_come_by_position_by_name_or_by_default() -> None:
-    assert values_of(Point(1)) == {"x": 1, "y": 2, "notes": ()}
-    assert values_of(Point(1, y=3)) == {"x": 1, "y": 3, "notes": ()}
-    assert values_of(Place(x=1, name="a")) == {"x": 1, "y": 2, "notes": (), "name": "a"}
+    assert field_values(Point(1)) == {"x": 1, "y": 2, "notes": ()}
+    assert field_values(Point(1, y=3)) == {"x": 1, "y": 3, "notes": ()}
+    assert field_values(Place(x=1, name="a")) == {"x": 1, "y": 2, "notes": (), "name": "a"}
     assert Point(1).total == 3
 
 
@@ -91,7 +91,7 @@ def test_objects_travel_between_processes() -> None:
     sent = Place(x=1, notes=("b",), name="a")
     received = pickle.loads(pickle.dumps(sent))
     assert received == sent
-    assert values_of(received) == values_of(sent)
+    assert field_values(received) == field_values(sent)
 
 
 def test_they_show_what_is_compared() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalstream.model.suggestions import suggestion, unknown
+from evalstream.model.suggestions import describe_unknown, suggestion
 
 KNOWN = ("auto", "concat", "concat-first", "json-str")
 
@@ -39,7 +39,7 @@ def test_equally_similar_words_are_all_named() -> None:
 
 def test_a_message_says_what_is_wrong_meant_and_allowed() -> None:
     allowed = "known are: auto, concat, concat-first, json-str"
-    assert unknown("recipe", "sha1", KNOWN) == f"unknown recipe 'sha1'; {allowed}"
-    said = unknown("recipe", "cncat", KNOWN)
+    assert describe_unknown("recipe", "sha1", KNOWN) == f"unknown recipe 'sha1'; {allowed}"
+    said = describe_unknown("recipe", "cncat", KNOWN)
     assert said == f"unknown recipe 'cncat'; did you mean concat? {allowed}"
-    assert "\x1b" not in unknown("recipe", "\x1b[31m\n", KNOWN)
+    assert "\x1b" not in describe_unknown("recipe", "\x1b[31m\n", KNOWN)

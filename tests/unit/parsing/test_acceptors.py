@@ -40,13 +40,13 @@ def test_an_engine_is_loaded_for_the_errors_and_for_many_values(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     loaded: list[str] = []
-    compile_with = schema_files._compiled
+    compile_with = schema_files._compile_named
 
     def compiled(name: str, engine: str) -> Any:
         loaded.append(name)
         return compile_with(name, engine)
 
-    monkeypatch.setattr(schema_files, "_compiled", compiled)
+    monkeypatch.setattr(schema_files, "_compile_named", compiled)
     monkeypatch.setattr(schema_files, "FEW_VALUES", 9)
     validator = builtin_validator.__wrapped__(NAME)
     rows = sound_rows(count=8)

@@ -12,9 +12,9 @@ from evalstream.parsing.json_tree import (
     Node,
     Splices,
     compact,
-    decoded,
+    decode_string,
     parse_tree,
-    quoted,
+    quote_text,
 )
 
 SCALARS = st.one_of(
@@ -61,7 +61,7 @@ def test_a_compact_text_quoted_is_a_string_that_holds_the_value(
     value: Any, layout: dict[str, Any]
 ) -> None:
     text = json.dumps(value, **layout)
-    inner = json.loads(quoted(compact(text, parse_tree(text))))
+    inner = json.loads(quote_text(compact(text, parse_tree(text))))
     assert json.loads(inner) == value
     assert "\n" not in inner
 
@@ -155,7 +155,7 @@ def test_a_name_written_with_escapes_is_the_name_it_stands_for() -> None:
     tree = parse_tree(text)
     value = tree.value("a")
     assert value is not None
-    assert decoded(text, value) == "😀"
+    assert decode_string(text, value) == "😀"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from evalstream.parsing.line_recovery import (
     TOO_DEEP,
     TOO_MANY,
     LinePiece,
-    beginning_of,
+    find_row_start,
     split_line,
 )
 from evalstream.parsing.strict_json import parse_exactly
@@ -252,7 +252,7 @@ def test_rows_inside_other_text_begin_as_rows_do(
     ],
 )
 def test_a_row_shows_how_rows_begin(line: bytes, beginning: bytes | None) -> None:
-    assert beginning_of(line) == beginning
+    assert find_row_start(line) == beginning
 
 
 def test_behind_too_many_torn_rows_nothing_is_looked_for(decoder: CountingDecoder) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalstream.parsing.setting_texts import MOST_SETTING, setting_text, settings_in
+from evalstream.parsing.setting_texts import MOST_SETTING, flatten_settings, setting_text
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from evalstream.parsing.setting_texts import MOST_SETTING, setting_text, setting
     ],
 )
 def test_settings_are_named_by_the_pointers_to_them(value: Any, expected: dict[str, str]) -> None:
-    assert settings_in("s", value) == expected
+    assert flatten_settings("s", value) == expected
 
 
 def test_long_settings_are_cut() -> None:

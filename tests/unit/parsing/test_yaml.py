@@ -21,7 +21,7 @@ from evalstream.parsing.yaml import (
     spelling_at,
 )
 from evalstream.parsing.yaml_plain import NotPlain, read_plain
-from evalstream.parsing.yaml_scalars import resolved, settle, spelling_of
+from evalstream.parsing.yaml_scalars import number_spelling, resolve_plain, settle
 
 DEPTH = 50
 
@@ -80,22 +80,22 @@ def only_issue(text: str | bytes) -> Any:
 
 @pytest.mark.parametrize(("text", "value"), CORE)
 def test_plain_scalars_are_read_as_the_core_schema_has_it(text: str, value: Any) -> None:
-    assert resolved(text) == value
-    assert type(resolved(text)) is type(value)
+    assert resolve_plain(text) == value
+    assert type(resolve_plain(text)) is type(value)
 
 
 def test_not_a_number_is_none() -> None:
-    assert math.isnan(resolved(".nan"))
+    assert math.isnan(resolve_plain(".nan"))
 
 
 @pytest.mark.parametrize("text", ["0777", "1e3", "1.10", "+7", "0x1F", ".5", ".inf", "9" * 5000])
 def test_numbers_that_json_would_write_otherwise_keep_their_spelling(text: str) -> None:
-    assert spelling_of(text, resolved(text)) == text
+    assert number_spelling(text, resolve_plain(text)) == text
 
 
 @pytest.mark.parametrize("text", ["5", "-3", "0.5", "true", "~", "no"])
 def test_other_scalars_have_none(text: str) -> None:
-    assert spelling_of(text, resolved(text)) is None
+    assert number_spelling(text, resolve_plain(text)) is None
 
 
 def test_numbers_that_are_none_are_told_and_replaced() -> None:

@@ -34,7 +34,7 @@ from evalstream.model.report import Report, RunSummary
 from evalstream.reporters import job_summary
 from evalstream.reporters.describe import visible
 from evalstream.reporters.github import GithubReporter
-from evalstream.reporters.job_summary import MOST_BYTES, escaped
+from evalstream.reporters.job_summary import MOST_BYTES, escape_markup
 
 COMMAND = re.compile(
     r"::(error|warning|notice) file=([^,]*)(?:,line=(\d+))?(?:,col=\d+)?,title=([^:]*)::(.*)"
@@ -383,5 +383,5 @@ def test_hostile_texts_stay_in_their_cell(summary: Path, one: Finding, name: str
 @given(texts)
 def test_an_escaped_text_shows_as_it_is(text: str) -> None:
     seen = Cells()
-    seen.feed(f"<td>{escaped(text)}</td>".replace("<td>", "<tr><td>"))
+    seen.feed(f"<td>{escape_markup(text)}</td>".replace("<td>", "<tr><td>"))
     assert seen.rows == [[visible(text)]]

@@ -26,9 +26,9 @@ from evalstream.model.report import Report, RunSummary, Totals, Verified
 from evalstream.model.sketch import Histogram, Sketch, Strip
 from evalstream.reporters.charts import round_logs, round_steps
 from evalstream.reporters.html import HtmlReporter
-from evalstream.reporters.html.commands import check_of, quoted, repeat, shell
+from evalstream.reporters.html.commands import check_command, quote_word, repeat, shell
 from evalstream.reporters.html.histogram import histogram
-from evalstream.reporters.markup import POLICY, Markup, cut, joined, tag, visible
+from evalstream.reporters.markup import POLICY, Markup, cut_visible, join_markup, tag, visible
 from evalstream.reporters.summary import overall_verdict
 
 ELEMENTS = frozenset(
@@ -506,13 +506,13 @@ def test_text_and_attributes_round_trip(text: str) -> None:
 def test_markup_is_built_from_parts() -> None:
     assert tag("p", "<", ["&", None, 1_000], Markup("<b>x</b>")) == "<p>&lt;&amp;1,000<b>x</b></p>"
     assert tag("details", open=True, id=None, class_=False) == "<details open></details>"
-    assert joined("a", Markup("<")) == "a<"
+    assert join_markup("a", Markup("<")) == "a<"
 
 
 def test_long_texts_are_cut_and_say_so() -> None:
-    assert cut("x" * 10, 10) == "x" * 10
-    assert cut("x" * 11, 10) == "xxxxxxxxxx… (11 characters)"
-    assert cut("\n" * 8, 10).startswith("\\n\\n\\n\\n\\n…")
+    assert cut_visible("x" * 10, 10) == "x" * 10
+    assert cut_visible("x" * 11, 10) == "xxxxxxxxxx… (11 characters)"
+    assert cut_visible("\n" * 8, 10).startswith("\\n\\n\\n\\n\\n…")
 
 
 def test_commands_are_quoted_for_a_shell() -> None:
@@ -522,8 +522,8 @@ def test_commands_are_quoted_for_a_shell() -> None:
         "evalstream check './-x y.jsonl' --aggregate 'it'\"'\"'s.json' --select ES401 "
         "--strict --recipe concat"
     ) or "--recipe concat --strict" in shell(repeat(one, "", "ES401", options))
-    assert shell(check_of(RunSummary("-", None, "eee"), "")) == "evalstream check - < FILE"
-    assert quoted("a\n'é") == "$'a\\x0a\\x27\\xc3\\xa9'"
+    assert shell(check_command(RunSummary("-", None, "eee"), "")) == "evalstream check - < FILE"
+    assert quote_word("a\n'é") == "$'a\\x0a\\x27\\xc3\\xa9'"
 
 
 @given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9))

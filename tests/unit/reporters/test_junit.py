@@ -35,7 +35,7 @@ from evalstream.model.claim import State
 from evalstream.model.data_class import replace
 from evalstream.model.finding import MORE, Finding, Severity
 from evalstream.model.report import Report, RunSummary, Totals, Verified
-from evalstream.reporters.describe import name_of, visible
+from evalstream.reporters.describe import file_name, visible
 from evalstream.reporters.jsonl import JsonLinesReporter
 from evalstream.reporters.junit import JunitReporter
 from evalstream.reporters.junit_tests import MOST_CLAIMS
@@ -423,7 +423,7 @@ def test_hostile_texts_stay_texts(one: Finding, name: str) -> None:
     run.count(one.code, one.severity, one.occurrences)
     case = Case([one], [run])
     suite = parsed(case)[0]
-    assert suite.attrib["name"] == f"{name_of(one.file)} with {name_of(name)}"
+    assert suite.attrib["name"] == f"{file_name(one.file)} with {file_name(name)}"
     text = text_of(case, "ES202 wrong-type")
     # What begins a line, and not a message within one, could be a command.
     either = visible(one.message), visible(f"x{one.message}")[1:]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstream.reporters.base import PLAIN, Style
-from evalstream.reporters.lines import LineWriter, Span, clauses, columns, shortened
+from evalstream.reporters.lines import LineWriter, Span, clauses, columns, shorten_path
 
 UUID_NAME = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57_samples.jsonl"
 
@@ -38,7 +38,7 @@ def written(*spans: Span, style: Style = PLAIN, indent: int = 0) -> str:
     ],
 )
 def test_paths_keep_a_readable_file_name(path: str, room: int, expected: str) -> None:
-    assert shortened(path, room) == expected
+    assert shorten_path(path, room) == expected
 
 
 def test_two_paths_stay_two() -> None:
@@ -51,7 +51,7 @@ def test_two_paths_stay_two() -> None:
 
 @given(st.text(st.characters(categories=["L", "N", "P"]), min_size=1), st.integers(1, 60))
 def test_a_shortened_path_is_whole_or_fits(path: str, room: int) -> None:
-    short = shortened(path, room)
+    short = shorten_path(path, room)
     assert short == path or columns([Span(short)]) <= room
 
 

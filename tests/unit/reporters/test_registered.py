@@ -9,8 +9,8 @@ from comparison_fixture import flip, report, written
 from paths import EXAMPLES
 
 import evalstream
-from evalstream.cli.command import flags_of
-from evalstream.cli.program import declared
+from evalstream.cli.command import option_flags
+from evalstream.cli.program import load_command
 from evalstream.io.output import Output
 from evalstream.reporters import (
     COMPARISON_REPORTERS,
@@ -88,5 +88,5 @@ def test_formats_of_comparisons_recognise_their_reports(name: str) -> None:
     ("command", "names"), [("check", REPORTERS), ("compare", COMPARISON_REPORTERS)]
 )
 def test_every_registered_format_can_be_chosen(command: str, names: Mapping[str, str]) -> None:
-    (option,) = [one for one in declared(command).options if "--format" in flags_of(one)]
+    (option,) = [one for one in load_command(command).options if "--format" in option_flags(one)]
     assert option.text.choices == tuple(names)

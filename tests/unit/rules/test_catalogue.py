@@ -53,8 +53,8 @@ SMALL = Catalogue(
 
 def check(options: Options) -> None:
     """Check what the options select and ignore, as a call does."""
-    SMALL.coded(options.ignore)
-    SMALL.check_selected(replace(options, select=SMALL.coded(options.select)))
+    SMALL.expand_codes(options.ignore)
+    SMALL.check_selected(replace(options, select=SMALL.expand_codes(options.select)))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from paths import EXAMPLES, PAIRS
 
 import evalstream
 from evalstream.formats.eee.catalogue import CATALOGUE as OF_ROWS
-from evalstream.formats.eee.datastore import place_of, unportable
+from evalstream.formats.eee.datastore import parse_path, unportable
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
@@ -311,11 +311,11 @@ def test_a_name_that_is_not_portable(name: str, reason: str) -> None:
     ],
 )
 def test_only_a_canonical_version_4_uuid_is_a_name(name: str, sound: bool) -> None:
-    assert (place_of(f"/{FOLDER}/{name}").uuid(".json") is not None) is sound
+    assert (parse_path(f"/{FOLDER}/{name}").uuid(".json") is not None) is sound
 
 
 def test_a_file_right_below_the_root_of_the_machine_is_no_crash() -> None:
-    place = place_of("/run.json")
+    place = parse_path("/run.json")
     assert (place.inside, place.path) == (False, "run.json")
 
 

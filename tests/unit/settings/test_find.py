@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalstream.model.errors import UsageError
-from evalstream.settings.find import MOST_BYTES, find_table, table_of
+from evalstream.settings.find import MOST_BYTES, find_table, read_table
 
 OWN, PROJECT = "evalstream.toml", "pyproject.toml"
 
@@ -105,7 +105,7 @@ def test_a_file_has_at_most_a_mebibyte(folder: Path, name: str) -> None:
     (folder / name).write_text(text)
     assert find_table() == (name, {"jobs": 1})
     (folder / name).write_text(text + "#")
-    for find in (find_table, lambda: table_of(name)):
+    for find in (find_table, lambda: read_table(name)):
         with pytest.raises(UsageError, match=f"{name}: .*: larger than 1,048,576 bytes; --config"):
             find()
 
@@ -118,10 +118,10 @@ def test_another_value_than_a_table_is_an_error(folder: Path) -> None:
 
 def test_a_named_file_must_have_settings(folder: Path) -> None:
     (folder / "other.toml").write_text("jobs = 1\n")
-    assert table_of("other.toml") == ("other.toml", {"jobs": 1})
+    assert read_table("other.toml") == ("other.toml", {"jobs": 1})
     (folder / PROJECT).write_text("[tool.evalstreams]\n")
     with pytest.raises(UsageError, match=r"pyproject\.toml: has no table \[tool\.evalstream\]"):
-        table_of(PROJECT)
+        read_table(PROJECT)
     for name in ("gone.toml", f"gone/{PROJECT}"):
         with pytest.raises(UsageError, match="file not found"):
-            table_of(name)
+            read_table(name)

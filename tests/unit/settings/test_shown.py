@@ -14,7 +14,7 @@ from evalstream.settings.find import Table
 from evalstream.settings.load import Settings
 from evalstream.settings.resolve import resolve
 from evalstream.settings.shown import settings_lines
-from evalstream.settings.values import allowed, values_in
+from evalstream.settings.values import allowed_values, read_values
 
 OPTIONS = list(SETTINGS.values())
 
@@ -35,7 +35,7 @@ def value_of(key: str) -> st.SearchStrategy[Any]:
         return st.booleans()
     if option.type is int:
         return st.integers(1, 2**40)
-    return st.sampled_from(allowed(option)) if allowed(option) else texts
+    return st.sampled_from(allowed_values(option)) if allowed_values(option) else texts
 
 
 tables = st.fixed_dictionaries({}, optional={key: value_of(key) for key in SETTINGS})
@@ -44,13 +44,13 @@ tables = st.fixed_dictionaries({}, optional={key: value_of(key) for key in SETTI
 @given(tables)
 def test_the_lines_are_toml_with_the_same_values(table: dict[str, Any]) -> None:
     try:
-        values = values_in(Table("file.toml", table))
+        values = read_values(Table("file.toml", table))
     except UsageError:  # a path to a store, or a pattern, that is not valid
         return
     chosen = resolve(OPTIONS, {}, Settings(values, "file\n.toml", is_named=True))
     lines = list(settings_lines(OPTIONS, chosen, "file\n.toml"))
     assert not any("\n" in line or "\r" in line for line in lines)
-    again = values_in(Table("file.toml", tomllib.loads("\n".join(lines))))
+    again = read_values(Table("file.toml", tomllib.loads("\n".join(lines))))
     assert {name: value for name, value in again.items() if name in values} == values
     assert sum("file\\n.toml" in line for line in lines) >= 1
 

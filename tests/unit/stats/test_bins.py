@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstream.model.sketch import Histogram
-from evalstream.stats.bins import LARGEST, MOST_BINS, SMALLEST, Bins, sketched
+from evalstream.stats.bins import LARGEST, MOST_BINS, SMALLEST, Bins, sketchable
 
 SCALES = ("linear", "log")
 NUMBERS = st.one_of(
@@ -118,11 +118,11 @@ def test_powers_of_two_begin_a_bin() -> None:
     [(1, 1.0), (True, 1.0), (0.5, 0.5), (-3, -3.0), (10**99, 1e99), (-0.0, 0.0)],
 )
 def test_numbers_are_sketched(value: object, number: float) -> None:
-    assert sketched(value) == number
+    assert sketchable(value) == number
 
 
 @pytest.mark.parametrize(
     "value", [None, "1", [1], {}, math.nan, math.inf, -math.inf, 1e101, 10**400, -(10**400)]
 )
 def test_other_values_are_left_out(value: object) -> None:
-    assert sketched(value) is None
+    assert sketchable(value) is None

@@ -215,7 +215,7 @@ def indexed_once(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> 
     notices.extend(index.late_matches())
     covers = index.coverage.covers
     index.close()
-    return notices, covers, index.spilled
+    return notices, covers, index.is_spilled
 
 
 @given(entries=ENTRIES, sizes=st.lists(st.integers(0, 9), max_size=6), rows=st.integers(0, 30))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evalstream.model.finding import Severity
 from evalstream.model.sketch import Sketch
 from evalstream.parsing.json import dumps
-from evalstream.stats.bins import sketched
+from evalstream.stats.bins import sketchable
 from evalstream.stats.sketch import (
     MOST_COLUMNS,
     TOKENS,
@@ -74,7 +74,7 @@ def sketch_of(lines: list[Line]) -> Sketch | None:
 def score_of(line: Line) -> Fraction | None:
     """Return the score of a line, None if it has no usual one."""
     value: Any = line.figures[0] if line.is_row and line.figures else None
-    number = sketched(value)
+    number = sketchable(value)
     return None if number is None else Fraction(number)
 
 

@@ -44,7 +44,7 @@ class Additions:
         for path in self._members:
             self._place(path)
 
-    def written(self) -> str:
+    def write(self) -> str:
         """Return the text with all splices and members. Raises AggregateRefused as `check` does."""
         splices = self._splices.copy()
         for path, members in self._members.items():

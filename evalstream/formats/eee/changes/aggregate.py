@@ -26,7 +26,7 @@ from evalstream.formats.eee.changes.moves import move_old_members
 from evalstream.formats.eee.changes.naming import Place, place_for
 from evalstream.formats.eee.changes.required import Required
 from evalstream.formats.eee.changes.supplied import Supplied
-from evalstream.formats.eee.datastore import Unaddressable, address_of
+from evalstream.formats.eee.datastore import Unaddressable, derive_address
 from evalstream.model.changes import BYTE_ORDER_MARK, Applied, Change, Example, Need
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK, pointer
@@ -37,10 +37,10 @@ from evalstream.parsing.json_tree import (
     Node,
     Splices,
     compact,
-    decoded,
-    encoded,
+    decode_string,
+    encode_string,
     parse_tree,
-    quoted,
+    quote_text,
 )
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.limits import TooLarge, refuse_many_values
@@ -111,7 +111,7 @@ class AggregateMigration:
         names: Counter[str] = Counter()
         ids: dict[str, str] = {}
         for result in self.results():
-            name, own = (self.string_of(result, key) for key in _JOINING)
+            name, own = (self.read_string(result, key) for key in _JOINING)
             names[name or ""] += 1
             if name and own:
                 ids[name] = own
@@ -139,9 +139,9 @@ class AggregateMigration:
         """
         applied = self._applied.copy()
         self._set_source(self._additions, applied, source)
-        text = self._additions.written().encode()
+        text = self._additions.write().encode()
         if seal is not None:
-            text = self._sealed(text, applied, seal)
+            text = self._write_seal(text, applied, seal)
         if self._has_mark:
             applied.insert(0, Applied(Change(BYTE_ORDER_MARK), Example("", "\\ufeff", None)))
         return text, applied
@@ -175,7 +175,7 @@ class AggregateMigration:
         for member in self._tree.members:
             if member.name not in known and not splices.is_dropped(self._tree, member.name):
                 root = (member.name,)
-                applied.append(_kept(splices, additions, self._tree, member, root, DETAILS))
+                applied.append(_keep_member(splices, additions, self._tree, member, root, DETAILS))
         for index, result in enumerate(self.results()):
             arguments = result.value("generation_config", "generation_args")
             if arguments is None:
@@ -187,14 +187,16 @@ class AggregateMigration:
                 if member.name not in names:
                     where = (*config, "generation_args", member.name)
                     target = (*config, "additional_details")
-                    applied.append(_kept(splices, additions, arguments, member, where, target))
+                    applied.append(
+                        _keep_member(splices, additions, arguments, member, where, target)
+                    )
 
     def _set_developer(self, additions: Additions, applied: list[Applied]) -> None:
         """Write a supplied developer where the aggregate names none."""
         supplied = self._new_developer()
         if supplied is None:
             return
-        text = encoded(supplied, ascii_only=self.text.isascii())
+        text = encode_string(supplied, ascii_only=self.text.isascii())
         additions.set(("model_info",), "developer", text)
         where = "/model_info/developer"
         before = self._tree.value("model_info", "developer")
@@ -208,10 +210,10 @@ class AggregateMigration:
     def _new_developer(self) -> str | None:
         """Return the supplied developer of a model whose own gives no folder, else None."""
         model, own = self.model_id or "", self._string("model_info", "developer")
-        address = address_of(model, own)
+        address = derive_address(model, own)
         if "/" in model or not isinstance(address, Unaddressable) or address.member == "id":
             return None
-        return self._supplied.developer_of(model)
+        return self._supplied.find_developer(model)
 
     def _set_source(self, additions: Additions, applied: list[Applied], source: Source) -> None:
         """Say in the aggregate where it came from; an earlier source stays within."""
@@ -224,7 +226,7 @@ class AggregateMigration:
             "sealed": source.sealed,
             "sha256": source.sha256,
             "tool": f"evalstream {__version__}",
-            "uuid": _uuid_in(source.name),
+            "uuid": _read_uuid(source.name),
             "version": self.version,
         }
         earlier = self._tree.value(*DETAILS, MIGRATED_FROM)
@@ -234,10 +236,10 @@ class AggregateMigration:
         text = json.dumps(json.dumps(known, sort_keys=True))
         additions.set(DETAILS, MIGRATED_FROM, text)
         where = pointer((*DETAILS, MIGRATED_FROM))
-        before = self._written(*DETAILS, MIGRATED_FROM)
+        before = self._read_written(*DETAILS, MIGRATED_FROM)
         applied.append(Applied(Change(PROVENANCE, where), Example(where, before, text)))
 
-    def _sealed(self, text: bytes, applied: list[Applied], seal: NewSeal) -> bytes:
+    def _write_seal(self, text: bytes, applied: list[Applied], seal: NewSeal) -> bytes:
         """Write the seal of the new rows."""
         members = {
             "format": "jsonl",
@@ -250,7 +252,7 @@ class AggregateMigration:
         kinds = {"file_path": FILE_PATH, "hash_algorithm": ALGORITHM if is_md5 else SEAL}
         for name, value in members.items():
             where = f"/{SEALED}/{name}"
-            before, after = self._written(SEALED, name), json.dumps(value)
+            before, after = self._read_written(SEALED, name), json.dumps(value)
             if before != after:
                 change = Change(kinds.get(name, SEAL), where)
                 applied.append(Applied(change, Example(where, before, after)))
@@ -275,25 +277,25 @@ class AggregateMigration:
         results = self._tree.value("evaluation_results")
         return iter(() if results is None else results.items)
 
-    def string_of(self, node: Node, name: str) -> str | None:
+    def read_string(self, node: Node, name: str) -> str | None:
         """Return a member of one of its objects, None if it is not text."""
         value = node.value(name)
         if value is None or value.type is not JsonType.TEXT:
             return None
-        return decoded(self.text, value)
+        return decode_string(self.text, value)
 
     def _as_text(self, node: Node) -> str:
         """Return a value as a JSON string: a text as it is written, the text of any other value."""
         written = compact(self.text, node)
-        return written if node.type is JsonType.TEXT else quoted(written)
+        return written if node.type is JsonType.TEXT else quote_text(written)
 
     def _string(self, *path: str) -> str | None:
         value = self._tree.value(*path)
         if value is None or value.type is not JsonType.TEXT:
             return None
-        return decoded(self.text, value)
+        return decode_string(self.text, value)
 
-    def _written(self, *path: str) -> str | None:
+    def _read_written(self, *path: str) -> str | None:
         value = self._tree.value(*path)
         return None if value is None else self.text[value.start : value.end]
 
@@ -321,7 +323,7 @@ def parsed_aggregate(text: bytes) -> tuple[str, Node]:
     return characters, tree
 
 
-def _kept(
+def _keep_member(
     splices: Splices,
     additions: Additions,
     holder: Node,
@@ -332,15 +334,15 @@ def _kept(
     """Move a member to an object of texts, under a name that says so."""
     is_text = member.value.type is JsonType.TEXT
     before = splices.of(member.value)
-    after = before if is_text else quoted(compact(splices.text, member.value))
+    after = before if is_text else quote_text(compact(splices.text, member.value))
     additions.keep(target, MIGRATED + member.name, after)
     splices.drop(holder, member.name)
     pattern = pointer([*("*" if isinstance(key, int) else key for key in where[:-1]), "*"])
     return Applied(Change(KEPT, pattern), Example(pointer(where), before, after))
 
 
-def _uuid_in(name: str) -> str | None:
+def _read_uuid(name: str) -> str | None:
     """Return the UUID that is the stem of a file's name, None for another name."""
-    from evalstream.formats.eee.datastore import uuid_of
+    from evalstream.formats.eee.datastore import read_uuid
 
-    return uuid_of(name)
+    return read_uuid(name)

@@ -10,7 +10,7 @@ from evalstream.engine.block_rewriting import RewrittenBlock
 from evalstream.formats.eee.changes.additions import AggregateRefused
 from evalstream.formats.eee.changes.kinds import INLINE_SCORES, MIGRATED
 from evalstream.model.changes import Applied, Change, ChangeTally, Example
-from evalstream.parsing.json_tree import JsonType, Node, compact, decoded
+from evalstream.parsing.json_tree import JsonType, Node, compact, decode_string
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.changes.aggregate import AggregateMigration
@@ -63,7 +63,7 @@ class InlineSamples:
 
     def _evaluation_name(self) -> str:
         """Return the one name that all results have."""
-        names = {self._aggregate.string_of(one, "evaluation_name") for one in self._results()}
+        names = {self._aggregate.read_string(one, "evaluation_name") for one in self._results()}
         if len(names) != 1 or None in names:
             raise AggregateRefused("the samples it lists belong to results of different names")
         (name,) = names
@@ -73,11 +73,11 @@ class InlineSamples:
         """Refuse scores that no result claims. Raises AggregateRefused."""
         for result in self._results():
             lower = result.value("metric_config", "lower_is_better")
-            if lower is not None and self._written(lower) == "true":
+            if lower is not None and self._write_value(lower) == "true":
                 continue  # Such a score counts what is wrong, and agrees with the mean by chance.
             score = result.value("score_details", "score")
             is_number = score is not None and score.type is JsonType.NUMBER
-            if is_number and score is not None and _confirms(mean, self._written(score)):
+            if is_number and score is not None and _confirms(mean, self._write_value(score)):
                 return
         raise AggregateRefused(
             "no result claims the score that equality of response and ground truth gives to the "
@@ -88,13 +88,13 @@ class InlineSamples:
         response, truth = sample.value("response"), sample.value("ground_truth")
         if response is None or truth is None or response.type is not JsonType.TEXT:
             raise AggregateRefused("a sample it lists has no response or no ground truth")
-        given = decoded(self._text, response)
+        given = decode_string(self._text, response)
         return int(given in self._texts(truth))
 
     def _row(self, sample: Node, name: str, score: int) -> dict[str, Any]:
         aggregate = self._aggregate
         response, prompt = sample.value("response"), sample.value("prompt")
-        answer = "" if response is None else decoded(self._text, response)
+        answer = "" if response is None else decode_string(self._text, response)
         row: dict[str, Any] = {
             "schema_version": self._target,
             "evaluation_id": aggregate.evaluation_id or "",
@@ -119,21 +119,21 @@ class InlineSamples:
             "evaluation": {"score": score, "is_correct": bool(score)},
         }
         if prompt is not None and prompt.type is JsonType.TEXT:
-            row["input"]["formatted"] = decoded(self._text, prompt)
+            row["input"]["formatted"] = decode_string(self._text, prompt)
         choices = sample.value("choices")
         texts = self._choices(choices)
         if texts:
             row["input"]["choices"] = texts
-        kept = dict(self._kept(sample, has_choices=bool(texts)))
+        kept = dict(self._iterate_kept(sample, has_choices=bool(texts)))
         return row | ({"metadata": kept} if kept else {})
 
     def _input(self, sample: Node) -> str:
-        given = self._aggregate.string_of(sample, "input")
+        given = self._aggregate.read_string(sample, "input")
         if given is None:
             raise AggregateRefused("the input of a sample it lists is not text")
         return given
 
-    def _kept(self, sample: Node, *, has_choices: bool) -> Iterator[tuple[str, str]]:
+    def _iterate_kept(self, sample: Node, *, has_choices: bool) -> Iterator[tuple[str, str]]:
         """Iterate over the texts of members that rows have no place for."""
         for member in sample.members:
             is_null = member.value.type is JsonType.NULL
@@ -146,7 +146,7 @@ class InlineSamples:
             if is_null or has_place:
                 continue
             if member.value.type is JsonType.TEXT:
-                yield MIGRATED + member.name, decoded(self._text, member.value)
+                yield MIGRATED + member.name, decode_string(self._text, member.value)
             else:
                 yield MIGRATED + member.name, compact(self._text, member.value)
 
@@ -157,7 +157,7 @@ class InlineSamples:
         nodes = [item.items[-1] if item.items else item for item in choices.items]
         if any(node.type is not JsonType.TEXT for node in nodes):
             return []
-        return [decoded(self._text, node) for node in nodes]
+        return [decode_string(self._text, node) for node in nodes]
 
     def _has_pairs(self, choices: Node) -> bool:
         return any(item.type is JsonType.LIST for item in choices.items)
@@ -166,19 +166,19 @@ class InlineSamples:
         nodes = [] if node is None else node.items if node.type is JsonType.LIST else [node]
         if any(one.type is not JsonType.TEXT for one in nodes):
             raise AggregateRefused("the ground truth of a sample it lists is not text")
-        return [decoded(self._text, one) for one in nodes]
+        return [decode_string(self._text, one) for one in nodes]
 
     def _id(self, sample: Node) -> str:
         node = sample.value("sample_id")
         if node is None or node.type not in {JsonType.TEXT, JsonType.NUMBER}:
             raise AggregateRefused("a sample it lists has no sample_id")
         is_text = node.type is JsonType.TEXT
-        return decoded(self._text, node) if is_text else self._written(node)
+        return decode_string(self._text, node) if is_text else self._write_value(node)
 
     def _results(self) -> list[Node]:
         return list(self._aggregate.results())
 
-    def _written(self, node: Node) -> str:
+    def _write_value(self, node: Node) -> str:
         return self._text[node.start : node.end]
 
 

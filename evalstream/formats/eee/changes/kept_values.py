@@ -9,7 +9,7 @@ from typing import Final
 from evalstream.formats.eee.changes.kinds import EVALUATION_ID, MIGRATED
 from evalstream.model.changes import Applied
 from evalstream.model.data_class import replace
-from evalstream.parsing.json_tree import JsonType, Node, Splices, compact, quoted
+from evalstream.parsing.json_tree import JsonType, Node, Splices, compact, quote_text
 from evalstream.parsing.reshape import Action, Place
 
 METADATA: Final = "metadata"
@@ -39,13 +39,13 @@ def replaced_id(splices: Splices, applied: Iterable[Applied]) -> dict[str, str]:
     is_replaced = any(one.change.kind == EVALUATION_ID for one in applied)
     if node is None or not is_replaced or node.type is JsonType.NULL:
         return {}
-    return {KEPT_ID: text_of(splices, node)}
+    return {KEPT_ID: value_text(splices, node)}
 
 
-def text_of(splices: Splices, node: Node) -> str:
+def value_text(splices: Splices, node: Node) -> str:
     """Return a value as a JSON string: a text as it is written, the text of any other value."""
     is_text = node.type is JsonType.TEXT
-    return splices.of(node) if is_text else quoted(compact(splices.text, node))
+    return splices.of(node) if is_text else quote_text(compact(splices.text, node))
 
 
 def keep_in_metadata(splices: Splices, kept: Mapping[str, str]) -> None:

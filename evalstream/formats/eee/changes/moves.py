@@ -11,7 +11,14 @@ from evalstream.formats.eee.changes.required import UNKNOWN
 from evalstream.formats.eee.changes.supplied import Supplied
 from evalstream.model.changes import Applied, Change, Example, Need
 from evalstream.parsing.json import pointer
-from evalstream.parsing.json_tree import JsonType, Node, Splices, decoded, encoded, parse_tree
+from evalstream.parsing.json_tree import (
+    JsonType,
+    Node,
+    Splices,
+    decode_string,
+    encode_string,
+    parse_tree,
+)
 from evalstream.parsing.reshape import Place, reshape
 
 SOURCE_DATA: Final = "source_data"
@@ -76,7 +83,7 @@ def _share_source_data(
     splices.drop(splices.tree, SOURCE_DATA)
     needs: dict[Need, None] = {}
     for result in lacking:
-        text, need, filled, changes = _source_of(splices, source, result, inner, supplied)
+        text, need, filled, changes = _move_source(splices, source, result, inner, supplied)
         splices.add(result, SOURCE_DATA, text)
         applied += changes
         if need is not None:
@@ -91,7 +98,7 @@ def _share_source_data(
     yield from needs
 
 
-def _source_of(
+def _move_source(
     splices: Splices, source: Node, result: Node, place: Place, supplied: Supplied
 ) -> tuple[str, Need | None, str, list[Applied]]:
     """Return the source of a result's data, what it lacks, what was filled in, and the changes."""
@@ -99,12 +106,12 @@ def _source_of(
     if source.type is JsonType.LIST:
         name_node = result.value("evaluation_name")
         is_text = name_node is not None and name_node.type is JsonType.TEXT
-        name = decoded(splices.text, name_node) if is_text and name_node is not None else ""
-        dataset = supplied.dataset_of(name)
+        name = decode_string(splices.text, name_node) if is_text and name_node is not None else ""
+        dataset = supplied.find_dataset(name)
         need = None
         if dataset is None and not supplied.fill:
             need = Need("source_data.dataset_name is missing", _DATASET_OPTIONS)
-        filled = encoded(dataset or UNKNOWN, ascii_only=True)
+        filled = encode_string(dataset or UNKNOWN, ascii_only=True)
         text = f'{{"dataset_name": {filled}, "source_type": "url", "url": {written}}}'
         return text, need, filled, []
     inner = Splices(written, parse_tree(written))

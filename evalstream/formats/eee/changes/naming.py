@@ -7,7 +7,13 @@ import os
 import uuid
 from typing import Final, NamedTuple
 
-from evalstream.formats.eee.datastore import ROOT, Unaddressable, address_of, place_of, unportable
+from evalstream.formats.eee.datastore import (
+    ROOT,
+    Unaddressable,
+    derive_address,
+    parse_path,
+    unportable,
+)
 
 ROWS_ENDING: Final = "_samples.jsonl"
 
@@ -38,9 +44,9 @@ def new_name(aggregate: str, rows: str | None, target: str) -> str:
     return str(uuid.UUID(bytes=digest[:16], version=4))
 
 
-def collection_of(path: str) -> str | None:
+def read_collection(path: str) -> str | None:
     """Return the collection of a file in a datastore, None for a file elsewhere."""
-    place = place_of(path)
+    place = parse_path(path)
     return place.folders[1] if place.inside else None
 
 
@@ -50,7 +56,7 @@ def place_for(collection: str, model: str, developer: str | None) -> Place | str
     reason = unportable(collection) if is_name else "it is not one name"
     if reason is not None:
         return f"the collection {collection!r} cannot be a folder: {reason}"
-    address = address_of(model, developer)
+    address = derive_address(model, developer)
     if isinstance(address, Unaddressable):
         return f"model_info.{address.member} gives no folder: {address.reason}"
     return Place(collection, *address)

@@ -10,7 +10,15 @@ from evalstream.formats.eee.changes.kinds import DEPLOYMENT, KEPT, LIBRARY, MIGR
 from evalstream.formats.eee.changes.supplied import AVAILABILITIES, DEPLOYMENT_TYPES, Supplied
 from evalstream.model.changes import Applied, Change, ChangeKind, Example, Need
 from evalstream.parsing.json import pointer
-from evalstream.parsing.json_tree import JsonType, Node, Splices, compact, decoded, encoded, quoted
+from evalstream.parsing.json_tree import (
+    JsonType,
+    Node,
+    Splices,
+    compact,
+    decode_string,
+    encode_string,
+    quote_text,
+)
 
 UNKNOWN: Final = "unknown"
 
@@ -30,7 +38,7 @@ class Required:
     def see_to_all(self) -> None:
         """See to the harness, and to how each model was deployed."""
         model = self._text((*_MODEL, "id")) or ""
-        library = self._supplied.library_of(model)
+        library = self._supplied.find_library(model)
         for name in ("name", "version"):
             if self._text((*_LIBRARY, name)) is None:
                 self._keep_other(_LIBRARY, name, (*_LIBRARY, "additional_details"))
@@ -43,7 +51,7 @@ class Required:
 
     def _deployment(self, path: Path, *, is_judge: bool) -> None:
         model = self._text((*path, "id")) or ""
-        known = self._supplied.deployment_of(model, is_judge=is_judge)
+        known = self._supplied.find_deployment(model, is_judge=is_judge)
         by_option = "--map FILE with [deployment]" if is_judge else "--deployment TYPE/AVAILABILITY"
         for place, (name, allowed) in enumerate(_ENUMS):
             holder = (*path, "additional_details")
@@ -60,7 +68,7 @@ class Required:
             return
         before = self._splices.of(node)
         is_text = node.type is JsonType.TEXT
-        after = before if is_text else quoted(compact(self._splices.text, node))
+        after = before if is_text else quote_text(compact(self._splices.text, node))
         self._additions.keep(target, MIGRATED + name, after)
         self._apply(KEPT, (*holder, name), before, after)
 
@@ -72,7 +80,7 @@ class Required:
             where = ".".join(map(str, (*holder, name)))
             self.needs.append(Need(f"{where} is missing", options))
             return
-        text = encoded(value or UNKNOWN, ascii_only=self._splices.ascii_only)
+        text = encode_string(value or UNKNOWN, ascii_only=self._splices.ascii_only)
         self._additions.set(holder, name, text)
         before = value_at(self._splices.tree, (*holder, name))
         written = None if before is None else self._splices.of(before)
@@ -93,7 +101,7 @@ class Required:
         node: Node | None = value_at(self._splices.tree, path)
         if node is None or node.type is not JsonType.TEXT:
             return None
-        return decoded(self._splices.text, node)
+        return decode_string(self._splices.text, node)
 
     def _apply(self, kind: ChangeKind, path: Path, before: str | None, after: str) -> None:
         pattern = pointer("*" if isinstance(key, int) else key for key in path)

@@ -64,8 +64,8 @@ def _schema_place(target: str) -> Place:
         members["evaluation"], {"score": _acting(score, {JsonType.BOOLEAN: Action.NUMBER})}
     )
     members[NEW_TRANSCRIPT] = _transcript(members[NEW_TRANSCRIPT])
-    members[OLD_TRANSCRIPT] = _renamed(members[NEW_TRANSCRIPT])
-    members["answer_attribution"] = _turned(members["answer_attribution"])
+    members[OLD_TRANSCRIPT] = _rename_transcript(members[NEW_TRANSCRIPT])
+    members["answer_attribution"] = _rename_sources(members["answer_attribution"])
     return replace(place, members=members)
 
 
@@ -166,27 +166,27 @@ def _transcript(place: Place) -> Place:
     return replace(place, items=_with_lists(items, "tool_call_id"))
 
 
-def _renamed(place: Place) -> Place:
+def _rename_transcript(place: Place) -> Place:
     """Return the place of the old transcript, which gets the new name; its turns are alike."""
-    return replace(_moved(place, place.pointer, f"/{OLD_TRANSCRIPT}"), name=NEW_TRANSCRIPT)
+    return replace(_move_place(place, place.pointer, f"/{OLD_TRANSCRIPT}"), name=NEW_TRANSCRIPT)
 
 
-def _moved(place: Place, old: str, new: str) -> Place:
+def _move_place(place: Place, old: str, new: str) -> Place:
     """Return a place with the pointers that begin with `old` beginning with `new`."""
 
-    def moved(inner: Place | None) -> Place | None:
-        return inner and _moved(inner, old, new)
+    def move_inner(inner: Place | None) -> Place | None:
+        return inner and _move_place(inner, old, new)
 
     return replace(
         place,
         pointer=new + place.pointer.removeprefix(old),
-        members={name: _moved(inner, old, new) for name, inner in place.members.items()},
-        others=moved(place.others),
-        items=moved(place.items),
+        members={name: _move_place(inner, old, new) for name, inner in place.members.items()},
+        others=move_inner(place.others),
+        items=move_inner(place.items),
     )
 
 
-def _turned(place: Place) -> Place:
+def _rename_sources(place: Place) -> Place:
     """Let the sources of answers name the transcript by its new name."""
     items = place.items or Place()
     source = _acting(items.members["source"], {JsonType.TEXT: Action.TURN})

@@ -10,7 +10,7 @@ from evalstream.formats.eee.changes.rows import refuse_another_id
 from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, nearest_version
 from evalstream.model.changes import Applied
 from evalstream.model.data_class import DataClass
-from evalstream.parsing.json_tree import JsonType, Node, Splices, decoded, parse_tree
+from evalstream.parsing.json_tree import JsonType, Node, Splices, decode_string, parse_tree
 from evalstream.parsing.reshape import Place, RowPlace, reshape
 from evalstream.rules.base import RepairAction
 
@@ -64,7 +64,7 @@ class RowRepairer:
             return
         node = tree.value("evaluation_id")
         is_text = node is not None and node.type is JsonType.TEXT
-        found = decoded(text, node) if is_text and node is not None else None
+        found = decode_string(text, node) if is_text and node is not None else None
         refuse_another_id(found, wanted, self._repairs.foreign_id)
 
     def _version(self, text: str, tree: Node) -> tuple[str, bool]:
@@ -72,7 +72,7 @@ class RowRepairer:
         declared = tree.value("schema_version")
         if declared is None or declared.type is not JsonType.TEXT:
             return self._repairs.version, False
-        version = decoded(text, declared)
+        version = decode_string(text, declared)
         nearest = nearest_version(version, instance=True)
         # A variant of the declared number has been recognised by the other rows.
         if self._repairs.version.partition("+")[0] == nearest:

@@ -33,11 +33,11 @@ class RowRewriter:
     def rewrite(self, data: bytes) -> RewrittenBlock:
         """Rewrite whole lines, which end in a newline and are not blank."""
         exact = _ExactRows(self)
-        if self._compiled is None:
+        if self._compile_places is None:
             for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
                 exact.rewrite(number, line)
             return RewrittenBlock(b"".join(exact.lines), exact.rows, exact.tally, exact.left)
-        lines = self._compiled.rewrite(data)
+        lines = self._compile_places.rewrite(data)
         parts, done = exact.lines, 0
         for number, start, stop, place in lines.left():
             parts.append(lines.data[done:place])
@@ -50,9 +50,9 @@ class RowRewriter:
     def is_native(self, sample: bytes) -> bool:
         """Tell whether compiled code rewrites most lines of a sample."""
         whole = sample[: sample.rfind(b"\n") + 1]
-        if self._compiled is None or not whole:
+        if self._compile_places is None or not whole:
             return False
-        lines = self._compiled.rewrite(whole)
+        lines = self._compile_places.rewrite(whole)
         return sum(1 for _ in lines.left()) * 3 < lines.rows
 
     def _tally(self, data: bytes, made: Sequence[LineChange], exact: ChangeTally) -> ChangeTally:
@@ -65,7 +65,7 @@ class RowRewriter:
             example = partial(self.example, change, rows[start])
             here = order, Occurrences(times, lines, example)
             other = found.get(change)
-            found[change] = here if other is None else _joined(here, other)
+            found[change] = here if other is None else _add_changes(here, other)
         tally = ChangeTally()
         for change, (_, seen) in sorted(found.items(), key=_by_first):
             tally.add(change, seen.shown, lines=seen.lines, times=seen.times)
@@ -83,11 +83,11 @@ class RowRewriter:
         return RowMigrator(how) if isinstance(how, RowMigration) else RowRepairer(how)
 
     @cached_property
-    def _compiled(self) -> CompiledPlace | None:
+    def _compile_places(self) -> CompiledPlace | None:
         return CompiledPlace.from_place(self._how.place())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (pickle.dumps(self._how),)
+        return _load_rewriter, (pickle.dumps(self._how),)
 
 
 class _ExactRows:
@@ -112,7 +112,7 @@ class _ExactRows:
         self.rows += 1
 
 
-def _joined(one: _Placed, other: _Placed) -> _Placed:
+def _add_changes(one: _Placed, other: _Placed) -> _Placed:
     """Add up a change in two sets of rows."""
     order, first = min(one, other, key=lambda placed: placed[1].lines[0])
     lines = tuple(sorted((*one[1].lines, *other[1].lines)))[:MOST_PLACES]
@@ -126,7 +126,7 @@ def _by_first(found: tuple[Change, _Placed]) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=2)
-def _unpickled(how: bytes) -> RowRewriter:
+def _load_rewriter(how: bytes) -> RowRewriter:
     """Return a rewriter; a worker keeps it for further blocks."""
     return RowRewriter(pickle.loads(how))  # noqa: S301 - our own task
 

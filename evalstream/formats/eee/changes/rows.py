@@ -10,7 +10,7 @@ from evalstream.formats.eee.changes.kept_values import (
     RowRefused,
     keep_in_metadata,
     replaced_id,
-    text_of,
+    value_text,
 )
 from evalstream.formats.eee.changes.kinds import (
     EVALUATION_ID,
@@ -38,10 +38,10 @@ from evalstream.parsing.json_tree import (
     Member,
     Node,
     Splices,
-    decoded,
-    encoded,
+    decode_string,
+    encode_string,
     parse_tree,
-    quoted,
+    quote_text,
 )
 from evalstream.parsing.reshape import RowPlace, Test, Watch, reshape
 
@@ -141,7 +141,7 @@ class _Row:
         is_absent = known is None or known.type is JsonType.NULL
         if found is None or not is_absent or RESULT_ID.name not in self._migration.decisions:
             return
-        written = encoded(found, ascii_only=self.splices.ascii_only)
+        written = encode_string(found, ascii_only=self.splices.ascii_only)
         self.splices.add(self.tree, "evaluation_result_id", written)
         self._apply(RESULT_ID, "/evaluation_result_id", "/evaluation_result_id", None, written)
 
@@ -154,12 +154,12 @@ class _Row:
         texts = None if references is None else self._texts(references)
         if raw is None or raw.type is not JsonType.TEXT or texts is None:
             raise RowRefused("sample_hash cannot be computed: the input is not text")
-        digest = new_hash(self._decoded(raw), texts)
-        if self._decoded(known) != digest:
+        digest = new_hash(self._decode_string(raw), texts)
+        if self._decode_string(known) != digest:
             self._kept[f"{MIGRATED}sample_hash"] = self.splices.of(known)
-            self.splices.replace(known, quoted(digest))
+            self.splices.replace(known, quote_text(digest))
             before = self.splices.of(known)
-            self._apply(REHASH, "/sample_hash", "/sample_hash", before, quoted(digest))
+            self._apply(REHASH, "/sample_hash", "/sample_hash", before, quote_text(digest))
 
     def write_kept(self) -> None:
         """Add to the metadata what was dropped."""
@@ -219,7 +219,7 @@ class _Row:
             what = _MISPLACED[kind]
             raise RowRefused(f"{what}; {_decide(kind)} keeps it in metadata")
         before = self.splices.of(member.value)
-        after = text_of(self.splices, member.value)
+        after = value_text(self.splices, member.value)
         self._kept[MIGRATED + member.name] = after
         self.splices.drop(self.tree, member.name)
         place = "/*" if kind is KEPT else f"/{member.name}"
@@ -234,20 +234,20 @@ class _Row:
         value = self.tree.value(name)
         if value is None or value.type is not JsonType.TEXT:
             return None
-        return self._decoded(value)
+        return self._decode_string(value)
 
     def _texts(self, references: Node) -> list[str] | None:
         """Return the references of an input, None if they are not text."""
         nodes = references.items if references.type is JsonType.LIST else [references]
         if any(node.type is not JsonType.TEXT for node in nodes):
             return None
-        return [self._decoded(node) for node in nodes]
+        return [self._decode_string(node) for node in nodes]
 
-    def _decoded(self, node: Node) -> str:
-        return decoded(self.splices.text, node)
+    def _decode_string(self, node: Node) -> str:
+        return decode_string(self.splices.text, node)
 
 
-def id_in(line: bytes) -> str | None:
+def read_evaluation_id(line: bytes) -> str | None:
     """Return the evaluation_id of a row, None for none and for a line that is not a row."""
     try:
         return text_or_none(resolve(fast(line), ("evaluation_id",)))

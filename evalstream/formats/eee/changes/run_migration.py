@@ -13,14 +13,14 @@ from evalstream.formats.eee.changes.additions import AggregateRefused
 from evalstream.formats.eee.changes.aggregate import SEALED, AggregateMigration, NewSeal, Source
 from evalstream.formats.eee.changes.inline_samples import InlineSamples
 from evalstream.formats.eee.changes.kinds import DECISIONS
-from evalstream.formats.eee.changes.naming import Place, collection_of, new_name
+from evalstream.formats.eee.changes.naming import Place, new_name, read_collection
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
-from evalstream.formats.eee.changes.rows import RowMigration, id_in
+from evalstream.formats.eee.changes.rows import RowMigration, read_evaluation_id
 from evalstream.formats.eee.changes.supplied import Supplied
 from evalstream.model.changes import Applied, Need
 from evalstream.model.errors import UsageError
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS
-from evalstream.model.suggestions import unknown
+from evalstream.model.suggestions import describe_unknown
 from evalstream.parsing.json import UTF8_MARK, shorten
 
 TARGETS: Final = ("0.2.3", "0.3.0")
@@ -42,7 +42,7 @@ class Migrator:
 
     def __init__(self, target: str, supplied: Supplied) -> None:
         if target not in TARGETS:
-            raise UsageError(unknown("version", target, TARGETS))
+            raise UsageError(describe_unknown("version", target, TARGETS))
         self._target, self._supplied = target, supplied
 
     def open(self, text: bytes, path: str) -> RunMigration:
@@ -60,7 +60,7 @@ class RunMigration:
     def __init__(self, text: bytes, path: str, target: str, supplied: Supplied) -> None:
         self._aggregate = AggregateMigration(text, target, supplied)
         self._text, self._target, self._supplied = text, target, supplied
-        collection = supplied.collection_of(path) or collection_of(path)
+        collection = supplied.find_collection(path) or read_collection(path)
         needs = list(self._aggregate.needs)
         if collection is None:
             needs.append(Need("the collection is not known from the path", "--collection NAME"))
@@ -103,7 +103,7 @@ class RunMigration:
                 aggregate.result_ids,
                 supplied.decisions,
                 supplied.rehash,
-                id_in(first),
+                read_evaluation_id(first),
             )
         )
 

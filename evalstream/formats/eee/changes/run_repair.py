@@ -14,7 +14,7 @@ from evalstream.formats.eee.changes.aggregate_places import repair_place
 from evalstream.formats.eee.changes.kinds import FILE_PATH, SEAL
 from evalstream.formats.eee.changes.row_repairs import RowRepairs
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
-from evalstream.formats.eee.changes.rows import id_in
+from evalstream.formats.eee.changes.rows import read_evaluation_id
 from evalstream.formats.eee.changes.run_migration import needed_algorithms, wrong_seal
 from evalstream.formats.eee.declared_path import path_to_declare
 from evalstream.model.changes import BYTE_ORDER_MARK, DIGEST, Applied, Change, ChangeKind, Example
@@ -55,7 +55,9 @@ class RunRepair:
         known = versions.nearest_version(version or "", instance=True)
         sets_id = aggregate is not None and RepairAction.WRITE_EVALUATION_ID in self._actions
         evaluation_id = aggregate.evaluation_id if sets_id and aggregate is not None else None
-        return RowRewriter(RowRepairs(known, self._actions, evaluation_id, id_in(first)))
+        return RowRewriter(
+            RowRepairs(known, self._actions, evaluation_id, read_evaluation_id(first))
+        )
 
     def wrong_seal(self, digests: Mapping[str, Mapping[str, str]], rows: int) -> str | None:
         """Return why the seal of the source is wrong, None if it is right or says nothing."""
@@ -71,7 +73,7 @@ class RunRepair:
         """
         if self._text is None or self._document is None:
             return None
-        text, applied = self._reshaped(self._text, self._document)
+        text, applied = self._reshape_text(self._text, self._document)
         members: dict[str, Any] = {}
         if self._document.details is not None:
             members |= self._digest(self._document, applied)
@@ -79,7 +81,7 @@ class RunRepair:
             members |= {} if digests is None else self._seal(digests, count, applied)
         return (set_members(text, SEALED, members) if members else text), applied
 
-    def _reshaped(self, text: bytes, aggregate: Aggregate) -> tuple[bytes, list[Applied]]:
+    def _reshape_text(self, text: bytes, aggregate: Aggregate) -> tuple[bytes, list[Applied]]:
         applied: list[Applied] = []
         if text.startswith(UTF8_MARK) and RepairAction.REMOVE_BYTE_ORDER_MARK in self._actions:
             text = text.removeprefix(UTF8_MARK)
@@ -99,10 +101,10 @@ class RunRepair:
         members = {}
         if declared != plain:
             members["checksum"] = plain
-            applied.append(_applied(DIGEST, "checksum", declared, plain))
+            applied.append(_make_applied(DIGEST, "checksum", declared, plain))
         if aggregate.claim("hash_algorithm") is None:
             members["hash_algorithm"] = ALGORITHM_OF_LENGTH[len(plain)]
-            applied.append(_applied(SEAL, "hash_algorithm", None, members["hash_algorithm"]))
+            applied.append(_make_applied(SEAL, "hash_algorithm", None, members["hash_algorithm"]))
         return members
 
     def _path(
@@ -117,7 +119,7 @@ class RunRepair:
             or declared == right
         ):
             return {}
-        applied.append(_applied(FILE_PATH, "file_path", declared, right))
+        applied.append(_make_applied(FILE_PATH, "file_path", declared, right))
         return {"file_path": right}
 
     def _seal(
@@ -131,13 +133,13 @@ class RunRepair:
         if aggregate.checksum is not None:
             members["checksum"] = digests[algorithms[0]]
             before = aggregate.claim("checksum")
-            applied.append(_applied(SEAL, "checksum", before, members["checksum"]))
+            applied.append(_make_applied(SEAL, "checksum", before, members["checksum"]))
         if aggregate.claim("total_rows") is not None:
             members["total_rows"] = count
         return members
 
 
-def _applied(kind: ChangeKind, name: str, before: Any, after: Any) -> Applied:
+def _make_applied(kind: ChangeKind, name: str, before: Any, after: Any) -> Applied:
     where = f"{DETAILS}/{name}"
     written = None if before is None else json.dumps(before)
     return Applied(Change(kind, where), Example(where, written, json.dumps(after)))

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import UsageError
-from evalstream.model.suggestions import unknown
+from evalstream.model.suggestions import describe_unknown
 
 DEPLOYMENT_TYPES: Final = ("self_deployed", "externally_managed", "unknown")
 AVAILABILITIES: Final = ("open_weights", "closed_weights", "unknown")
@@ -55,15 +55,15 @@ class Supplied(DataClass, frozen=True):
     rehash: bool = False
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def collection_of(self, path: str) -> str | None:
+    def find_collection(self, path: str) -> str | None:
         """Return the collection that is supplied for a source."""
         return self.collection or self._of("collection", path)
 
-    def developer_of(self, model: str) -> str | None:
+    def find_developer(self, model: str) -> str | None:
         """Return the developer that is supplied for a model, by its id."""
         return self.developers.get(model) or self._of("developer", model)
 
-    def deployment_of(self, model: str, *, is_judge: bool = False) -> Deployment | None:
+    def find_deployment(self, model: str, *, is_judge: bool = False) -> Deployment | None:
         """Return the deployment that is supplied for a model, by its id.
 
         What the option says is about the model that was evaluated, not about its judges.
@@ -73,14 +73,14 @@ class Supplied(DataClass, frozen=True):
         text = self._of("deployment", model)
         return None if text is None else deployment_from(text)
 
-    def library_of(self, model: str) -> Library | None:
+    def find_library(self, model: str) -> Library | None:
         """Return the harness that is supplied for the runs of a model, by its id."""
         if self.library is not None:
             return self.library
         text = self._of("eval_library", model)
         return None if text is None else library_from(text)
 
-    def dataset_of(self, name: str) -> str | None:
+    def find_dataset(self, name: str) -> str | None:
         """Return the dataset that is supplied for results of a name."""
         return self._of("dataset", name)
 
@@ -99,7 +99,7 @@ def supplied_from(values: Mapping[str, Any]) -> Supplied:
     deployment, library = values.get("deployment"), values.get("eval_library")
     rehash = values.get("rehash", REHASHING[0])
     if rehash not in REHASHING:
-        raise UsageError(unknown("value", rehash, REHASHING))
+        raise UsageError(describe_unknown("value", rehash, REHASHING))
     return Supplied(
         values.get("collection"),
         developers_from(values.get("developer", ())),
@@ -118,9 +118,9 @@ def deployment_from(text: str) -> Deployment:
     if not slash:
         raise UsageError(f"a deployment has the form TYPE/AVAILABILITY, not {text!r}")
     if kind not in DEPLOYMENT_TYPES:
-        raise UsageError(unknown("deployment_type", kind, DEPLOYMENT_TYPES))
+        raise UsageError(describe_unknown("deployment_type", kind, DEPLOYMENT_TYPES))
     if availability not in AVAILABILITIES:
-        raise UsageError(unknown("model_availability", availability, AVAILABILITIES))
+        raise UsageError(describe_unknown("model_availability", availability, AVAILABILITIES))
     return Deployment(kind, availability)
 
 
@@ -147,7 +147,7 @@ def decisions_from(texts: Collection[str]) -> frozenset[str]:
     """Read names of decisions, separated by commas; `all` is all of them. Raises UsageError."""
     names = {name.strip() for text in texts for name in text.split(",") if name.strip()}
     for name in names - {"all", *DECISIONS}:
-        raise UsageError(unknown("decision", name, (*DECISIONS, "all")))
+        raise UsageError(describe_unknown("decision", name, (*DECISIONS, "all")))
     return frozenset(DECISIONS) if "all" in names else frozenset(names)
 
 
@@ -156,7 +156,7 @@ def tables_from(content: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     tables: dict[str, dict[str, str]] = {}
     for name, table in content.items():
         if name not in TABLES:
-            raise UsageError(unknown("table", name, TABLES))
+            raise UsageError(describe_unknown("table", name, TABLES))
         if not isinstance(table, dict):
             raise UsageError(f"{name} is not a table")
         for key, value in table.items():

@@ -15,14 +15,14 @@ from evalstream.formats.eee.aggregate import (
     Aggregate,
     Figures,
     bound,
+    find_object,
     is_alike,
     number,
-    object_in,
 )
 from evalstream.formats.eee.claims import Claims
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, at_least, at_most
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import Rule
 from evalstream.rules.profiles import PROFILES
@@ -76,27 +76,27 @@ def _is_within(score: float, lowest: float | None, highest: float | None) -> boo
 def _uncertainty(aggregate: Aggregate) -> Iterator[Violation]:
     for figures in aggregate.figures:
         if figures.uncertainty:
-            yield from _spread(figures)
+            yield from _check_spread(figures)
             yield from _interval(figures, aggregate)
 
 
-def _spread(figures: Figures) -> Iterator[Violation]:
+def _check_spread(figures: Figures) -> Iterator[Violation]:
     uncertainty = figures.uncertainty
     for member, value in (
-        ("standard_error/value", object_in(uncertainty, "standard_error").get("value")),
+        ("standard_error/value", find_object(uncertainty, "standard_error").get("value")),
         ("standard_deviation", uncertainty.get("standard_deviation")),
     ):
         known = number(value)
         if known is not None and (known < 0 or not math.isfinite(known)):
             name = member.partition("/")[0]
             message = f"{name} is {'negative' if known < 0 else 'not finite'}"
-            pointer = f"{_place_of(figures)}/{member}"
+            pointer = f"{_uncertainty_pointer(figures)}/{member}"
             yield ES702.violation(message, pointer=pointer, found=value)
 
 
 def _interval(figures: Figures, aggregate: Aggregate) -> Iterator[Violation]:
-    interval = object_in(figures.uncertainty, "confidence_interval")
-    where = f"{_place_of(figures)}/confidence_interval"
+    interval = find_object(figures.uncertainty, "confidence_interval")
+    where = f"{_uncertainty_pointer(figures)}/confidence_interval"
     lower, upper = number(interval.get("lower")), number(interval.get("upper"))
     level = number(interval.get("confidence_level"))
     if level is not None and not 0 <= level <= 1:
@@ -139,7 +139,7 @@ def _standard_error(aggregate: Aggregate) -> Iterator[Violation]:
         if not claims.error_follows():
             expected = float(deviation / Decimal(samples).sqrt())
             message = "standard_error is not standard_deviation / sqrt(num_samples)"
-            pointer = f"{_place_of(figures)}/standard_error/value"
+            pointer = f"{_uncertainty_pointer(figures)}/standard_error/value"
             found = _number_as_written(error)
             yield ES703.violation(message, pointer=pointer, expected=expected, found=found)
 
@@ -150,7 +150,7 @@ def _may_differ(uncertainty: Mapping[str, Any]) -> bool:
     False is certain: a figure is missing, or the figures agree far more closely than any rounding
     of their digits requires.
     """
-    error = number(object_in(uncertainty, "standard_error").get("value"))
+    error = number(find_object(uncertainty, "standard_error").get("value"))
     deviation = number(uncertainty.get("standard_deviation"))
     samples = number(uncertainty.get("num_samples"))
     if error is None or deviation is None or samples is None:
@@ -164,7 +164,7 @@ def _may_differ(uncertainty: Mapping[str, Any]) -> bool:
     )
 
 
-def _place_of(figures: Figures) -> str:
+def _uncertainty_pointer(figures: Figures) -> str:
     """Return the pointer to the uncertainty of a result."""
     return f"{RESULTS}/{figures.place}/score_details/uncertainty"
 
@@ -193,18 +193,21 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
         for member in ("num_samples", "num_bootstrap_samples"):
             count = number(uncertainty.get(member))
             if count is not None and count <= 0 and count.is_integer():
-                message, pointer = f"{member} is not positive", f"{_place_of(figures)}/{member}"
+                message, pointer = (
+                    f"{member} is not positive",
+                    f"{_uncertainty_pointer(figures)}/{member}",
+                )
                 yield ES705.violation(message, pointer=pointer, found=uncertainty[member])
         if uncertainty.get("num_bootstrap_samples") is None and any(
             isinstance(name, str) and "bootstrap" in name.lower() for name in _methods(uncertainty)
         ):
             message = "num_bootstrap_samples is missing, though the method is a bootstrap"
-            yield ES705.violation(message, pointer=_place_of(figures))
+            yield ES705.violation(message, pointer=_uncertainty_pointer(figures))
 
 
 def _methods(uncertainty: Mapping[str, Any]) -> Iterator[Any]:
     for member in ("standard_error", "confidence_interval"):
-        yield object_in(uncertainty, member).get("method")
+        yield find_object(uncertainty, member).get("method")
 
 
 def _deployment(facts: RunFacts) -> Iterator[Violation]:
@@ -212,7 +215,7 @@ def _deployment(facts: RunFacts) -> Iterator[Violation]:
     aggregate = facts.aggregate
     if aggregate is None or _demands_deployment(aggregate.version or versions.DEFAULT_VERSION):
         return
-    details = object_in(object_in(aggregate.document, "model_info"), "additional_details")
+    details = find_object(find_object(aggregate.document, "model_info"), "additional_details")
     missing = [name for name in DEPLOYMENT if not details.get(name)]
     if not missing:
         return
@@ -238,9 +241,7 @@ def _level_score(aggregate: Aggregate) -> Iterator[Violation]:
         if score == UNKNOWN_LEVEL and metric.get("has_unknown_level") is True:
             continue
         if not (0 <= score < len(levels) and score == int(score)):
-            message = (
-                f"the score is not an index of the {counted(len(levels), 'level')} in level_names"
-            )
+            message = f"the score is not an index of the {count_noun(len(levels), 'level')} in level_names"
             if score == UNKNOWN_LEVEL:
                 message += "; -1 requires has_unknown_level"
             pointer = f"{RESULTS}/{place}/score_details/score"

@@ -12,7 +12,7 @@ from evalstream.formats.eee.facts import RunFacts, samples_beside
 from evalstream.formats.eee.row_digests import mark_digest
 from evalstream.formats.eee.row_view import repeat_mark
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.rules.base import Rule, Where
 from evalstream.stats.duplicates import MOST_MARKS, DuplicateKind, DuplicateMatch, ResultCoverage
 
@@ -77,7 +77,7 @@ def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
         cover = facts.coverage.of(result.place)
         if result.place in facts.tally.scores and not cover.is_even:
             message = (
-                f"{counted(cover.samples, 'sample')} of this result have {cover.repeats:,} repeats, "
+                f"{count_noun(cover.samples, 'sample')} of this result have {cover.repeats:,} repeats, "
                 "not all equally many; a sample with more repeats counts more"
             )
             yield ES610.violation(message, pointer=f"{RESULTS}/{result.place}")
@@ -106,7 +106,7 @@ def _chosen_repeats(samples: int, marks: Mapping[int, int]) -> str | None:
         if rows != samples:
             name, number = known[mark]
             return (
-                f"{rows:,} of {counted(samples, 'sample')} of this result have the {name} {number},"
+                f"{rows:,} of {count_noun(samples, 'sample')} of this result have the {name} {number},"
                 " and the others have other repeats; perhaps the best ones were chosen"
             )
     name, first = numbers[0]
@@ -159,12 +159,12 @@ def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
     A num_samples that the rows confirm shows that the run covers a part of the dataset.
     """
     declared, claims = result.samples_number, facts.aggregate.claims if facts.aggregate else {}
-    samples, joined = _samples(facts, result), facts.tally.scores[result.place].joined
+    samples, joined = _samples(facts, result), facts.tally.scores[result.place].joined_rows
     if declared is None or declared in (samples, joined, samples_beside(facts, result)):
         return
     if samples < declared and claims[result.place].num_samples in (samples, joined):
         return
-    message = f"samples_number is {declared:,}, but the rows score {counted(samples, 'sample')}"
+    message = f"samples_number is {declared:,}, but the rows score {count_noun(samples, 'sample')}"
     pointer = f"{RESULTS}/{result.place}/source_data/samples_number"
     yield ES609.violation(message, pointer=pointer, expected=samples, found=declared)
 

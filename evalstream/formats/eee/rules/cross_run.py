@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
-from evalstream.rules.base import Rule, place_in
+from evalstream.model.text import count_noun
+from evalstream.rules.base import Rule, position_namer
 
 
 def repeated_record(earlier: str) -> Violation:
@@ -30,7 +30,7 @@ def overlapping_rows(samples: int, earlier: str, *, several: bool) -> Violation:
     """Return the violation for samples that earlier files of the same evaluation also have."""
     files = f"{earlier} and other files" if several else earlier
     are = "is" if samples == 1 else "are"
-    message = f"{counted(samples, 'sample')} of the same evaluation {are} already in {files}"
+    message = f"{count_noun(samples, 'sample')} of the same evaluation {are} already in {files}"
     return ES904.violation(message)
 
 
@@ -58,7 +58,7 @@ def drifted_sample(
     number: int, *, is_array: bool, earlier: str, earlier_number: int, was_array: bool
 ) -> Violation:
     """Return the violation for a sample whose input differs in an earlier run."""
-    there = place_in("json" if was_array else "jsonl")(earlier_number)
+    there = position_namer("json" if was_array else "jsonl")(earlier_number)
     message = f"the input differs from that of the same sample {there} of {earlier}"
     return ES905.violation(message, pointer=f"/{number - 1}" if is_array else None)
 

@@ -23,10 +23,10 @@ def _datastore_path(facts: RunFacts) -> Iterator[Violation]:
     """Check the path of the aggregate and of the rows, and a folder that they share only once."""
     aggregate = rows = None
     if facts.aggregate is not None and facts.aggregate_path is not None:
-        aggregate = datastore.place_of(facts.aggregate_path)
+        aggregate = datastore.parse_path(facts.aggregate_path)
         yield from _check_path(aggregate, AGGREGATE)
     if facts.path is not None:
-        rows = datastore.place_of(facts.path)
+        rows = datastore.parse_path(facts.path)
         if aggregate is None or rows.folder != aggregate.folder:
             yield from _check_path(rows, ROWS, about_rows=True)
         elif rows.inside:
@@ -113,7 +113,7 @@ def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
     """Compare an aggregate's directory with the one that its model's identity stands for."""
     if facts.aggregate is None or facts.aggregate_path is None:
         return
-    place = datastore.place_of(facts.aggregate_path)
+    place = datastore.parse_path(facts.aggregate_path)
     address = _address(facts.aggregate) if _is_in_a_datastore(place, facts) else None
     if address is None:
         return
@@ -135,7 +135,7 @@ def _address(aggregate: Aggregate) -> datastore.Address | datastore.Unaddressabl
     identity, developer = aggregate.model_id, aggregate.developer
     if identity is None or not ("/" in identity or developer is None or isinstance(developer, str)):
         return None
-    return datastore.address_of(identity, text_or_none(developer))
+    return datastore.derive_address(identity, text_or_none(developer))
 
 
 def _is_in_a_datastore(place: datastore.DatastorePath, facts: RunFacts) -> bool:
@@ -145,7 +145,7 @@ def _is_in_a_datastore(place: datastore.DatastorePath, facts: RunFacts) -> bool:
     too.
     """
     context = facts.context
-    codes = PROFILES[context.options.profile].codes, context.enabled
+    codes = PROFILES[context.options.profile].codes, context.enabled_codes
     has_meaning = place.uuid(AGGREGATE) is not None or any(ES901.code in some for some in codes)
     return place.inside and has_meaning and not any(map(datastore.unportable, place.folders[1:]))
 

@@ -56,7 +56,7 @@ class Scale(NamedTuple):
     is_turned: bool = False
 
 
-def scale_of(result: Result | None) -> Scale | None:
+def read_scale(result: Result | None) -> Scale | None:
     """Return the scale of a result, None where no score is better than another: levels."""
     if result is None:
         return Scale()
@@ -86,7 +86,7 @@ class Doubts(NamedTuple):
 
 def doubtful_scores(context: RowContext) -> Doubts:
     """Return the scores that may contradict what a row says, whatever result it joins."""
-    scales = [scale for scale in map(scale_of, context.results) if scale is not None]
+    scales = [scale for scale in map(read_scale, context.results) if scale is not None]
     usual = [scale for scale in scales if not scale.is_turned]
     turned = [scale for scale in scales if scale.is_turned]
     return Doubts(
@@ -104,7 +104,7 @@ def _correct_versus_score(context: RowContext) -> RowCheck:
     join = Join(context.results)
 
     def check(row: Row) -> Iterable[Violation]:
-        claimed = _claimed(row)
+        claimed = _read_claimed(row)
         if claimed is None:
             return ()
         correct, score = claimed
@@ -112,7 +112,7 @@ def _correct_versus_score(context: RowContext) -> RowCheck:
         severity = _contradiction(row, result, correct=correct, score=score)
         if severity is not Severity.WARNING:
             return ()
-        message = f"is_correct is {str(correct).lower()}, but the score is {_shown(score)}"
+        message = f"is_correct is {str(correct).lower()}, but the score is {_show_score(score)}"
         return (ES307.violation(message, pointer="/evaluation/is_correct", found=correct),)
 
     return check
@@ -122,25 +122,25 @@ def _score_underived(context: RowContext) -> RowCheck:
     join = Join(context.results)
 
     def check(row: Row) -> Iterable[Violation]:
-        return list(_underived(row, join.result(row), context.library))
+        return list(_check_derived(row, join.result(row), context.library))
 
     return check
 
 
-def _underived(row: Row, result: Result | None, library: str | None) -> Iterator[Violation]:
-    claimed = _claimed(row)
+def _check_derived(row: Row, result: Result | None, library: str | None) -> Iterator[Violation]:
+    claimed = _read_claimed(row)
     if claimed is not None:
         correct, score = claimed
         if _contradiction(row, result, correct=correct, score=score) is Severity.ERROR:
             extreme = "worst" if correct else "best"
             message = (
-                f"is_correct is {str(correct).lower()}, but the score is {_shown(score)},"
+                f"is_correct is {str(correct).lower()}, but the score is {_show_score(score)},"
                 f" the {extreme} of its metric"
             )
             yield ES808.violation(message, pointer="/evaluation/is_correct", found=correct)
             return
-    score, scale = member(row.get("evaluation"), "score"), scale_of(result)
-    if score.__class__ not in _NUMBERS or scale is None or scale.is_turned or _failed(row):
+    score, scale = member(row.get("evaluation"), "score"), read_scale(result)
+    if score.__class__ not in _NUMBERS or scale is None or scale.is_turned or _has_error(row):
         return
     worst = 0 if scale.worst is None else scale.worst
     best = 1 if scale.best is None else scale.best
@@ -182,7 +182,7 @@ def _called_both(facts: RunFacts) -> Iterator[Violation]:
                 yield ES808.violation(message, pointer=pointer, severity=Severity.WARNING)
 
 
-def _claimed(row: Row) -> tuple[bool, Any] | None:
+def _read_claimed(row: Row) -> tuple[bool, Any] | None:
     """Return is_correct and the score of a row, None where one of them is missing."""
     evaluation = row.get("evaluation")
     score, correct = member(evaluation, "score"), member(evaluation, "is_correct")
@@ -200,7 +200,7 @@ def _contradiction(
     converters call every score above 0 correct, as they do with a worst score above 0; and for 0
     and 1 on a scale that does not say its bounds, or those only nearly.
     """
-    scale = scale_of(result)
+    scale = read_scale(result)
     if scale is None:
         return None
     if score == (scale.worst if correct else scale.best):
@@ -337,13 +337,13 @@ def _number(text: str) -> float | None:
     return None
 
 
-def _failed(row: Row) -> bool:
+def _has_error(row: Row) -> bool:
     """Tell whether a row has an error; its score need not follow from its answer."""
     error = row.get("error")
     return error.__class__ is str and bool(error.strip())
 
 
-def _shown(score: Any) -> Any:
+def _show_score(score: Any) -> Any:
     """Return a score as a message shows it: 1 for 1.0 and true."""
     return int(score) if score == int(score) else score
 

@@ -83,13 +83,13 @@ def _answer_leak(context: RowContext) -> RowCheck:
         raw = sample.get("raw") if sample.__class__ is dict else None
         if raw.__class__ is not str:
             return ()
-        if _has_answer(raw, row, context.version_of(row)):
+        if _has_answer(raw, row, context.choose_version(row)):
             return (
                 ES312.violation("input.raw contains the assistant's answer", pointer="/input/raw"),
             )
         # Many questions end with their last choice, which may be the right one.
         references = () if sample.get("choices") else _texts(sample.get("reference"))
-        if any(_ends_in(raw.rstrip(), text) for text in references):
+        if any(_ends_with(raw.rstrip(), text) for text in references):
             return (ES312.violation("input.raw ends with the reference", pointer="/input/raw"),)
         return ()
 
@@ -130,7 +130,7 @@ def _begins_line(text: str, place: int) -> bool:
     return text[max(place - 9, 0) : place].rstrip(" \t")[-1:] in ("", "\n", ":")
 
 
-def _ends_in(text: str, reference: str) -> bool:
+def _ends_with(text: str, reference: str) -> bool:
     """Return whether a question ends with its reference as a word of more than one letter."""
     bare = reference.strip()
     if len(bare) >= len(text) or not text.endswith(bare):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, object_in, tasks_in_name
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, find_object, tasks_in_name
 from evalstream.formats.eee.context import RowContext
-from evalstream.model.finding import Severity, Violation, one_of
+from evalstream.model.finding import Severity, Violation, expect_one
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import Repair, RepairAction, RowCheck, Rule
 
@@ -39,14 +39,14 @@ def _unknown_result(context: RowContext) -> RowCheck | None:
         # There is no aggregate. If there were one without results, every row's result is unknown.
         return None
     ids = {result.id for result in context.results if result.id is not None}
-    expected = one_of(sorted(ids))
+    expected = expect_one(sorted(ids))
 
     def check(row: Mapping[str, Any]) -> tuple[Violation, ...]:
         found = row.get("evaluation_result_id")
         if found.__class__ is not str or found in ids:
             return ()
         # Before 0.2.2 the format does not define the key, and rows may have any keys.
-        if not ids and context.version_of(row) in _WITHOUT_RESULT_IDS:
+        if not ids and context.choose_version(row) in _WITHOUT_RESULT_IDS:
             return ()
         message = "evaluation_result_id is not the id of a result in the aggregate"
         pointer = "/evaluation_result_id"
@@ -142,7 +142,7 @@ REDUCERS: Final = (
 
 def _is_of_reducers(aggregate: Aggregate, identity: str) -> bool:
     """Tell whether an id is that of a scorer and its metric, as converted from Inspect."""
-    source = object_in(aggregate.document, "source_metadata").get("source_name")
+    source = find_object(aggregate.document, "source_metadata").get("source_name")
     return source == "inspect_ai" and ":" in identity
 
 
@@ -150,7 +150,7 @@ def _check_member(
     rule: Rule, member: str, valid: Set[str], message: str
 ) -> Callable[[Mapping[str, Any]], tuple[Violation, ...]]:
     """Return a check that a member, if it is a string, has one of the valid values."""
-    expected: Any = one_of(sorted(valid)) if len(valid) > 1 else next(iter(valid))
+    expected: Any = expect_one(sorted(valid)) if len(valid) > 1 else next(iter(valid))
 
     def check(row: Mapping[str, Any]) -> tuple[Violation, ...]:
         found = row.get(member)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, number, object_in
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, find_object, number
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.evidence import BINARY
-from evalstream.model.finding import Severity, Violation, at_least, at_most, of_length, one_of
-from evalstream.model.text import counted
+from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one, of_length
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import RowCheck, Rule
@@ -84,7 +84,7 @@ def _names_the_model(parts: list[str], aggregate: Aggregate) -> bool:
     names = [text for text in (aggregate.model_id, model) if isinstance(text, str)]
     for name in names:
         own = _DATE.sub("", name.rpartition("/")[2])
-        if own and (_folded(own) in _folded(rest) or _words(own) <= _words(rest)):
+        if own and (_fold_case(own) in _fold_case(rest) or _words(own) <= _words(rest)):
             return True
     return any(_words(middle) <= _words(text) for text in (*names, *_benchmarks(aggregate)) if text)
 
@@ -97,7 +97,7 @@ def _benchmarks(aggregate: Aggregate) -> Iterator[str]:
         yield from (result.name or "", result.dataset or "", result.repository or "")
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     return "".join(_WORD.findall(text)).casefold()
 
 
@@ -107,11 +107,11 @@ def _words(text: str) -> set[str]:
 
 def _seconds(value: Any) -> float | None:
     """Return a time as seconds since 1970: a number, or a date with a time as ISO 8601 has it."""
-    return _seconds_in(value) if isinstance(value, str) else None
+    return _parse_seconds(value) if isinstance(value, str) else None
 
 
 @lru_cache(maxsize=64)
-def _seconds_in(value: str) -> float | None:
+def _parse_seconds(value: str) -> float | None:
     """Return the time in a text; several rules and results read the same texts."""
     text = value.strip()
     if _EPOCH.fullmatch(text):
@@ -132,20 +132,20 @@ def _date(text: str) -> float | None:
 def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
     document = aggregate.document
     retrieved = _seconds(document.get("retrieved_timestamp"))
-    yield from _evaluated(document, "", retrieved)
-    source = object_in(document, "source_metadata")
+    yield from _check_evaluated(document, "", retrieved)
+    source = find_object(document, "source_metadata")
     for name in ("source_organization_url", "source_organization_logo_url"):
         yield from _address(source.get(name), f"/source_metadata/{name}")
     for place, result in aggregate.indexed_results():
         where = f"{RESULTS}/{place}"
-        yield from _evaluated(result, where, retrieved)
-        yield from _source_data(object_in(result, "source_data"), f"{where}/source_data")
-        yield from _metric(object_in(result, "metric_config"), f"{where}/metric_config")
-        generation = object_in(object_in(result, "generation_config"), "generation_args")
+        yield from _check_evaluated(result, where, retrieved)
+        yield from _source_data(find_object(result, "source_data"), f"{where}/source_data")
+        yield from _metric(find_object(result, "metric_config"), f"{where}/metric_config")
+        generation = find_object(find_object(result, "generation_config"), "generation_args")
         yield from _generation(generation, f"{where}/generation_config/generation_args")
 
 
-def _evaluated(
+def _check_evaluated(
     holder: Mapping[str, Any], where: str, retrieved: float | None
 ) -> Iterator[Violation]:
     value = holder.get("evaluation_timestamp")
@@ -175,7 +175,7 @@ def _source_data(source: Mapping[str, Any], where: str) -> Iterator[Violation]:
         yield ES710.violation(
             "hf_split is none of the usual splits",
             pointer=f"{where}/hf_split",
-            expected=one_of(SPLITS),
+            expected=expect_one(SPLITS),
             found=split,
             severity=Severity.INFO,
         )
@@ -191,12 +191,12 @@ def _metric(metric: Mapping[str, Any], where: str) -> Iterator[Violation]:
     names, texts = metric.get("level_names"), metric.get("level_metadata")
     if isinstance(names, list) and isinstance(texts, list) and len(texts) != len(names):
         message = (
-            f"level_metadata describes {counted(len(texts), 'level')}, and level_names has"
+            f"level_metadata describes {count_noun(len(texts), 'level')}, and level_names has"
             f" {len(names):,}"
         )
         pointer = f"{where}/level_metadata"
         yield ES710.violation(message, pointer=pointer, expected=of_length(len(names)))
-    scoring = object_in(metric, "llm_scoring")
+    scoring = find_object(metric, "llm_scoring")
     judges = scoring.get("judges")
     if not isinstance(judges, list):
         return
@@ -214,7 +214,7 @@ def _generation(settings: Mapping[str, Any], where: str) -> Iterator[Violation]:
     yield from _range(settings, "temperature", where, least=0)
     yield from _range(settings, "top_p", where, least=0, most=1)
     yield from _range(settings, "max_attempts", where, least=0)
-    limits = object_in(settings, "eval_limits")
+    limits = find_object(settings, "eval_limits")
     for name in _LIMITS:
         yield from _range(limits, name, f"{where}/eval_limits", least=0)
 
@@ -253,7 +253,9 @@ def _neither_zero_nor_one(context: RowContext) -> RowCheck | None:
             return ()
         message = f"the score is neither {valid[0]} nor {valid[1]}, though score_type is binary"
         place: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
-        return (ES710.violation(message, expected=one_of(valid), severity=Severity.ERROR, **place),)
+        return (
+            ES710.violation(message, expected=expect_one(valid), severity=Severity.ERROR, **place),
+        )
 
     return check
 

@@ -34,12 +34,12 @@ def _is_score(claim: JudgedClaim) -> bool:
 
 
 def _score_refuted(facts: RunFacts) -> Iterator[Violation]:
-    return find_refuted(ES801, facts.judged, _is_score)
+    return find_refuted(ES801, facts.judgements, _is_score)
 
 
 def _sample_count_refuted(facts: RunFacts) -> Iterator[Violation]:
-    yield from find_refuted(ES802, facts.judged, _is_count)
-    for claim, _ in facts.judged:
+    yield from find_refuted(ES802, facts.judgements, _is_count)
+    for claim, _ in facts.judgements:
         if _is_open_count(claim):
             message = f"num_samples is above the number of rows, {claim.rows:,}: rows are missing"
             yield claim_violation(ES802, claim, message, Severity.WARNING)
@@ -50,7 +50,7 @@ def _is_open_count(claim: JudgedClaim) -> bool:
 
 
 def _uncertainty_refuted(facts: RunFacts) -> Iterator[Violation]:
-    return find_refuted(ES803, facts.judged, _is_uncertainty)
+    return find_refuted(ES803, facts.judgements, _is_uncertainty)
 
 
 def _claim_open(facts: RunFacts) -> Iterator[Violation]:
@@ -68,14 +68,14 @@ def _claim_open(facts: RunFacts) -> Iterator[Violation]:
     silent = tuple(f"{RESULTS}/{place}/" for place in chain(facts.rowless, repeated))
     left_open = (
         claim
-        for claim, _ in facts.judged
+        for claim, _ in facts.judgements
         if not _is_open_count(claim) and not claim.pointer.startswith(silent)
     )
     yield from find_open(ES804, left_open)
 
 
 def _claim_rounded(facts: RunFacts) -> Iterator[Violation]:
-    return find_rounded(ES806, (claim for claim, _ in facts.judged))
+    return find_rounded(ES806, (claim for claim, _ in facts.judgements))
 
 
 def _declaration_contradicted(aggregate: Aggregate) -> Iterator[Violation]:

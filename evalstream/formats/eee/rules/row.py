@@ -14,7 +14,7 @@ from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.evidence import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import RowCheck, Rule
@@ -64,7 +64,7 @@ def _terminal_answer(context: RowContext) -> RowCheck:
 def _attribution_turn(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         answers = row.get("answer_attribution")
-        turns = _turns(row, context.version_of(row))
+        turns = _turns(row, context.choose_version(row))
         if answers.__class__ is not list or not answers or turns is None:
             return ()
         single = row.get("interaction_type") == row_view.SINGLE_TURN
@@ -86,7 +86,7 @@ def _attribution_source(context: RowContext) -> RowCheck:
         answers, kind = row.get("answer_attribution"), row.get("interaction_type")
         if answers.__class__ is not list or not answers or kind not in row_view.INTERACTION_TYPES:
             return ()
-        version, single = context.version_of(row), kind == row_view.SINGLE_TURN
+        version, single = context.choose_version(row), kind == row_view.SINGLE_TURN
         transcript, key = row_view.transcript(row, version), row_view.transcript_key(version)
         turns = None if transcript is None else len(transcript[1])
         violations, foreign = [], False
@@ -187,7 +187,7 @@ def _broken_bound(result: Result, score: Any) -> tuple[str, Any] | None:
 def _broken_level(levels: int, score: Any, *, unknown: bool) -> tuple[str, Any] | None:
     """Return the message and the expected value for a score that is not a valid level, else None."""
     lowest = UNKNOWN_LEVEL if unknown else 0
-    message = f"the score is not an index of the {counted(levels, 'level')} in level_names"
+    message = f"the score is not an index of the {count_noun(levels, 'level')} in level_names"
     if score < lowest:
         return message, at_least(lowest)
     if score >= levels:

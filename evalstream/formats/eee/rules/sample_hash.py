@@ -11,7 +11,7 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalised
+from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
 from evalstream.rules.base import Repair, RepairAction, Rule, Where
 from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 from evalstream.stats.tally import Tally
@@ -79,7 +79,7 @@ def _slow_check(context: RowContext) -> SlowCheck:
         if covered is None or not isinstance(digest, str):
             return None
         bare = _bare(digest, line, tally)
-        malformed = _malformed(bare, digest, context)
+        malformed = _check_form(bare, digest, context)
         if malformed:
             return malformed
         refuted = known[0] if known and known[1] != bare else None
@@ -123,13 +123,13 @@ def _wrong_hash(context: RowContext, expected: str, found: str) -> Violation:
 
 def _bare(digest: str, line: int, tally: Tally) -> str:
     """Return the digest in plain form, and count it if it was written in another form."""
-    bare = normalised(digest)
+    bare = normalise_digest(digest)
     if bare != digest and is_hex_digest(bare):
         tally.hash_forms.add("dressed", line)
     return bare
 
 
-def _malformed(bare: str, digest: str, context: RowContext) -> Violation | None:
+def _check_form(bare: str, digest: str, context: RowContext) -> Violation | None:
     if not is_hex_digest(bare):
         message = "sample_hash is not a digest of 64 (sha256) or 32 (md5) hex digits"
         return ES405.violation(message, pointer=POINTER, found=digest)
@@ -182,7 +182,7 @@ def _unmarked_repeat(notice: DuplicateMatch, where: Where) -> Violation:
 
 def file_recipe(facts: RunFacts) -> str | None:
     """Return the recipe that the file follows, or None if its rows follow several or none."""
-    return None if facts.followed.is_mixture else facts.followed.recipe
+    return None if facts.followed_recipe.is_mixture else facts.followed_recipe.recipe
 
 
 def verified_hashes(facts: RunFacts) -> int:
@@ -214,7 +214,7 @@ def _forces_first_references(facts: RunFacts, recipe: str) -> bool:
 
 
 def _mixed_recipes(facts: RunFacts) -> Iterator[Violation]:
-    _, others, is_mixture = facts.followed
+    _, others, is_mixture = facts.followed_recipe
     if not is_mixture:
         return
     parts = [
@@ -228,7 +228,7 @@ def _mixed_recipes(facts: RunFacts) -> Iterator[Violation]:
 
 def _few_other_recipes(facts: RunFacts) -> Iterator[Violation]:
     """Report a few rows that only another recipe than the file's explains."""
-    recipe, others, is_mixture = facts.followed
+    recipe, others, is_mixture = facts.followed_recipe
     if is_mixture:
         return
     for names, count, line in others:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import DETAILS, USUAL_ALGORITHMS, Aggregate
-from evalstream.formats.eee.datastore import place_of
+from evalstream.formats.eee.datastore import parse_path
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
@@ -129,7 +129,7 @@ def _format_mismatch(facts: RunFacts) -> Iterator[Violation]:
         yield ES505.violation(message, pointer=pointer, expected="jsonl", found=declared)
 
 
-def _unsealed(facts: RunFacts) -> Iterator[Violation]:
+def _check_sealed(facts: RunFacts) -> Iterator[Violation]:
     aggregate = facts.aggregate
     if facts.layout not in LOOKED_AT or not facts.tally.rows:
         return
@@ -169,7 +169,7 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
         expected = stem  # the name of the rows before they were compressed
     reason = _path_violation(declared, expected)
     if reason is None and facts.context.options.profile == DATASTORE:
-        place = place_of(facts.path)
+        place = parse_path(facts.path)
         if place.inside and not _is_same_path(declared, place.path):
             reason = "file_path is not the path of the rows relative to the datastore's root"
             expected = place.path
@@ -290,7 +290,7 @@ ES506: Final = Rule(
     "unsealed",
     Severity.WARNING,
     "no aggregate, or one without checksum or total_rows",
-    run=_unsealed,
+    run=_check_sealed,
     about_aggregate=True,
 )
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, at_most
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
 from evalstream.rules.base import RowCheck, Rule
 
@@ -26,7 +26,7 @@ _OTHER_ROLES: Final = frozenset({"system", "developer", "user", "human", "tool",
 
 def _turn_order(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
-        transcript = row_view.transcript(row, context.version_of(row))
+        transcript = row_view.transcript(row, context.choose_version(row))
         if transcript is None:
             return ()
         key, turns = transcript
@@ -45,7 +45,7 @@ def _turn_order(context: RowContext) -> RowCheck:
 
 def _dangling_tool_call(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
-        transcript = row_view.transcript(row, context.version_of(row))
+        transcript = row_view.transcript(row, context.choose_version(row))
         return () if transcript is None else list(_tool_violations(*transcript))
 
     return check
@@ -85,22 +85,22 @@ def _answer_violations(
 
 def _miscounted_turns(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
-        transcript = row_view.transcript(row, context.version_of(row))
+        transcript = row_view.transcript(row, context.choose_version(row))
         evaluation = row.get("evaluation")
         if transcript is None or evaluation.__class__ is not dict:
             return ()
         if row.get("interaction_type") not in row_view.TRANSCRIPT_TYPES:
             return ()
-        turns, version = transcript[1], context.version_of(row)
+        turns, version = transcript[1], context.choose_version(row)
         return [
-            *_miscounted(evaluation, len(turns), version),
+            *_check_counts(evaluation, len(turns), version),
             *_miscounted_calls(evaluation, turns),
         ]
 
     return check
 
 
-def _miscounted(evaluation: Row, turns: int, version: str) -> Iterator[Violation]:
+def _check_counts(evaluation: Row, turns: int, version: str) -> Iterator[Violation]:
     claimed, pointer = evaluation.get("num_turns"), "/evaluation/num_turns"
     if claimed.__class__ in _NUMBERS and claimed != turns:
         message = "num_turns is not the number of turns in the transcript"
@@ -125,7 +125,7 @@ def _mislabelled_interaction(context: RowContext) -> RowCheck:
         kind = row.get("interaction_type")
         if kind == row_view.SINGLE_TURN:
             return _more_than_one_answer(row)
-        transcript = row_view.transcript(row, context.version_of(row))
+        transcript = row_view.transcript(row, context.choose_version(row))
         if transcript is None or not transcript[1] or kind not in row_view.TRANSCRIPT_TYPES:
             return ()
         turns = transcript[1]
@@ -136,9 +136,7 @@ def _mislabelled_interaction(context: RowContext) -> RowCheck:
             )
         spoken = sum(map(_may_be_the_model, turns))
         if kind == row_view.MULTI_TURN and spoken <= 1:
-            message = (
-                f"interaction_type is multi_turn, but the assistant has {counted(spoken, 'turn')}"
-            )
+            message = f"interaction_type is multi_turn, but the assistant has {count_noun(spoken, 'turn')}"
             return (ES315.violation(message, **place),)
         return ()
 
@@ -160,7 +158,7 @@ def _two_transcripts(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         if any(row.get(key) is None for key in row_view.TRANSCRIPT_KEYS):
             return ()
-        own = row_view.transcript_key(context.version_of(row))
+        own = row_view.transcript_key(context.choose_version(row))
         other = next(key for key in row_view.TRANSCRIPT_KEYS if key != own)
         message = f"the row has both {own} and {other}; only {own} is checked in this version"
         return (ES319.violation(message, pointer=f"/{other}"),)

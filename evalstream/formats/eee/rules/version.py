@@ -8,7 +8,7 @@ from typing import Final
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.model.finding import Severity, Violation, one_of
+from evalstream.model.finding import Severity, Violation, expect_one
 from evalstream.rules.base import Repair, RepairAction, Rule
 from evalstream.rules.schema import ES212
 
@@ -38,8 +38,8 @@ def fits_another(
     """
     if fitting:
         way = _way_to(fitting[0], version, can_migrate=can_migrate)
-        message = f"fits {_listed(fitting)}, but not {version}; {way}"
-        yield ES216.violation(message, pointer="/schema_version", expected=one_of(fitting))
+        message = f"fits {_list_names(fitting)}, but not {version}; {way}"
+        yield ES216.violation(message, pointer="/schema_version", expected=expect_one(fitting))
 
 
 def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
@@ -51,11 +51,11 @@ def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
     names = [name for name in versions.INSTANCE_VERSIONS if name in common]
     declared = next((name for name, _, _ in facts.tally.versions), "")
     way = _way_to(names[0], declared, can_migrate=facts.aggregate is not None)
-    message = f"every row fits {_listed(names)}, but not its own version; {way}"
-    yield ES216.violation(message, expected=one_of(names), severity=Severity.WARNING)
+    message = f"every row fits {_list_names(names)}, but not its own version; {way}"
+    yield ES216.violation(message, expected=expect_one(names), severity=Severity.WARNING)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return " and ".join(names)
 
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from evalstream.formats.evalguard import documents, views
 from evalstream.formats.evalguard.paths import leaving
-from evalstream.formats.evalguard.report import is_of_harness, results_of
+from evalstream.formats.evalguard.report import entry_results, is_of_harness
 from evalstream.formats.evalguard.rules.guardrails import EVG207
-from evalstream.formats.evalguard.rules.harness_reports import described
+from evalstream.formats.evalguard.rules.harness_reports import describe_report
 from evalstream.formats.evalguard.rules.layouts import EVG206, EVG208
 from evalstream.formats.evalguard.rules.references import EVG201, EVG202, EVG203, EVG204, EVG205
 from evalstream.model.finding import Severity, Violation
@@ -20,7 +20,7 @@ PATTERN: Final = "^[A-Za-z0-9_-]+$"
 """A valid identifier, as the specification defines it."""
 
 
-def _malformed(subject: views.Subject) -> Iterator[Violation]:
+def _check_form(subject: views.Subject) -> Iterator[Violation]:
     """Report what the schema cannot: invalid ids and legacy members."""
     document, folder = subject
     for place, name in _defined_names(document):
@@ -29,7 +29,7 @@ def _malformed(subject: views.Subject) -> Iterator[Violation]:
         for place, name in _names_of_others(document):
             yield from _identifier(place, name)
     if document.kind == documents.REPORT and is_of_harness(document):
-        yield EVG101.violation(described(subject), pointer="", severity=Severity.INFO)
+        yield EVG101.violation(describe_report(subject), pointer="", severity=Severity.INFO)
     for path, item in views.raw_ranges(document):
         if document.kind == documents.THRESHOLD and views.is_legacy(item):
             place = pointer(path)
@@ -46,19 +46,19 @@ def _defined_names(document: views.Document) -> Iterator[tuple[str, str]]:
     if document.kind in (documents.TASK, documents.METRIC) and document.id is not None:
         yield "/id", document.id
     if document.kind == documents.REPORT and not is_of_harness(document):
-        for index, item in enumerate(results_of(document)):
+        for index, item in enumerate(entry_results(document)):
             for name in item if isinstance(item, dict) else ():
                 yield pointer(("results", index, name)), name
 
 
 def _names_of_others(document: views.Document) -> Iterator[tuple[str, str]]:
     if document.kind == documents.TASK:
-        for index, name in enumerate(views.listed(document.value.get("metrics"))):
+        for index, name in enumerate(views.as_list(document.value.get("metrics"))):
             if isinstance(name, str):
                 yield pointer(("metrics", index)), name
     if document.kind == documents.THRESHOLD and document.id is not None:
         yield "/task", document.id
-    for table in views.tables_of(document):
+    for table in views.iterate_tables(document):
         if document.kind == documents.POLICY and table.task is not None:
             yield pointer(table.path), table.task
         for name in table.metrics:
@@ -79,7 +79,7 @@ def _empty_range(subject: views.Subject) -> Iterator[Violation]:
             message = "the range has neither min nor max"
             yield EVG102.violation(message, pointer=pointer(path), keyword="anyOf")
             continue
-        low, high = views.number_in(item.get("min")), views.number_in(item.get("max"))
+        low, high = views.as_number(item.get("min")), views.as_number(item.get("max"))
         if low is not None and high is not None and low >= high:
             word = "is" if low == high else "is above"
             message = f"min {word} max, so no value is in the range"
@@ -105,7 +105,7 @@ EVG101: Final = Rule(
     "malformed-document",
     Severity.ERROR,
     "a document that is not valid YAML, is not an object, or does not fit its schema",
-    record=_malformed,
+    record=_check_form,
     former_names=("document-shape",),
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalstream.formats.evalguard.documents import GUARDRAIL, METRIC, MODEL, TASK
-from evalstream.formats.evalguard.views import Folder, Subject, listed, text_in
+from evalstream.formats.evalguard.views import Folder, Subject, as_list, text_member
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
@@ -16,7 +16,7 @@ def _targets(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != GUARDRAIL:
         return
-    targets = listed(document.value.get("targets"))
+    targets = as_list(document.value.get("targets"))
     if not folder.followed:
         if targets:
             message = "the targets were not looked up; name their folder with --aggregate"
@@ -30,11 +30,11 @@ def _targets(subject: Subject) -> Iterator[Violation]:
 def _target(
     target: dict[str, object], path: tuple[str | int, ...], folder: Folder
 ) -> Iterator[Violation]:
-    task, model = text_in(target, "task"), text_in(target, "model")
+    task, model = text_member(target, "task"), text_member(target, "model")
     if task is not None and not folder.knows(TASK, task):
         message = "no task document has this id"
         yield EVG207.violation(message, pointer=pointer((*path, "task")), found=task)
-    for index, name in enumerate(listed(target.get("metrics"))):
+    for index, name in enumerate(as_list(target.get("metrics"))):
         if not isinstance(name, str):
             continue
         place = pointer((*path, "metrics", index))

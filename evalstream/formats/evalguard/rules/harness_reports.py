@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from evalstream.formats.evalguard import documents, report
 from evalstream.formats.evalguard.views import Subject
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 
 
-def described(subject: Subject) -> str:
+def describe_report(subject: Subject) -> str:
     """Return what was checked of a raw report: most of its tasks have no documents in a folder."""
     document, folder = subject
-    values = list(report.values_of(document))
-    said = f"the report is raw output of lm-evaluation-harness with {counted(len(values), 'value')}"
+    values = list(report.iterate_values(document))
+    said = (
+        f"the report is raw output of lm-evaluation-harness with {count_noun(len(values), 'value')}"
+    )
     if not folder.followed:
         return f"{said}, which were not compared with thresholds"
     unknown = sum(not is_known(subject, value) for value in values)

@@ -9,14 +9,14 @@ from typing import Final
 
 from evalstream.formats.evalguard.views import POLICIES, SPECIFICATION, Subject
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.rules.base import Rule
 
 _FILE: Final = re.compile(r"[A-Za-z0-9_-]+\.schema\.yaml")
 _VERSION: Final = re.compile(r"v[0-9]+(\.[0-9]+)?")
 
 
-def _mixed(subject: Subject) -> Iterator[Violation]:
+def _check_mixed(subject: Subject) -> Iterator[Violation]:
     """Report the first document of the layout that has fewer of them."""
     shown = subject.folder.shown
     if not {SPECIFICATION, POLICIES} <= shown.keys():
@@ -24,14 +24,14 @@ def _mixed(subject: Subject) -> Iterator[Violation]:
     fewer = min((POLICIES, SPECIFICATION), key=lambda layout: len(shown[layout]))
     if shown[fewer][0] is subject.document:
         message = (
-            f"the folder mixes two layouts: {counted(len(shown[SPECIFICATION]), 'document')} of the "
+            f"the folder mixes two layouts: {count_noun(len(shown[SPECIFICATION]), 'document')} of the "
             "specification's (thresholds, tasks with metrics) and "
-            f"{counted(len(shown[POLICIES]), 'document')} of the later one (policies, models)"
+            f"{count_noun(len(shown[POLICIES]), 'document')} of the later one (policies, models)"
         )
         yield EVG206.violation(message, pointer="")
 
 
-def misnamed(path: str, *, is_nested: bool) -> Iterator[Violation]:
+def check_schema_name(path: str, *, is_nested: bool) -> Iterator[Violation]:
     """Report a schema whose file, or the folder that it is in, is not named as section 6.2 asks.
 
     `is_nested` says that it is below the named folder, so that its own folder is part of the layout.
@@ -50,7 +50,7 @@ EVG206: Final = Rule(
     "mixed-layouts",
     Severity.WARNING,
     "the folder has documents of both layouts of EvalGuard's v1",
-    record=_mixed,
+    record=_check_mixed,
 )
 
 EVG208: Final = Rule(

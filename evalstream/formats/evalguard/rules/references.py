@@ -14,7 +14,7 @@ from evalstream.formats.evalguard.documents import (
     TASK,
     THRESHOLD,
 )
-from evalstream.formats.evalguard.views import Document, Subject, listed, tables_of
+from evalstream.formats.evalguard.views import Document, Subject, as_list, iterate_tables
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
@@ -24,7 +24,7 @@ def _unknown_metric_of_task(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != TASK:
         return
-    names = listed(document.value.get("metrics"))
+    names = as_list(document.value.get("metrics"))
     if not folder.followed:
         if names:
             yield _not_followed(EVG201, "/metrics", "the metrics of the task")
@@ -59,7 +59,7 @@ def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if not folder.followed:
         return
-    for table in tables_of(document):
+    for table in iterate_tables(document):
         for name in table.metrics:
             severity = None
             if not folder.knows(METRIC, name):
@@ -75,7 +75,7 @@ def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
 def _several_thresholds(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind == THRESHOLD:
-        yield from _repeated(EVG204, folder.owner(document), document, "/task")
+        yield from _report_repeated(EVG204, folder.owner(document), document, "/task")
 
 
 def _repeated_id(subject: Subject) -> Iterator[Violation]:
@@ -84,7 +84,7 @@ def _repeated_id(subject: Subject) -> Iterator[Violation]:
         return
     owner = folder.owner(document)
     is_copy = document.kind == REPORT and owner.value == document.value
-    for violation in () if is_copy else _repeated(EVG205, owner, document, "/id"):
+    for violation in () if is_copy else _report_repeated(EVG205, owner, document, "/id"):
         yield violation._replace(severity=Severity.WARNING if document.kind in _LATER else None)
     is_named = document.stem is None or document.is_named_after_id
     if document.kind != REPORT and not is_named:
@@ -98,7 +98,9 @@ def _repeated_id(subject: Subject) -> Iterator[Violation]:
         )
 
 
-def _repeated(rule: Rule, owner: Document, document: Document, place: str) -> Iterator[Violation]:
+def _report_repeated(
+    rule: Rule, owner: Document, document: Document, place: str
+) -> Iterator[Violation]:
     """Report each document except the one that its id belongs to."""
     if owner is not document:
         message = f"{_REPEATED[rule.code]} {owner.name}"

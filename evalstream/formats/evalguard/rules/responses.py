@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.evalguard.documents import LISTS
-from evalstream.formats.evalguard.views import listed, object_in
+from evalstream.formats.evalguard.views import as_list, object_member
 from evalstream.model.finding import Severity, Violation
 from evalstream.rules.base import Rule
 
@@ -15,11 +15,11 @@ _PLACE: Final = "/pagination"
 
 def paging(endpoint: str, response: Mapping[str, Any]) -> Iterator[Violation]:
     """Compare the paging of a response with the entries that it has."""
-    page = object_in(response, "pagination")
+    page = object_member(response, "pagination")
     total, limit, offset = (_count(page.get(name)) for name in ("total", "limit", "offset"))
     if endpoint not in LISTS or total is None or limit is None or offset is None:
         return
-    shown = len(listed(response.get(endpoint)))
+    shown = len(as_list(response.get(endpoint)))
     if shown > limit:
         message = f"there are {shown:,} {endpoint}, more than the limit"
         yield EVG209.violation(message, pointer=f"{_PLACE}/limit", found=limit)

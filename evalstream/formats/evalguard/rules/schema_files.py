@@ -89,7 +89,7 @@ def _missing_endpoints(api: Mapping[str, Any]) -> Iterator[Violation]:
             continue
         place = pointer(("paths", path, "get"))
         listed = (*_items(paths[path]), *_items(operation))
-        parameters = [_resolved(api, one) for one in listed]
+        parameters = [_resolve_parameter(api, one) for one in listed]
         if None not in parameters:
             yield from _missing_parameters(endpoint, names, parameters, place)
 
@@ -112,7 +112,7 @@ def _items(holder: Mapping[str, Any]) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _resolved(api: Mapping[str, Any], parameter: Any) -> Mapping[str, Any] | None:
+def _resolve_parameter(api: Mapping[str, Any], parameter: Any) -> Mapping[str, Any] | None:
     """Return a parameter, also one that the document refers to; None if it is elsewhere."""
     reference = parameter.get("$ref") if isinstance(parameter, dict) else None
     if isinstance(reference, str) and reference.startswith("#/"):

@@ -9,7 +9,7 @@ from typing import Final
 
 from evalstream.formats.evalguard import documents, report
 from evalstream.formats.evalguard.rules.harness_reports import is_known
-from evalstream.formats.evalguard.views import Range, Ranges, Subject, number_in
+from evalstream.formats.evalguard.views import Range, Ranges, Subject, as_number
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
@@ -17,7 +17,7 @@ from evalstream.rules.base import Rule
 
 def _overlap(subject: Subject) -> Iterator[Violation]:
     """Compare each range with the earlier one that reaches furthest."""
-    for table, metric, ranges in subject.folder.ranges_in(subject.document):
+    for table, metric, ranges in subject.folder.find_ranges(subject.document):
         furthest: Range | None = None
         for one in ranges:
             if furthest is not None and one.low < furthest.high:
@@ -28,7 +28,7 @@ def _overlap(subject: Subject) -> Iterator[Violation]:
 
 
 def _gap(subject: Subject) -> Iterator[Violation]:
-    for table, metric, ranges in subject.folder.ranges_in(subject.document):
+    for table, metric, ranges in subject.folder.find_ranges(subject.document):
         reached: Range | None = None
         for one in ranges:
             if reached is not None and one.low > reached.high:
@@ -41,7 +41,7 @@ def _gap(subject: Subject) -> Iterator[Violation]:
 
 def _direction(subject: Subject) -> Iterator[Violation]:
     """Compare each range with the next lower one; better values must not have a greater impact."""
-    for table, metric, ranges in subject.folder.ranges_in(subject.document):
+    for table, metric, ranges in subject.folder.find_ranges(subject.document):
         direction = subject.folder.direction(metric)
         if direction is None:
             continue
@@ -64,13 +64,13 @@ def _direction(subject: Subject) -> Iterator[Violation]:
 
 def _percentages(subject: Subject) -> Iterator[Violation]:
     """Report what lies outside 0 to 100 for metrics whose values are percentages."""
-    for table, metric, ranges in subject.folder.ranges_in(subject.document):
+    for table, metric, ranges in subject.folder.find_ranges(subject.document):
         if subject.folder.is_percentage(metric):
             for one in ranges:
                 yield from _limits(one, pointer((*table.path, metric, one.number)))
     if subject.document.kind != documents.REPORT:
         return
-    for reported in report.values_of(subject.document):
+    for reported in report.iterate_values(subject.document):
         value = reported.value
         if value is None or not subject.folder.is_percentage(reported.metric):
             continue
@@ -109,7 +109,7 @@ def _check_report(subject: Subject) -> Iterator[Violation]:
     if document.kind != documents.REPORT:
         return
     of_harness = report.is_of_harness(document)
-    entries = [list(report.harness_tasks(document))] if of_harness else report.tasks_of(document)
+    entries = [list(report.harness_tasks(document))] if of_harness else report.entry_tasks(document)
     if not folder.followed:
         message = (
             "its tasks and metrics were not looked up, so its values have no impact; "
@@ -119,11 +119,11 @@ def _check_report(subject: Subject) -> Iterator[Violation]:
     for entry in entries:
         for task in entry:
             yield from _check_task(task, subject)
-    if not of_harness and report.pairing(document) is None and report.results_of(document):
-        tasks, results = sum(map(len, entries)), len(report.results_of(document))
+    if not of_harness and report.pairing(document) is None and report.entry_results(document):
+        tasks, results = sum(map(len, entries)), len(report.entry_results(document))
         message = f"{tasks} tasks and {results} results cannot be matched"
         yield EVG401.violation(message, pointer="/results", severity=Severity.INFO)
-    for reported in report.values_of(document):
+    for reported in report.iterate_values(document):
         yield from _check_value(reported, subject)
 
 
@@ -140,7 +140,7 @@ def _check_task(task: report.ReportedTask, subject: Subject) -> Iterator[Violati
             severity=None if refers else Severity.WARNING,
         )
     place, samples = task.samples
-    original, effective = (number_in(samples.get(name)) for name in ("original", "effective"))
+    original, effective = (as_number(samples.get(name)) for name in ("original", "effective"))
     if original is not None and effective is not None and effective > original:
         message = "more samples were used than the task has"
         yield EVG401.violation(
@@ -173,17 +173,17 @@ def _impact(subject: Subject) -> Iterator[Violation]:
     if document.kind != documents.REPORT or not folder.followed:
         return
     of_harness = report.is_of_harness(document)
-    for reported in report.values_of(document):
+    for reported in report.iterate_values(document):
         if reported.value is None or reported.task is None:
             continue
         if of_harness and not is_known(subject, reported):
             continue
         sources = folder.ranges(reported.task, reported.metric)
         for source in sources or [Ranges(None, [])]:
-            yield _impact_of(reported, reported.value, source)
+            yield _make_impact(reported, reported.value, source)
 
 
-def _impact_of(reported: report.Reported, value: float, source: Ranges) -> Violation:
+def _make_impact(reported: report.Reported, value: float, source: Ranges) -> Violation:
     ranges = source.ranges
     matching = [one for one in ranges if one.holds(value)]
     severity, expected = None, None

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstream.formats.harpia import requirements as demands
-from evalstream.formats.harpia.documents import member, misplaced
-from evalstream.formats.harpia.requirements import at, violation_of, violations_of
+from evalstream.formats.harpia.documents import find_misplaced, member
+from evalstream.formats.harpia.requirements import at, make_violation, make_violations
 from evalstream.formats.harpia.rules.metrics import HAR104, HAR105
 from evalstream.formats.harpia.values import identifier, is_supervised
 from evalstream.formats.harpia.views import Input, Instance
@@ -43,7 +43,7 @@ def _lists_not_found(read: Input) -> Iterator[Violation]:
 
 
 def _no_list(read: Input, noun: str) -> Violation:
-    wrong = misplaced(read.document, noun)
+    wrong = find_misplaced(read.document, noun)
     if wrong is None:
         return HAR101.violation(f"the list of {noun} is missing", pointer="")
     kind = type_name(wrong.value)
@@ -56,15 +56,15 @@ def _malformed_instance(read: Input) -> Iterator[Violation]:
     older: list[str] = []
     for instance in read.instances or ():
         if not isinstance(instance.value, dict):
-            yield violation_of(
+            yield make_violation(
                 HAR102, demands.no_object("an instance", instance.pointer, instance.value)
             )
             continue
-        yield from violations_of(
+        yield from make_violations(
             HAR102, demands.spelled_once(instance.pointer, instance.value, demands.INSTANCE_MEMBERS)
         )
         yield from _identity(instance)
-        yield from violations_of(HAR102, demands.text(instance.pointer, instance.value, "input"))
+        yield from make_violations(HAR102, demands.text(instance.pointer, instance.value, "input"))
         yield from _response(instance, older)
         yield from _references(instance)
     if older:
@@ -78,7 +78,7 @@ def _identity(instance: Instance) -> Iterator[Violation]:
     if found is None:
         yield HAR102.violation("id is missing", pointer=instance.pointer)
     elif identifier(found.value) is None:
-        yield violation_of(
+        yield make_violation(
             HAR102, demands.wrong_type(instance.pointer, found, "a string or an integer")
         )
     elif found.value == "":
@@ -97,9 +97,9 @@ def _response(instance: Instance, older: list[str]) -> Iterator[Violation]:
             yield HAR102.violation(f"{found.key} has no response", pointer=place)
         elif all(isinstance(text, str) for text in found.value):
             older.append(place)
-        yield from violations_of(HAR102, demands.texts(place, found.value, found.key))
+        yield from make_violations(HAR102, demands.texts(place, found.value, found.key))
     elif not isinstance(found.value, str):
-        yield violation_of(HAR102, demands.wrong_type(instance.pointer, found, "a string"))
+        yield make_violation(HAR102, demands.wrong_type(instance.pointer, found, "a string"))
 
 
 def _references(instance: Instance) -> Iterator[Violation]:
@@ -112,9 +112,11 @@ def _references(instance: Instance) -> Iterator[Violation]:
         message = f"{found.key} must be a list of strings, not a string"
         yield HAR102.violation(message, pointer=place, severity=Severity.WARNING)
     elif isinstance(found.value, list):
-        yield from violations_of(HAR102, demands.texts(place, found.value, found.key))
+        yield from make_violations(HAR102, demands.texts(place, found.value, found.key))
     else:
-        yield violation_of(HAR102, demands.wrong_type(instance.pointer, found, "a list of strings"))
+        yield make_violation(
+            HAR102, demands.wrong_type(instance.pointer, found, "a list of strings")
+        )
 
 
 def _repeated_instance(read: Input) -> Iterator[Violation]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.documents import member
-from evalstream.formats.harpia.requirements import violation_of, violations_of
+from evalstream.formats.harpia.requirements import make_violation, make_violations
 from evalstream.formats.harpia.views import Input
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
@@ -17,20 +17,24 @@ from evalstream.rules.base import Rule
 def _malformed_metric(read: Input) -> Iterator[Violation]:
     for metric in read.metrics or ():
         if not isinstance(metric.value, dict):
-            yield violation_of(HAR104, demands.no_object("a metric", metric.pointer, metric.value))
+            yield make_violation(
+                HAR104, demands.no_object("a metric", metric.pointer, metric.value)
+            )
             continue
-        yield from violations_of(
+        yield from make_violations(
             HAR104, demands.spelled_once(metric.pointer, metric.value, demands.METRIC_MEMBERS)
         )
-        yield from violations_of(
+        yield from make_violations(
             HAR104, demands.text(metric.pointer, metric.value, "id", filled=True)
         )
         enable = member(metric.value, "enable")
         if enable is None:
             yield HAR104.violation("enable is missing", pointer=metric.pointer)
         elif not isinstance(enable.value, bool):
-            yield violation_of(HAR104, demands.wrong_type(metric.pointer, enable, "true or false"))
-        yield from violations_of(HAR104, demands.parameters(metric))
+            yield make_violation(
+                HAR104, demands.wrong_type(metric.pointer, enable, "true or false")
+            )
+        yield from make_violations(HAR104, demands.parameters(metric))
 
 
 def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:

@@ -8,14 +8,14 @@ from typing import Final
 
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.claims import JudgedScores
-from evalstream.formats.harpia.documents import member, metric_of
+from evalstream.formats.harpia.documents import find_metric, member
 from evalstream.formats.harpia.log_tally import Log, Record
-from evalstream.formats.harpia.requirements import at, is_empty, violation_of, violations_of
-from evalstream.formats.harpia.values import difference, shape_of, shape_text
+from evalstream.formats.harpia.requirements import at, is_empty, make_violation, make_violations
+from evalstream.formats.harpia.values import difference, shape_text, value_shape
 from evalstream.formats.harpia.views import Claim, Metric, Outcome
 from evalstream.model.claim import Reason
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import short_text
 from evalstream.rules.base import Rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
@@ -40,21 +40,21 @@ def _faulty_claim(claim: Claim) -> Iterator[Violation]:
     """Check the output of one metric alone."""
     metric = claim.metric
     if not isinstance(metric.value, dict):
-        yield violation_of(
+        yield make_violation(
             HAR201, demands.no_object("the output of a metric", metric.pointer, metric.value)
         )
         return
-    yield from violations_of(
+    yield from make_violations(
         HAR201, demands.spelled_once(metric.pointer, metric.value, demands.OUTPUT_MEMBERS)
     )
-    yield from violations_of(HAR201, demands.named(metric))
-    yield from violations_of(HAR201, demands.parameters(metric))
-    yield from violations_of(HAR201, demands.filled(metric, claim.score, "score"))
+    yield from make_violations(HAR201, demands.require_name(metric))
+    yield from make_violations(HAR201, demands.parameters(metric))
+    yield from make_violations(HAR201, demands.require_score(metric, claim.score, "score"))
     elapsed = member(metric.value, "elapsed time")
     if elapsed is None:
         yield HAR201.violation("elapsed time is missing", pointer=metric.pointer)
     elif isinstance(elapsed.value, bool) or not isinstance(elapsed.value, (int, float)):
-        yield violation_of(HAR201, demands.wrong_type(metric.pointer, elapsed, "a number"))
+        yield make_violation(HAR201, demands.wrong_type(metric.pointer, elapsed, "a number"))
     elif elapsed.value < 0:
         place = at(metric.pointer, elapsed)
         yield HAR201.violation("elapsed time is negative", pointer=place, found=elapsed.value)
@@ -85,15 +85,19 @@ def _unrequested_output(outcome: Outcome) -> Iterator[Violation]:
 
 
 def _faulty_record(record: Record) -> Iterator[Violation]:
-    yield from violations_of(HAR301, demands.spelled_once("", record.value, demands.RECORD_MEMBERS))
-    yield from violations_of(HAR301, demands.named(record.metric))
-    yield from violations_of(HAR301, demands.parameters(record.metric))
-    yield from violations_of(HAR301, demands.filled(record.metric, record.result, "result"))
+    yield from make_violations(
+        HAR301, demands.spelled_once("", record.value, demands.RECORD_MEMBERS)
+    )
+    yield from make_violations(HAR301, demands.require_name(record.metric))
+    yield from make_violations(HAR301, demands.parameters(record.metric))
+    yield from make_violations(
+        HAR301, demands.require_score(record.metric, record.result, "result")
+    )
     found, known = record.instance, record.known.instances
     if found is None:
         yield HAR301.violation("instance_id is missing", pointer="")
     elif record.instance_id is None:
-        yield violation_of(HAR301, demands.wrong_type("", found, "a string or an integer"))
+        yield make_violation(HAR301, demands.wrong_type("", found, "a string or an integer"))
     elif known is not None and record.instance_id not in known:
         message = f"{found.key} is not the id of an instance in the input"
         yield HAR301.violation(message, pointer=at("", found), found=found.value)
@@ -105,7 +109,7 @@ def _unknown_metric(record: Record) -> Iterator[Violation]:
     if known.metrics is None or metric.id is None:
         return
     named, source = known.metrics.get(metric.id, ()), known.source
-    member_ = metric_of(record.value)
+    member_ = find_metric(record.value)
     place = "" if member_ is None else at("", member_)
     if not named:
         yield HAR301.violation(f"not a metric of the {source}", pointer=place, found=metric.id)
@@ -134,7 +138,7 @@ def _uneven_log(seen: Record | Log) -> Iterator[Violation]:
             more = "" if missing <= IDS_SHOWN else ", …"
             message = (
                 f"{amount.name} was applied to {amount.instances:,} of "
-                f"{counted(seen.instances, 'instance')}; missing: {shown}{more}"
+                f"{count_noun(seen.instances, 'instance')}; missing: {shown}{more}"
             )
             yield HAR302.violation(message, expected=seen.instances, found=amount.instances)
 
@@ -156,7 +160,7 @@ def _shape_mismatch(record: Record) -> Iterator[Violation]:
         return
     if is_empty(claim.score.value) or is_empty(result.value):
         return
-    shape = shape_of(result.value)
+    shape = value_shape(result.value)
     if shape != claim.shape:
         score, found = shape_text(claim.shape), shape_text(shape)
         message = f"the result is {found}, but the score in the output is {score}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Item
-from evalstream.model.finding import Severity, Violation, of_length, one_of
+from evalstream.model.finding import Severity, Violation, expect_one, of_length
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
@@ -52,7 +52,7 @@ def _primary_panel(benchmark: Benchmark) -> Iterator[Violation]:
     if isinstance(panel, str) and panel not in panels and benchmark.panel_size:
         message = "no analyst belongs to this panel"
         yield INF205.violation(
-            message, pointer="/primary_panel", expected=one_of(panels), found=panel
+            message, pointer="/primary_panel", expected=expect_one(panels), found=panel
         )
 
 

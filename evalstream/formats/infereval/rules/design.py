@@ -9,7 +9,7 @@ from itertools import islice, product
 from typing import Any, Final
 
 from evalstream.formats.infereval import views
-from evalstream.model.finding import Severity, Violation, one_of
+from evalstream.model.finding import Severity, Violation, expect_one
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
@@ -27,7 +27,7 @@ def _factor_levels(item: views.BenchmarkItem) -> Iterator[Violation]:
         elif isinstance(level, str) and level not in factors[factor]:
             message = "not a declared level of this factor"
             yield INF203.violation(
-                message, pointer=place, expected=one_of(factors[factor]), found=level
+                message, pointer=place, expected=expect_one(factors[factor]), found=level
             )
 
 
@@ -38,7 +38,7 @@ def _thin_cells(benchmark: views.Benchmark) -> Iterator[Violation]:
     if not views.is_number(least) or not names:
         return
     levels = [list(dict.fromkeys(benchmark.factors[name])) for name in names]
-    held = _held(benchmark, names, levels)
+    held = _count_cells(benchmark, names, levels)
     full = sum(number >= least for number in held.values())
     cells = math.prod(map(len, levels))
     thin = cells - full if least > 0 else 0
@@ -52,7 +52,7 @@ def _thin_cells(benchmark: views.Benchmark) -> Iterator[Violation]:
     yield INF204.violation(message, pointer=place)
 
 
-def _held(
+def _count_cells(
     benchmark: views.Benchmark, names: list[str], levels: list[list[str]]
 ) -> Counter[tuple[str, ...]]:
     """Count the items of each cell; an item that omits a factor belongs to no cell."""

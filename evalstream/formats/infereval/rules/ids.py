@@ -13,7 +13,7 @@ from evalstream.formats.infereval.views import (
     objects,
     texts,
 )
-from evalstream.model.finding import Severity, Violation, one_of
+from evalstream.model.finding import Severity, Violation, expect_one
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
@@ -69,7 +69,7 @@ def _references_of_item(item: BenchmarkItem) -> Iterator[Violation]:
     targets, target = item.benchmark.targets, item.value.get("target")
     if targets and isinstance(target, str) and target not in targets:
         message, place = "not a target of the benchmark", pointer(("items", item.number, "target"))
-        yield INF210.violation(message, pointer=place, expected=one_of(targets), found=target)
+        yield INF210.violation(message, pointer=place, expected=expect_one(targets), found=target)
     step = object_or_empty(item.value.get("monotonicity_step"))
     yield from _step(item.benchmark, step, item.number)
 
@@ -99,7 +99,7 @@ def _not_a_family(
     if isinstance(family, str) and family not in families:
         message = "not an ordinal family of the benchmark"
         yield INF210.violation(
-            message, pointer=pointer(path), expected=one_of(families), found=family
+            message, pointer=pointer(path), expected=expect_one(families), found=family
         )
 
 
@@ -122,7 +122,7 @@ def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator
         return
     if tier not in tiers:
         message, place = "not a tier of this family", pointer((*path, "tier"))
-        yield INF210.violation(message, pointer=place, expected=one_of(tiers), found=tier)
+        yield INF210.violation(message, pointer=place, expected=expect_one(tiers), found=tier)
     elif is_number(number) and number != tiers.index(tier):
         message = "not the index of this tier in its family, from 0"
         place = pointer((*path, "tier_index"))

@@ -9,7 +9,7 @@ from evalstream.formats.infereval.views import Item, is_number, object_or_empty,
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
 from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.rules.base import Rule
 
 OK: Final = "ok"
@@ -43,7 +43,7 @@ def _sample_indices(item: Item) -> Iterator[Violation]:
 
 def wrong_number_of_samples(found: int, number: int) -> Violation:
     """Return the violation for an item with another number of samples than n_samples."""
-    message = f"{counted(found, 'sample')}, but n_samples is {number:,}"
+    message = f"{count_noun(found, 'sample')}, but n_samples is {number:,}"
     return INF303.violation(message, pointer="/samples", expected=of_length(number))
 
 
@@ -132,7 +132,7 @@ def _other_verdict(item: Item) -> Iterator[Violation]:
     read = item.evaluation.reading
     if read is None:
         return
-    for index, response, verdict in answered(item.value):
+    for index, response, verdict in iterate_answers(item.value):
         said = read(response)
         if said != verdict:
             message = f"the response says {said}, and parsed_verdict is {verdict}"
@@ -140,7 +140,7 @@ def _other_verdict(item: Item) -> Iterator[Violation]:
             yield INF308.violation(message, pointer=place, expected=said, found=verdict)
 
 
-def answered(item: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
+def iterate_answers(item: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
     """Yield the index, response and verdict of each sample whose call did not fail."""
     for index, sample in objects(item.get("samples")):
         response, verdict = sample.get("raw_response"), sample.get("parsed_verdict")

@@ -13,7 +13,7 @@ from evalstream.formats.infereval.views import (
     is_number,
     object_or_empty,
 )
-from evalstream.model.finding import Severity, Violation, one_of
+from evalstream.model.finding import Severity, Violation, expect_one
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
@@ -55,7 +55,7 @@ def _builders(benchmark: Benchmark) -> Iterator[Violation]:
         if isinstance(builder, dict) and "kind" not in builder:
             message = "kind is missing; it distinguishes the two kinds of builders"
             place = pointer(("context_builders", name))
-            yield INF101.violation(message, pointer=place, expected=one_of(KINDS))
+            yield INF101.violation(message, pointer=place, expected=expect_one(KINDS))
 
 
 INF101: Final = Rule(

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.views import LogView, is_count
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.rules.base import Rule
 
 
-def _repeated(log: LogView) -> Iterator[Violation]:
-    for sample, epoch, place in log.store.repeated():
-        message = f"the sample {_named(sample, epoch)} was there before"
+def _check_repeated(log: LogView) -> Iterator[Violation]:
+    for sample, epoch, place in log.store.iterate_repeated():
+        message = f"the sample {_name_sample(sample, epoch)} was there before"
         yield INS201.violation(message, pointer=place)
 
 
@@ -23,9 +23,9 @@ def _missing(log: LogView) -> Iterator[Violation]:
         return
     number, first = log.store.missing(log.epochs)
     if number:
-        named = ", ".join(_named(*one) for one in first)
+        named = ", ".join(_name_sample(*one) for one in first)
         more = ", …" if number > len(first) else ""
-        message = f"{counted(number, 'sample')} of the dataset is missing: {named}{more}"
+        message = f"{count_noun(number, 'sample')} of the dataset is missing: {named}{more}"
         if number > 1:
             message = message.replace(" is missing", " are missing", 1)
         yield INS202.violation(message, pointer=log.at("eval", "dataset", "sample_ids"))
@@ -38,27 +38,27 @@ def _may_lack(log: LogView) -> bool:
     )
 
 
-def _unknown(log: LogView) -> Iterator[Violation]:
+def _check_unknown(log: LogView) -> Iterator[Violation]:
     if log.sample_ids is None:
         return
-    for sample, epoch, place in log.store.unknown(log.epochs):
-        message = f"the dataset and the epochs do not have the sample {_named(sample, epoch)}"
+    for sample, epoch, place in log.store.iterate_undeclared(log.epochs):
+        message = f"the dataset and the epochs do not have the sample {_name_sample(sample, epoch)}"
         yield INS203.violation(message, pointer=place)
 
 
-def _named(sample: str, epoch: int) -> str:
+def _name_sample(sample: str, epoch: int) -> str:
     return f"{sample} (epoch {epoch:,})"
 
 
-def _unscored(log: LogView) -> Iterator[Violation]:
+def _check_unscored(log: LogView) -> Iterator[Violation]:
     if log.store.failed and log.is_finished:
-        message = f"{counted(log.store.failed, 'sample')} ended with an error"
+        message = f"{count_noun(log.store.failed, 'sample')} ended with an error"
         yield INS211.violation(message, pointer=log.at("status"), found=log.status)
     for scorer in log.store.scorers() if log.is_finished else ():
         number = log.store.without_score(scorer)
         if number:
             message = (
-                f"{counted(number, 'sample')} without an error and without a score of {scorer}"
+                f"{count_noun(number, 'sample')} without an error and without a score of {scorer}"
             )
             yield INS211.violation(message, pointer=log.at("status"), found=log.status)
 
@@ -68,7 +68,7 @@ INS201: Final = Rule(
     "sample-logged-twice",
     Severity.ERROR,
     "a sample was logged more than once for an epoch",
-    record=_repeated,
+    record=_check_repeated,
 )
 
 
@@ -86,7 +86,7 @@ INS203: Final = Rule(
     "unknown-sample",
     Severity.ERROR,
     "a log has a sample that was not to be run",
-    record=_unknown,
+    record=_check_unknown,
 )
 
 
@@ -111,7 +111,7 @@ INS210: Final = Rule(
 )
 
 
-def _unlogged(log: LogView) -> Iterator[Violation]:
+def _check_unlogged(log: LogView) -> Iterator[Violation]:
     if log.is_unlogged:
         message = (
             "the log was written without samples: its figures are compared with its reductions"
@@ -125,7 +125,7 @@ INS214: Final = Rule(
     "samples-not-logged",
     Severity.INFO,
     "the log was written without its samples",
-    record=_unlogged,
+    record=_check_unlogged,
 )
 
 
@@ -134,7 +134,7 @@ INS211: Final = Rule(
     "unscored-samples",
     Severity.WARNING,
     "samples of a finished log ended with an error, or have no score",
-    record=_unscored,
+    record=_check_unscored,
 )
 
 

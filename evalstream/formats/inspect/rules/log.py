@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from evalstream.formats.inspect.views import LogView, is_count
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, type_name
 from evalstream.rules.base import Rule
 
 STATES: Final = ("started", "success", "cancelled", "error")
 
 
-def _unfinished(log: LogView) -> Iterator[Violation]:
+def _check_finished(log: LogView) -> Iterator[Violation]:
     if log.status in STATES and not log.is_finished:
         message = f"the run did not finish: its status is {log.status}"
         yield INS105.violation(
@@ -40,7 +40,7 @@ def _reason_of_failure(log: LogView) -> str | None:
     failed, allowed = log.store.failed, log.config.get("fail_on_error")
     if not failed or allowed is False:
         return None
-    stopped = f"{counted(failed, 'sample')} ended with an error"
+    stopped = f"{count_noun(failed, 'sample')} ended with an error"
     if allowed is None or allowed is True:
         return f"{stopped}, and fail_on_error does not allow one"
     if not isinstance(allowed, (int, float)):
@@ -50,7 +50,7 @@ def _reason_of_failure(log: LogView) -> str | None:
     return f"{stopped}, and fail_on_error is {allowed}" if failed >= most else None
 
 
-def _malformed(log: LogView) -> Iterator[Violation]:
+def _check_form(log: LogView) -> Iterator[Violation]:
     if log.status not in STATES:
         message, place = "status is not one of those that the harness writes", log.at("status")
         if "status" in log.header:
@@ -81,7 +81,7 @@ INS105: Final = Rule(
     "unfinished-run",
     Severity.ERROR,
     "the run of a log did not finish successfully",
-    record=_unfinished,
+    record=_check_finished,
 )
 
 
@@ -98,7 +98,7 @@ INS107: Final = Rule(
     "malformed-log",
     Severity.ERROR,
     "a log, or one of its samples, does not have the structure of a log",
-    record=_malformed,
+    record=_check_form,
 )
 
 

@@ -10,7 +10,7 @@ from evalstream.formats.inspect.recorded import (
     ModelMessages,
     RecordedTexts,
     difference,
-    text_of,
+    message_text,
 )
 from evalstream.formats.inspect.views import Numbered, SampleView, list_or_empty, objects
 from evalstream.model.finding import Severity, Violation
@@ -102,7 +102,7 @@ def _against_models(sample: SampleView) -> _Found:
                 yield index, words, found
                 break
         for sent in models.sent.get(identity, ()):
-            here, there = text_of(sample, message), text_of(sample, sent)
+            here, there = message_text(sample, message), message_text(sample, sent)
             if here != there:
                 found = Difference(sample.at("messages", index, "content"), there, here)
                 yield index, "the model got another message of the same id", found

@@ -9,8 +9,8 @@ from evalstream.formats.inspect.recorded import (
     ModelMessages,
     RecordedTexts,
     difference,
-    text_of,
-    texts_of,
+    iterate_texts,
+    message_text,
 )
 from evalstream.formats.inspect.views import SampleView, list_or_empty, object_or_empty, objects
 from evalstream.model.finding import Severity, Violation
@@ -22,7 +22,7 @@ def _outputs(sample: SampleView) -> Iterator[Violation]:
     """Compare texts of the model with each other, and with those that the events recorded."""
     if sample.is_stopped:
         return
-    completion = sample.resolved(member(sample.value.get("output"), "completion"))
+    completion = sample.resolve_attachment(member(sample.value.get("output"), "completion"))
     recorded = RecordedTexts(sample)
     place = sample.at("output", "completion")
     last = recorded.last_completion
@@ -44,10 +44,10 @@ def _other_completion(sample: SampleView, completion: Any) -> Iterator[Violation
     """
     first = next(objects(member(sample.value.get("output"), "choices")), None)
     message = object_or_empty(first.value.get("message")) if first is not None else {}
-    text = text_of(sample, message)
+    text = message_text(sample, message)
     if not isinstance(completion, str) or text is None:
         return
-    if completion not in (text, "".join(texts_of(sample, message))):
+    if completion not in (text, "".join(iterate_texts(sample, message))):
         words = "the completion is not the text of the first choice"
         place = sample.at("output", "completion")
         yield INS212.violation(words, pointer=place, expected=text, found=completion)

@@ -35,7 +35,7 @@ def _missing_metrics(log: LogView) -> Iterator[Violation]:
     for scorer in list_or_empty(log.eval.get("scorers")):
         name = member(scorer, "name")
         found = [one for one in log.results_scores if name and one.value.get("scorer") == name]
-        told = set(_told_in(one.value.get("metrics") for one in found))
+        told = set(_iterate_names(one.value.get("metrics") for one in found))
         for metric in list_or_empty(member(scorer, "metrics")) if found else ():
             full = str(member(metric, "name") or "")
             short = full.removeprefix("inspect_ai/")
@@ -49,7 +49,7 @@ _OF_ANY_SHAPE: Final = ("frequency", "grouped")
 """Metrics that give one value for each category, and so none without categories."""
 
 
-def _told_in(results: Iterable[Any]) -> Iterator[str | None]:
+def _iterate_names(results: Iterable[Any]) -> Iterator[str | None]:
     """Iterate over the names and groups of the metrics in some results."""
     for metrics in results:
         for one in metrics.values() if isinstance(metrics, dict) else ():

@@ -14,7 +14,7 @@ from evalstream.formats.inspect.views import (
     list_or_empty,
     object_or_empty,
     same,
-    value_of,
+    score_value,
 )
 from evalstream.model.finding import Severity, Violation, at_least
 from evalstream.parsing.json import member, text_or_none, type_name
@@ -29,7 +29,7 @@ _MOST_UNNAMED: Final = 1_000
 _KEY: Final = re.compile(r"[0-9a-f]{32}")
 
 
-def malformed(sample: SampleView) -> Iterator[Violation]:
+def check_form(sample: SampleView) -> Iterator[Violation]:
     """Report what a sample needs to be counted and compared, and has not."""
     from evalstream.formats.inspect.rules.log import INS107
 
@@ -53,7 +53,7 @@ def malformed(sample: SampleView) -> Iterator[Violation]:
             yield INS107.violation(message, pointer=sample.at("scores", name))
 
 
-def _misnamed(sample: SampleView) -> Iterator[Violation]:
+def _check_name(sample: SampleView) -> Iterator[Violation]:
     if sample.member is None or not is_id(sample.value.get("id")):
         return
     expected = member_name(sample.value["id"], sample.value.get("epoch"))
@@ -83,7 +83,10 @@ def _events(sample: SampleView) -> Iterator[Violation]:
         for name in ("id", "target", "input"):
             if name not in told or told[name] is None or name not in sample.value:
                 continue
-            here, there = sample.resolved(sample.value[name]), sample.resolved(told[name])
+            here, there = (
+                sample.resolve_attachment(sample.value[name]),
+                sample.resolve_attachment(told[name]),
+            )
             # Messages are stored in other ways in events than in the sample.
             is_text = isinstance(here, str) and isinstance(there, str)
             if not same(here, there) and (name != "input" or is_text):
@@ -114,16 +117,16 @@ def _score_events(sample: SampleView) -> Iterator[Violation]:
         first = object_or_empty(history[0] if history else score)
         path = ("history", 0) if history else ()
         told = object_or_empty(event.get("score"))
-        if not same(value_of(first), value_of(told)):
+        if not same(score_value(first), score_value(told)):
             message = f"the event of the scorer {name} has another value, and no edit tells why"
             yield INS208.violation(
                 message,
                 pointer=sample.at("scores", name, *path, "value"),
-                expected=value_of(told),
+                expected=score_value(told),
                 found=first.get("value"),
             )
         # An edit may leave the answer out of the history.
-        here, there = (sample.resolved(one.get("answer")) for one in (first, told))
+        here, there = (sample.resolve_attachment(one.get("answer")) for one in (first, told))
         if here != there and not (history and here is None):
             yield INS208.violation(
                 f"the event of the scorer {name} has another answer",
@@ -159,7 +162,7 @@ def _unrecorded_scores(sample: SampleView) -> Iterator[Violation]:
                 yield INS216.violation(
                     f"no event tells of this score of {name}",
                     pointer=sample.at("scores", name, *path, "value"),
-                    expected=value_of(told[0]) if len(told) == 1 else None,
+                    expected=score_value(told[0]) if len(told) == 1 else None,
                     found=member(first, "value"),
                 )
 
@@ -172,20 +175,20 @@ def _names_scorers(sample: SampleView) -> bool:
 
 def _is_score(sample: SampleView, score: Any, told: Mapping[str, Any], *, edited: bool) -> bool:
     """Tell whether a score is the one of an event. An edit may leave the answer out."""
-    if not same(value_of(score), value_of(told)):
+    if not same(score_value(score), score_value(told)):
         return False
-    here, there = (sample.resolved(member(one, "answer")) for one in (score, told))
+    here, there = (sample.resolve_attachment(member(one, "answer")) for one in (score, told))
     return here == there or (edited and here is None)
 
 
-def _edited(sample: SampleView) -> Iterator[Violation]:
+def _check_edits(sample: SampleView) -> Iterator[Violation]:
     for name, score in sample.scores.items():
         history = list_or_empty(score.get("history"))
         if not history:
             continue
         first = object_or_empty(history[0])
         value = score.get("value")
-        change = "" if same(value_of(first), value_of(score)) else ", and has another value"
+        change = "" if same(score_value(first), score_value(score)) else ", and has another value"
         message = f"the score of {name} was edited ({len(history):,} entries of history){change}"
         yield INS209.violation(message, pointer=sample.at("scores", name, "value"), found=value)
 
@@ -195,7 +198,7 @@ INS205: Final = Rule(
     "misnamed-sample",
     Severity.ERROR,
     "a member of the archive has another name than its sample",
-    record=_misnamed,
+    record=_check_name,
 )
 
 
@@ -218,7 +221,7 @@ INS208: Final = Rule(
 
 
 INS209: Final = Rule(
-    "INS209", "edited-score", Severity.INFO, "a score was edited after the run", record=_edited
+    "INS209", "edited-score", Severity.INFO, "a score was edited after the run", record=_check_edits
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.inspect.rescoring import BY_COMPLETION, SINCE, choice, last_answer
-from evalstream.formats.inspect.views import SampleView, list_or_empty, object_or_empty, value_of
+from evalstream.formats.inspect.views import SampleView, list_or_empty, object_or_empty, score_value
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
 from evalstream.rules.base import Rule
@@ -18,9 +18,9 @@ _SHUFFLED: Final = "Choices were shuffled before generating a response"
 
 def _includes(sample: SampleView) -> Iterator[Violation]:
     """Score samples of the scorer `includes` again."""
-    if sample.log is None or sample.failed:
+    if sample.log is None or sample.has_failed:
         return
-    completion = sample.resolved(member(sample.value.get("output"), "completion"))
+    completion = sample.resolve_attachment(member(sample.value.get("output"), "completion"))
     target = sample.value.get("target")
     targets = [target] if isinstance(target, str) else list_or_empty(target)
     if not isinstance(completion, str) or not all(isinstance(one, str) for one in targets):
@@ -30,9 +30,9 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
         if score is None:
             continue
         history = list_or_empty(score.get("history"))
-        value = value_of(history[0] if history else score)
-        found = [_folded(one, folds=ignores_case) for one in targets]
-        text = _folded(completion, folds=ignores_case)
+        value = score_value(history[0] if history else score)
+        found = [_fold_case(one, folds=ignores_case) for one in targets]
+        text = _fold_case(completion, folds=ignores_case)
         expected = "C" if any(one in text for one in found) else "I"
         if value in ("C", "I") and value != expected:
             path = ("history", 0, "value") if history else ("value",)
@@ -45,19 +45,19 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
             )
 
 
-def _folded(text: str, *, folds: bool) -> str:
+def _fold_case(text: str, *, folds: bool) -> str:
     return text.casefold() if folds else text
 
 
-def _rescored(sample: SampleView) -> Iterator[Violation]:
+def _check_rescored(sample: SampleView) -> Iterator[Violation]:
     """Score samples of other scorers of the harness again.
 
     Scorers of one's own may have the same names: only a score is compared that has the explanation
     or the answer that the harness's scorer gives.
     """
-    if sample.log is None or sample.failed or sample.log.release < SINCE:
+    if sample.log is None or sample.has_failed or sample.log.release < SINCE:
         return
-    completion = sample.resolved(member(sample.value.get("output"), "completion"))
+    completion = sample.resolve_attachment(member(sample.value.get("output"), "completion"))
     target = sample.value.get("target")
     targets = [target] if isinstance(target, str) else list_or_empty(target)
     if not isinstance(completion, str) or not all(isinstance(one, str) for one in targets):
@@ -70,8 +70,8 @@ def _rescored(sample: SampleView) -> Iterator[Violation]:
         first = object_or_empty(history[0] if history else score)
         declared = text_or_none(scorer.get("name")) or ""
         options = object_or_empty(scorer.get("options"))
-        expected = _expected(sample, declared, options, completion, targets, first)
-        value = value_of(first)
+        expected = _expected_value(sample, declared, options, completion, targets, first)
+        value = score_value(first)
         if expected is not None and value in ("C", "I", "N") and _differs(value, expected):
             path = ("history", 0, "value") if history else ("value",)
             yield INS218.violation(
@@ -82,7 +82,7 @@ def _rescored(sample: SampleView) -> Iterator[Violation]:
             )
 
 
-def _expected(
+def _expected_value(
     sample: SampleView,
     scorer: str,
     options: Mapping[str, Any],
@@ -91,7 +91,9 @@ def _expected(
     score: Mapping[str, Any],
 ) -> str | None:
     """Return the value that a scorer gives, or None where that cannot be told."""
-    told, explanation = (sample.resolved(score.get(one)) for one in ("answer", "explanation"))
+    told, explanation = (
+        sample.resolve_attachment(score.get(one)) for one in ("answer", "explanation")
+    )
     if scorer == "choice" and not options:
         letter = last_answer(completion)
         has_all = sample.log is not None and sample.log.ends_with_choices
@@ -132,7 +134,7 @@ INS218: Final = Rule(
     "rescored-otherwise",
     Severity.ERROR,
     "a scorer of the harness gives another value to the answer of a sample",
-    record=_rescored,
+    record=_check_rescored,
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstream.formats.inspect.views import Numbered, SampleView, is_count, object_or_empty
-from evalstream.model.finding import Severity, Violation, at_least, one_of
+from evalstream.model.finding import Severity, Violation, at_least, expect_one
 from evalstream.parsing.json import member, text_or_none
 from evalstream.rules.base import Rule
 
@@ -34,7 +34,7 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
             yield INS217.violation(
                 "the sample counts no usage of the model of this call",
                 pointer=sample.at("events", index, "model"),
-                expected=one_of(told),
+                expected=expect_one(told),
                 found=model,
             )
             return

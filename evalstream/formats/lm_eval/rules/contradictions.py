@@ -16,7 +16,7 @@ from evalstream.formats.lm_eval.aggregations import (
     MEANS,
     REGISTERED,
 )
-from evalstream.formats.lm_eval.row import prompt_of, text_hash
+from evalstream.formats.lm_eval.row import hashed_prompt, text_hash
 from evalstream.formats.lm_eval.row_scores import (
     CHOICE,
     LIKELIHOOD,
@@ -25,9 +25,9 @@ from evalstream.formats.lm_eval.row_scores import (
     render_question,
 )
 from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import ListedMetric, Results, number_of
+from evalstream.formats.lm_eval.views import ListedMetric, Results, as_decimal
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, text_or_none
 from evalstream.rules.base import Rule
@@ -56,7 +56,7 @@ def find_contradictions(
         yield from _metrics(results, name)
         yield from _shots(results, name)
         yield from _version(results, name)
-        yield from _picked(results, name)
+        yield from _check_limit(results, name)
         yield from _bound_figures(results, name)
     if task is None:
         for name, members in results.groups:
@@ -109,9 +109,9 @@ def _version(results: Results, task: str) -> Iterator[Violation]:
         yield _contradiction(message, ("versions", task), declared, found)
 
 
-def _picked(results: Results, task: str) -> Iterator[Violation]:
+def _check_limit(results: Results, task: str) -> Iterator[Violation]:
     """Report more samples than the limit picks."""
-    effective, wanted = results.samples(task).get("effective"), results.limit_of(task)
+    effective, wanted = results.samples(task).get("effective"), results.count_limited(task)
     if effective.__class__ is int and wanted is not None and effective > wanted:
         message = f"effective is more than the limit picks for {task}"
         path = ("n-samples", task, "effective")
@@ -249,7 +249,7 @@ def _bound_figures(results: Results, task: str) -> Iterator[Violation]:
         other = figures.get(f"byte_perplexity,{figure.filter}")
         if key != f"bits_per_byte,{figure.filter}" or other is None:
             continue
-        bits, perplexity = number_of(figure.value), number_of(other.value)
+        bits, perplexity = as_decimal(figure.value), as_decimal(other.value)
         if bits is None or perplexity is None or perplexity <= 0:
             continue
         expected = math.log2(perplexity)
@@ -271,9 +271,9 @@ def _power_of_two(exponent: float) -> float:
 
 def find_row_contradictions(facts: TaskFacts) -> Iterator[Violation]:
     """Yield what the results contradict of a task: metrics that no list has, and the limit."""
-    if facts.known is None or not facts.totals.rows:
+    if facts.task_results is None or not facts.totals.rows:
         return
-    task, results = facts.known
+    task, results = facts.task_results
     listed = results.metric_list(task)
     is_generated = text_or_none(results.config(task).get("output_type")) not in LIKELIHOODS
     is_closed = not is_generated or all(one.name in REGISTERED for one in listed or ())
@@ -294,7 +294,7 @@ def _limit(facts: TaskFacts, task: str, results: Results) -> Iterator[Violation]
 
     Source: `get_sample_size` in evaluator_utils.py of lm_eval.
     """
-    totals, expected = facts.totals, results.limit_of(task)
+    totals, expected = facts.totals, results.count_limited(task)
     if expected is None or totals.repeats or totals.unkeyed or totals.is_scattered:
         return
     highest = max((one.ids.highest for one in totals.filters.values()), default=-1)
@@ -335,7 +335,7 @@ def _examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
     """Report a prompt with more or fewer examples before its question than the task has."""
     if plan.question is None:
         return
-    prompt, question = prompt_of(row), render_question(plan.question, row.get("doc"))
+    prompt, question = hashed_prompt(row), render_question(plan.question, row.get("doc"))
     if prompt is None or not question or not prompt.endswith(question):
         return
     before, number = prompt[: -len(question)], None
@@ -349,7 +349,7 @@ def _examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
         found = before.startswith(begins) + before.count(f"{plan.separator}{begins}")
         number = found if found > plan.shots else None
     if number is not None:
-        number_of_examples = "examples" if plan.shots == 0 else counted(number, "example")
+        number_of_examples = "examples" if plan.shots == 0 else count_noun(number, "example")
         yield LME306.violation(
             f"the prompt has {number_of_examples} before its question, "
             f"and num_fewshot is {plan.shots:,}",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.lm_eval.non_finite import shown
-from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, digest_of
+from evalstream.formats.lm_eval.non_finite import show_value
+from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import NO_STDERR, Results
 from evalstream.model.finding import Severity, Violation
@@ -52,8 +52,8 @@ def _structure(document: Mapping[str, Any]) -> Iterator[Violation]:
             if not isinstance(value, dict):
                 yield _not_an_object((name, task), value)
     for task, value in _members(document, "task_hashes"):
-        if digest_of(value) is None:
-            yield _malformed(("task_hashes", task), value, DIGEST_SCHEMA, "a SHA-256")
+        if parse_digest(value) is None:
+            yield _report_malformed(("task_hashes", task), value, DIGEST_SCHEMA, "a SHA-256")
     yield from _counts(document)
     yield from _figures(document)
 
@@ -64,13 +64,13 @@ def _counts(document: Mapping[str, Any]) -> Iterator[Violation]:
         for name in ("original", "effective"):
             if isinstance(counts, dict) and counts.get(name).__class__ is not int:
                 path = "n-samples", task, name
-                yield _malformed(path, counts.get(name), {"type": "integer"}, "an integer")
+                yield _report_malformed(path, counts.get(name), {"type": "integer"}, "an integer")
     for task, entry in _members(document, "results"):
         has_length = isinstance(entry, dict) and "sample_len" in entry
         length = json.member(entry, "sample_len")
         if has_length and length.__class__ is not int:
             path = "results", task, "sample_len"
-            yield _malformed(path, length, {"type": "integer"}, "an integer")
+            yield _report_malformed(path, length, {"type": "integer"}, "an integer")
 
 
 def _members(document: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
@@ -78,9 +78,12 @@ def _members(document: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]
     return iter(held.items() if isinstance(held, dict) else ())
 
 
-def _malformed(path: tuple[str, ...], value: Any, expected: Any, noun: str) -> Violation:
+def _report_malformed(path: tuple[str, ...], value: Any, expected: Any, noun: str) -> Violation:
     return LME106.violation(
-        f"{path[-1]} must be {noun}", pointer=pointer(path), expected=expected, found=shown(value)
+        f"{path[-1]} must be {noun}",
+        pointer=pointer(path),
+        expected=expected,
+        found=show_value(value),
     )
 
 
@@ -117,7 +120,7 @@ def _figures(document: Mapping[str, Any]) -> Iterator[Violation]:
 def _missing_samples(seen: Siblings) -> Iterator[Violation]:
     if seen.tasks is None:
         return
-    for task in seen.results.logged:
+    for task in seen.results.logged_tasks:
         if task not in seen.tasks:
             yield LME209.violation(
                 f"no samples file of {task} with the time of the results lies beside them",
@@ -141,11 +144,11 @@ def _open(judgements: Iterable[Judgement]) -> Iterator[Violation]:
     return find_open(LME303, (claim for claim, _ in judgements))
 
 
-def _unclaimed(facts: TaskFacts) -> Iterator[Violation]:
+def _check_unclaimed(facts: TaskFacts) -> Iterator[Violation]:
     """Report metrics of the rows that the results have no figure of."""
-    if facts.known is None or facts.is_unfiltered:
+    if facts.task_results is None or facts.is_unfiltered:
         return
-    task, results = facts.known
+    task, results = facts.task_results
     claimed = {(claim.metric, claim.filter) for claim in facts.figures() if not claim.is_stderr}
     for name, rows in facts.totals.filters.items() if results.entry(task) else ():
         for metric in rows.metrics:
@@ -209,7 +212,7 @@ LME305: Final = Rule(
     "unclaimed-metric",
     Severity.WARNING,
     "the results have no figure of a metric that the rows have",
-    record=_unclaimed,
+    record=_check_unclaimed,
 )
 
 ABOUT_CLAIMS: Final = (LME301, LME302, LME303)

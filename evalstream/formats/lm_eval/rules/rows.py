@@ -14,13 +14,13 @@ from evalstream.formats.lm_eval.row import (
     MOST_DOC_ID,
     PROMPT,
     TARGET,
-    digest_of,
     doc_hash,
+    hashed_prompt,
+    hashed_target,
     is_doc_hash,
+    iterate_metrics,
     may_hold_image_digests,
-    metrics_of,
-    prompt_of,
-    target_of,
+    parse_digest,
     text_hash,
 )
 from evalstream.formats.lm_eval.row_scores import Derived, ScoringPlan, derive_scores, is_derived
@@ -136,7 +136,7 @@ def row_digests(row: Mapping[str, Any], *, certain: bool) -> tuple[list[Violatio
         declared = row.get(name)
         if declared is None and name not in row:
             continue
-        if not isinstance(declared, str) or digest_of(declared) is None:
+        if not isinstance(declared, str) or parse_digest(declared) is None:
             found.append(
                 LME103.violation(
                     f"{name} is not a SHA-256 in hexadecimal digits",
@@ -151,7 +151,7 @@ def row_digests(row: Mapping[str, Any], *, certain: bool) -> tuple[list[Violatio
             continue
         if name == DOC and may_hold_image_digests(row.get("doc")):
             replaced = True
-            found.append(_replaced(declared))
+            found.append(_report_replaced(declared))
         elif actual is not None:
             found.append(_mismatch(rule, name, actual, declared))
         else:
@@ -165,7 +165,7 @@ def _actual(row: Mapping[str, Any], name: str, declared: str) -> str | None:
         if "doc" not in row:
             return None
         return declared if is_doc_hash(declared, row["doc"]) else doc_hash(row["doc"])
-    shown = prompt_of(row) if name == PROMPT else target_of(row)
+    shown = hashed_prompt(row) if name == PROMPT else hashed_target(row)
     return None if shown is None else text_hash(shown)
 
 
@@ -189,7 +189,7 @@ def _without_text(rule: Rule, name: str, declared: str) -> Violation:
     )
 
 
-def _replaced(declared: str) -> Violation:
+def _report_replaced(declared: str) -> Violation:
     return LME201.violation(
         "doc_hash is not the SHA-256 of doc, which may show digests in the place of images",
         pointer=pointer((DOC,)),
@@ -200,14 +200,14 @@ def _replaced(declared: str) -> Violation:
 
 def row_scores(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
     """Return the violations of the answers and the metrics of a row."""
-    yield from _unfiltered(row, plan)
-    listed = dict(metrics_of(row))
+    yield from _check_filtered(row, plan)
+    listed = dict(iterate_metrics(row))
     for derived in derive_scores(row, plan):
         if derived.metric in listed:
-            yield from _underived(derived, listed[derived.metric])
+            yield from _check_derived(derived, listed[derived.metric])
 
 
-def _unfiltered(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
+def _check_filtered(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
     steps = dict(plan.filters).get(str(row.get("filter"))) if "filter" in row else None
     if steps is None:
         return
@@ -222,7 +222,7 @@ def _unfiltered(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation
             )
 
 
-def _underived(derived: Derived, value: Any) -> Iterator[Violation]:
+def _check_derived(derived: Derived, value: Any) -> Iterator[Violation]:
     is_pair = isinstance(derived.values[0], list)
     if is_derived(value, derived) or (is_pair and not isinstance(value, list)):
         return

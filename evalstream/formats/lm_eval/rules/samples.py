@@ -9,7 +9,7 @@ from typing import Any, Final, TypeGuard
 from evalstream.formats.lm_eval.log_tally import FilterTotals
 from evalstream.formats.lm_eval.task_facts import NO_FILTER, TaskFacts
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.text import counted
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
@@ -18,20 +18,20 @@ def _rerun(facts: TaskFacts) -> Iterator[Violation]:
     rerun = None if facts.is_several_filters else facts.totals.rerun()
     if rerun is not None:
         yield LME104.violation(
-            f"the rows begin again on line {rerun.line:,}: {counted(rerun.rows, 'row')} follow, "
+            f"the rows begin again on line {rerun.line:,}: {count_noun(rerun.rows, 'row')} follow, "
             f"{rerun.repeats:,} of them repeat earlier ones",
             count=rerun.repeats,
         )
 
 
-def _repeated(facts: TaskFacts) -> Iterator[Violation]:
+def _check_repeated(facts: TaskFacts) -> Iterator[Violation]:
     first = facts.totals.first_repeat()
     if first is None or facts.is_several_filters or facts.totals.rerun() is not None:
         return
     name, doc_id, line = first
     of = f" and filter {name!r}" if name else ""
     yield LME205.violation(
-        f"{counted(facts.totals.repeats, 'row')} of a sample that an earlier row has, the first "
+        f"{count_noun(facts.totals.repeats, 'row')} of a sample that an earlier row has, the first "
         f"on line {line:,} (doc_id {doc_id}{of})",
         count=facts.totals.repeats,
     )
@@ -45,15 +45,15 @@ def _uneven(facts: TaskFacts) -> Iterator[Violation]:
         return
     fullest_name, fullest = max(filters.items(), key=lambda one: one[1].ids.count)
     for name, rows in filters.items():
-        missing = fullest.ids.missing_in(rows.ids)
+        missing = fullest.ids.find_missing(rows.ids)
         if missing is not None:
             yield _uneven_violation(name, rows, fullest_name, fullest, missing)
 
 
 def _absent(facts: TaskFacts) -> Iterator[Violation]:
-    if facts.known is None or not facts.totals.rows or NO_FILTER in facts.totals.filters:
+    if facts.task_results is None or not facts.totals.rows or NO_FILTER in facts.totals.filters:
         return
-    task, results = facts.known
+    task, results = facts.task_results
     names = results.filters(task)
     for name in dict.fromkeys(names):
         if name not in facts.totals.filters:
@@ -65,25 +65,25 @@ def _uneven_violation(
     name: str, rows: FilterTotals, other: str, fullest: FilterTotals, missing: int
 ) -> Violation:
     return LME206.violation(
-        f"filter {name!r} has {counted(rows.ids.count, 'sample')} and filter {other!r} has "
+        f"filter {name!r} has {count_noun(rows.ids.count, 'sample')} and filter {other!r} has "
         f"{fullest.ids.count:,}; the first that is missing has doc_id {missing}"
     )
 
 
 def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
     actual = facts.totals.task_hash()
-    if facts.known is None:
+    if facts.task_results is None:
         return
-    task, results = facts.known
+    task, results = facts.task_results
     declared = results.task_hash(task)
     if declared == actual or not facts.totals.rows:
         return
     if declared is None:
-        yield _undeclared(task)
+        yield _report_undeclared(task)
         return
     if actual is None:
         if facts.totals.bare:
-            yield _undigested(task, declared, facts.totals.bare)
+            yield _report_undigested(task, declared, facts.totals.bare)
         return
     if facts.totals.rerun() is not None and not facts.is_several_filters:
         return  # the hash is of one run alone
@@ -95,7 +95,7 @@ def _task_hash(facts: TaskFacts) -> Iterator[Violation]:
     )
 
 
-def _undeclared(task: str) -> Violation:
+def _report_undeclared(task: str) -> Violation:
     return LME204.violation(
         f"task_hashes has no hash for {task}, and its rows have digests",
         pointer="/task_hashes",
@@ -103,9 +103,9 @@ def _undeclared(task: str) -> Violation:
     )
 
 
-def _undigested(task: str, declared: object, rows: int) -> Violation:
+def _report_undigested(task: str, declared: object, rows: int) -> Violation:
     return LME204.violation(
-        f"task_hashes has a hash for {task}, and digests are missing in {counted(rows, 'row')}",
+        f"task_hashes has a hash for {task}, and digests are missing in {count_noun(rows, 'row')}",
         pointer=pointer(("task_hashes", task)),
         found=declared,
         count=rows,
@@ -114,17 +114,17 @@ def _undigested(task: str, declared: object, rows: int) -> Violation:
 
 def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
     totals = facts.totals
-    if facts.known is None or totals.is_scattered or totals.repeats or totals.unkeyed:
+    if facts.task_results is None or totals.is_scattered or totals.repeats or totals.unkeyed:
         return
-    task, results = facts.known
+    task, results = facts.task_results
     declared, counts = results.samples(task), facts.totals.metric_counts
     effective, original = declared.get("effective"), declared.get("original")
     if _is_count(effective) and effective not in facts.sample_counts:
-        yield _miscounted(("n-samples", task, "effective"), effective, facts.totals.samples)
+        yield _report_miscounted(("n-samples", task, "effective"), effective, facts.totals.samples)
     length = results.entry(task).get("sample_len")
     if _is_count(length) and length not in (counts or {0, totals.samples}):
         fullest = max(counts, default=facts.totals.samples)
-        yield _unscored(("results", task, "sample_len"), length, fullest)
+        yield _report_unscored(("results", task, "sample_len"), length, fullest)
     if not (_is_count(effective) and _is_count(original)):
         return
     if original < effective:
@@ -136,14 +136,14 @@ def _sample_count(facts: TaskFacts) -> Iterator[Violation]:
         )
     elif effective in facts.sample_counts:
         if totals.samples < original and results.call.get("limit", 0) is None:
-            yield _unlimited(task, totals.samples, original)
+            yield _report_unlimited(task, totals.samples, original)
         is_all = facts.totals.samples == original
         yield from _beyond(facts, task, original, is_all=is_all)
 
 
-def _unlimited(task: str, samples: int, original: int) -> Violation:
+def _report_unlimited(task: str, samples: int, original: int) -> Violation:
     return LME207.violation(
-        f"the rows have {samples:,} of {counted(original, 'sample')}: the call had no limit, and "
+        f"the rows have {samples:,} of {count_noun(original, 'sample')}: the call had no limit, and "
         "results do not record what --samples chose",
         pointer=pointer(("n-samples", task, "original")),
         found=original,
@@ -159,7 +159,7 @@ def _beyond(facts: TaskFacts, task: str, original: int, *, is_all: bool) -> Iter
         of = f" of filter {name!r}" if name else ""
         if rows.ids.highest >= original:
             yield LME207.violation(
-                f"doc_id {rows.ids.highest}{of} is beyond the {counted(original, 'sample')} "
+                f"doc_id {rows.ids.highest}{of} is beyond the {count_noun(original, 'sample')} "
                 "of the dataset",
                 pointer=pointer(("n-samples", task, "original")),
                 found=original,
@@ -176,18 +176,18 @@ def _is_count(value: Any) -> TypeGuard[int]:
     return value.__class__ is int
 
 
-def _miscounted(path: tuple[str, ...], declared: int, found: int) -> Violation:
+def _report_miscounted(path: tuple[str, ...], declared: int, found: int) -> Violation:
     return LME207.violation(
-        f"{path[-1]} is {declared:,}, and the rows have {counted(found, 'sample')}",
+        f"{path[-1]} is {declared:,}, and the rows have {count_noun(found, 'sample')}",
         pointer=pointer(path),
         expected=found,
         found=declared,
     )
 
 
-def _unscored(path: tuple[str, ...], declared: int, found: int) -> Violation:
+def _report_unscored(path: tuple[str, ...], declared: int, found: int) -> Violation:
     return LME207.violation(
-        f"sample_len is {declared:,}, and the fullest metric is in {counted(found, 'row')}",
+        f"sample_len is {declared:,}, and the fullest metric is in {count_noun(found, 'row')}",
         pointer=pointer(path),
         expected=found,
         found=declared,
@@ -196,9 +196,9 @@ def _unscored(path: tuple[str, ...], declared: int, found: int) -> Violation:
 
 def _filters(facts: TaskFacts) -> Iterator[Violation]:
     """Report filters that the configuration has twice."""
-    if facts.known is None:
+    if facts.task_results is None:
         return
-    task, results = facts.known
+    task, results = facts.task_results
     names = results.filters(task)
     times = Counter(names)
     for place, name in enumerate(names):
@@ -248,7 +248,7 @@ LME205: Final = Rule(
     "repeated-doc",
     Severity.ERROR,
     "two rows of one filter have the same doc_id",
-    record=_repeated,
+    record=_check_repeated,
 )
 
 LME206: Final = Rule(

@@ -25,11 +25,13 @@ def check_report(lists: Lists) -> Iterator[Placed]:
     for key in ("total_instances", *(f"{name}_instances" for name in LISTS)):
         is_needed = key in {"total_instances", *(f"{name}_instances" for name in _NEEDED)}
         if (key in value or is_needed) and not is_count(value.get(key)):
-            yield _malformed(lists.path, value, key, "a count", {"type": "integer", "minimum": 0})
+            yield _report_malformed(
+                lists.path, value, key, "a count", {"type": "integer", "minimum": 0}
+            )
     for name in LISTS:
         key = lists.key(name)
         if (key in value or name in _NEEDED) and not is_texts(value.get(key)):
-            yield _malformed(lists.path, value, key, "a list of ids", {"type": "array"})
+            yield _report_malformed(lists.path, value, key, "a list of ids", {"type": "array"})
     yield from check_repeats(lists, LISTS)
 
 
@@ -37,7 +39,9 @@ def check_results(lists: Lists) -> Iterator[Placed]:
     """Yield the members of a submission's results that are no lists of ids, and repeated ids."""
     for key, found in lists.value.items():
         if not is_texts(found):
-            yield _malformed(lists.path, lists.value, key, "a list of ids", {"type": "array"})
+            yield _report_malformed(
+                lists.path, lists.value, key, "a list of ids", {"type": "array"}
+            )
     yield from check_repeats(lists, lists.value)
 
 
@@ -47,12 +51,12 @@ def check_outcome(outcome: Outcome) -> Iterator[Placed]:
         is_needed = name != "patch_exists"
         found = outcome.value.get(name)
         if (name in outcome.value or is_needed) and not isinstance(found, bool):
-            yield _malformed(
+            yield _report_malformed(
                 *(outcome.path, outcome.value, name, "true or false", {"type": "boolean"}),
                 place=outcome.place,
             )
     if outcome.derived is None:
-        yield _malformed(
+        yield _report_malformed(
             *(outcome.path, outcome.value, "tests_status", "lists of tests", {"type": "object"}),
             place=outcome.place,
         )
@@ -69,7 +73,7 @@ def check_repeats(lists: Lists, names: Any) -> Iterator[Placed]:
                 yield Placed(lists.path, SWE102.violation(message, pointer=where, found=one))
 
 
-def _malformed(
+def _report_malformed(
     path: str, value: Mapping[str, Any], key: str, noun: str, expected: Any, *, place: str = ""
 ) -> Placed:
     if key not in value:

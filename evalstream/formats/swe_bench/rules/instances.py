@@ -61,7 +61,7 @@ def check_predictions(run: Submitted) -> Iterator[Placed]:
                 has_patch = found is not None and not found.is_empty
                 if has_patch != (name == "resolved"):
                     noun = "a" if has_patch else "no"
-                    yield _listed(
+                    yield _report_listed(
                         run.results, name, one, f"the predictions have {noun} patch of it"
                     )
     yield from _check_models(run)
@@ -73,9 +73,9 @@ def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[Placed]:
         wrong = {True: "unresolved", False: "resolved", None: ""}[is_resolved]
         if one in lists.places(wrong):
             word = "resolved" if is_resolved else "not resolved"
-            yield _contradicted(lists, wrong, one, f"its report says that it is {word}")
+            yield _report_contradiction(lists, wrong, one, f"its report says that it is {word}")
         elif one in lists.places("error") and one not in lists.places("completed"):
-            yield _contradicted(lists, "error", one, "it has a report")
+            yield _report_contradiction(lists, "error", one, "it has a report")
         elif one not in lists.union(("completed", "error", "empty_patch")):
             message = f"{one} has a report, and the run report does not list it as evaluated"
             yield Placed(found.path, SWE303.violation(message, pointer=found.place))
@@ -91,7 +91,9 @@ def _check_result_outcomes(lists: Lists, run: Submitted) -> Iterator[Placed]:
     resolved = lists.places("resolved")
     for one, found in run.outcomes.items():
         if one in resolved and found.is_resolved is False:
-            yield _contradicted(lists, "resolved", one, "its report says that it is not resolved")
+            yield _report_contradiction(
+                lists, "resolved", one, "its report says that it is not resolved"
+            )
         elif one not in resolved and found.is_resolved:
             message = f"{one} is not in the list, and its report says that it is resolved"
             yield Placed(lists.path, SWE301.violation(message, pointer=pointer(["resolved"])))
@@ -125,13 +127,15 @@ def _check_details(run: Submitted, resolved: dict[str, bool | None]) -> Iterator
     if run.results is not None:
         for one in run.results.places("resolved"):
             if one not in details:
-                yield _contradicted(run.results, "resolved", one, "the details do not have it")
+                yield _report_contradiction(
+                    run.results, "resolved", one, "the details do not have it"
+                )
 
 
 def _check_report_predictions(lists: Lists, predictions: dict[str, Prediction]) -> Iterator[Placed]:
     for one in lists.places("submitted"):
         if one not in predictions:
-            yield _listed(lists, "submitted", one, "there is no prediction for it")
+            yield _report_listed(lists, "submitted", one, "there is no prediction for it")
     for one, found in predictions.items():
         if lists.items("submitted") is not None and one not in lists.places("submitted"):
             message = f"the run report does not list {one} as submitted"
@@ -141,7 +145,7 @@ def _check_report_predictions(lists: Lists, predictions: dict[str, Prediction]) 
         for name in ("completed", "error") if found.is_empty else ("empty_patch",):
             if one in lists.places(name):
                 noun = "no patch" if found.is_empty else "a patch"
-                yield _listed(lists, name, one, f"its prediction has {noun}")
+                yield _report_listed(lists, name, one, f"its prediction has {noun}")
 
 
 def _check_models(run: Submitted) -> Iterator[Placed]:
@@ -170,12 +174,12 @@ def _of_model(
     return Placed(prediction.path, violation, prediction.line)
 
 
-def _contradicted(lists: Lists, name: str, one: str, why: str) -> Placed:
+def _report_contradiction(lists: Lists, name: str, one: str, why: str) -> Placed:
     message, where = f"{one} is in {lists.key(name)}, and {why}", lists.at(name, one)
     return Placed(lists.path, SWE301.violation(message, pointer=where, found=one))
 
 
-def _listed(lists: Lists, name: str, one: str, why: str) -> Placed:
+def _report_listed(lists: Lists, name: str, one: str, why: str) -> Placed:
     message, where = f"{one} is in {lists.key(name)}, and {why}", lists.at(name, one)
     return Placed(lists.path, SWE305.violation(message, pointer=where, found=one))
 

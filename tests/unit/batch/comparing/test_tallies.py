@@ -102,7 +102,7 @@ def test_scored_samples_without_a_cluster_are_counted() -> None:
     tally = tally_of(pair(), pair(cluster=0), pair(NAN, cluster=0), is_clustered=True)
     assert tally.unclustered == 1
     assert tally.clusters is not None
-    found = tally.clusters.clustered(tally.paired, 0.95)
+    found = tally.clusters.cluster_statistics(tally.paired, 0.95)
     assert found is not None
     assert found.clusters == 2
     assert tally_of(pair(cluster=0)).unclustered == 0

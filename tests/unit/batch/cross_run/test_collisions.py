@@ -12,7 +12,7 @@ from paths import PAIRS
 import evalstream
 from evalstream.api.check import merge
 from evalstream.batch.cross_run import collisions
-from evalstream.batch.cross_run.collisions import folder_of, without_case
+from evalstream.batch.cross_run.collisions import leading_folder, without_case
 from evalstream.batch.parts import PartReporter
 from evalstream.io.output import Output
 from evalstream.model.finding import Severity
@@ -133,7 +133,7 @@ def test_names_that_differ_in_more_than_case_are_not(one: str, other: str) -> No
     ],
 )
 def test_the_folder_of_a_path_and_the_steps_to_it(beginning: str, expected: list[str]) -> None:
-    folder = folder_of(beginning)
+    folder = leading_folder(beginning)
     assert [folder.path, folder.folded, *(step.path for step in folder.steps)] == expected
 
 

@@ -35,7 +35,7 @@ from evalstream.stats import run_links as links_module
 from evalstream.stats.link_keys import (
     LinkKey,
     input_hash64,
-    link_key_of,
+    make_link_key,
     pack_element_position,
     sample_hash64,
     unpack_element_position,
@@ -789,21 +789,21 @@ def test_link_keys_know_the_benchmark_whatever_the_model() -> None:
     row = {"evaluation_id": "b/m/1", "evaluation_name": "n"}
     other = {**row, "evaluation_id": "b/other/org/2"}
     link_key = [
-        link_key_of(row, None, 0, NO_DATA),
-        link_key_of(other, " ", 0, NO_DATA),
-        link_key_of(row, None, 1, ("d", "r", None)),
+        make_link_key(row, None, 0, NO_DATA),
+        make_link_key(other, " ", 0, NO_DATA),
+        make_link_key(row, None, 1, ("d", "r", None)),
     ]
     link_key += [
-        link_key_of(row, None, 0, ("d", "r", "test")),
-        link_key_of(other, None, 1, ("d", "r", None)),
+        make_link_key(row, None, 0, ("d", "r", "test")),
+        make_link_key(other, None, 1, ("d", "r", None)),
     ]
     benchmarks = [one.benchmark for one in link_key if one is not None]
     assert benchmarks[0] == benchmarks[1] != benchmarks[2] == benchmarks[4] != benchmarks[3]
     assert len({one.evaluation for one in link_key if one is not None}) == 2
     assert len({one.result for one in link_key if one is not None}) == 4
     stray = {**row, "evaluation_id": "the-name-of-a-file"}
-    assert link_key_of(stray, "b/m/1", 0, NO_DATA) == link_key[0]
-    assert link_key_of({"evaluation_name": "n"}, "b/m/1", 0, NO_DATA) == link_key[0]
+    assert make_link_key(stray, "b/m/1", 0, NO_DATA) == link_key[0]
+    assert make_link_key({"evaluation_name": "n"}, "b/m/1", 0, NO_DATA) == link_key[0]
 
 
 def test_the_aggregate_says_whose_the_rows_are(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from evalstream.batch.ledger.entries import PAGE, Entry, entries
 from evalstream.batch.ledger.export import FORMS, export
 from evalstream.batch.ledger.ledger import MOST_PENDING, CachedRun, Ledger
 from evalstream.batch.ledger.records import CHUNK
-from evalstream.batch.ledger.run_state import RunState, state_of
+from evalstream.batch.ledger.run_state import RunState, read_state
 from evalstream.batch.single import check_any
 from evalstream.io.output import Output
 from evalstream.io.progress import Progress
@@ -505,12 +505,12 @@ def test_a_time_alone_tells_objects_apart_once_it_is_old(
     for seconds in (1, 3):
         now = (moment + seconds) * 1_000_000_000
         monkeypatch.setattr(run_state, "time", SimpleNamespace(time_ns=lambda now=now: now))
-        looked = state_of(Run("gs://bucket/a.jsonl", None))
+        looked = read_state(Run("gs://bucket/a.jsonl", None))
         assert looked is not None
         seen.append(looked.is_settled)
     assert seen == [False, True]
     look.marks["modification time"] = "last week"
-    looked = state_of(Run("gs://bucket/a.jsonl", None))
+    looked = read_state(Run("gs://bucket/a.jsonl", None))
     assert looked is not None
     assert not looked.is_settled
 
@@ -651,7 +651,7 @@ def whole(path: str) -> list[int]:
     numbers = []
     with Ledger(path, Options(links=True)) as ledger:
         for entry in entries(path):
-            seen = ledger._found(state(entry.rows))
+            seen = ledger._find_record(state(entry.rows))
             assert seen is not None
             assert [one.line for one in seen.findings] == list(range(1, entry.rows % 40 + 1))
             assert list(seen.links or ()) == [{"number": entry.rows}] * (entry.rows % 3)

@@ -88,7 +88,7 @@ def test_what_is_refused_says_why_and_what_to_supply() -> None:
     said = []
     for outcome in (refused, unread, present):
         report.add(outcome)
-        said += list(report.said_of(outcome))
+        said += list(report.describe_outcome(outcome))
     assert said == [
         "r.jsonl: refused: 1 value must be supplied",
         "  eval_library.name is missing: --eval-library NAME@VERSION or --fill",

@@ -119,10 +119,12 @@ def test_what_a_task_raises_is_data_and_loses_the_cluster(shared: Machines) -> N
 def test_an_answer_of_another_shape_loses_the_cluster(
     shared: Machines, data: Any, said: str
 ) -> None:
-    cluster = dask._CLUSTERS.joined(connect.ClusterAddress(shared.address, None, 1), STARTS_SECONDS)
-    assert cluster._opened(msgspec.msgpack.encode(worker.TaskAnswer(b"1"))) == b"1"
+    cluster = dask._CLUSTERS.connect(
+        connect.ClusterAddress(shared.address, None, 1), STARTS_SECONDS
+    )
+    assert cluster._unpack_answer(msgspec.msgpack.encode(worker.TaskAnswer(b"1"))) == b"1"
     with pytest.raises(ExecutorLost, match=said):
-        cluster._opened(data)
+        cluster._unpack_answer(data)
 
 
 def test_an_object_of_a_worker_is_not_unpickled(
@@ -150,7 +152,7 @@ def test_a_task_that_is_given_up_takes_no_other_with_it(
     shared: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     joined(shared)
-    cluster = dask._CLUSTERS.joined(connect.ClusterAddress(shared.address, None, 1), 1)
+    cluster = dask._CLUSTERS.connect(connect.ClusterAddress(shared.address, None, 1), 1)
     client = cluster._client
     fetch = client._gather_remote
 
@@ -276,7 +278,7 @@ def test_a_worker_that_comes_later_is_asked_by_its_first_task(
     shared: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend = joined(shared)
-    cluster = dask._CLUSTERS.joined(connect.ClusterAddress(shared.address, None, 1), 1)
+    cluster = dask._CLUSTERS.connect(connect.ClusterAddress(shared.address, None, 1), 1)
     monkeypatch.setitem(cluster._versions, "evalstream", "0.0.0")
     with pytest.raises(ExecutorLost, match=r"the worker tcp://\S+ has evalstream \S+, but"):
         list(run_in_order(backend, remote(slow), blocks(3)))

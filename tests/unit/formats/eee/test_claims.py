@@ -17,7 +17,7 @@ from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 
 import evalstream
 from evalstream.engine import block_tasks
-from evalstream.formats.eee.claims import Claims, claims_of
+from evalstream.formats.eee.claims import Claims, read_claims
 from evalstream.model.claim import State
 from evalstream.model.finding import Severity
 from evalstream.stats.claims.evidence import Evidence
@@ -69,7 +69,7 @@ def test_sums_are_exact(sayings: list[Saying]) -> None:
     values = [value for _, value, _ in counted]
     judged = [correct for _, _, correct, _ in sayings if isinstance(correct, bool)]
     assert (scores.rows, scores.unscored) == (len(values), len(sayings) - len(values))
-    assert scores.joined == len(sayings)
+    assert scores.joined_rows == len(sayings)
     assert scores.mean() == mean(values)
     assert scores.mean_without_errors() == mean([value for _, value, bad in counted if not bad])
     assert scores.share_correct() == (Fraction(sum(judged), len(judged)) if judged else None)
@@ -241,7 +241,7 @@ def test_an_error_follows_as_exactly(
 def test_hostile_numbers_are_no_incomplete_reason(number: str) -> None:
     details = f'{{"score": {number}, "uncertainty": {{"num_samples": {number}}}}}'
     text = f'{{"evaluation_results": [{{"score_details": {details}}}]}}'
-    for claims in claims_of(text.encode()).values():
+    for claims in read_claims(text.encode()).values():
         if claims.score is not None:
             agrees(claims.score, 0.5)
 
@@ -249,18 +249,18 @@ def test_hostile_numbers_are_no_incomplete_reason(number: str) -> None:
 @given(text=st.one_of(st.binary(max_size=40), st.text(max_size=40).map(str.encode)))
 @bounded(max_examples=100)
 def test_any_text_makes_claims_or_none(text: bytes) -> None:
-    assert isinstance(claims_of(text), dict)
+    assert isinstance(read_claims(text), dict)
 
 
 def test_a_number_beyond_all_bounds_hides_no_other_claim() -> None:
     text = (
         b'{"x": 1e-99999999999999999999, "evaluation_results": [{"score_details": {"score": 1}}]}'
     )
-    assert claims_of(text)[0].score == 1
+    assert read_claims(text)[0].score == 1
 
 
 def test_a_text_nested_too_deep_makes_no_claims() -> None:
-    assert claims_of(b"[" * 100_000) == {}
+    assert read_claims(b"[" * 100_000) == {}
 
 
 def scored(scores: Sequence[Any], **members: Any) -> list[Row]:

@@ -12,7 +12,13 @@ import pytest
 from paths import PAIRS
 
 import evalstream
-from evalstream.formats.eee.datastore import Address, Unaddressable, address_of, place_of, uuid_of
+from evalstream.formats.eee.datastore import (
+    Address,
+    Unaddressable,
+    derive_address,
+    parse_path,
+    read_uuid,
+)
 from evalstream.model.finding import Severity
 from evalstream.rules.profiles import DATASTORE, DEFAULT
 
@@ -76,7 +82,7 @@ def told(path: str, **settings: Any) -> list[tuple[Severity, str | None, Any, An
 def test_an_identity_addresses_a_directory(
     identity: str, developer: str | None, expected: tuple[str, str]
 ) -> None:
-    assert address_of(identity, developer) == Address(*expected)
+    assert derive_address(identity, developer) == Address(*expected)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +115,7 @@ def test_an_identity_addresses_a_directory(
 def test_an_identity_that_addresses_none_says_why(
     identity: str, developer: str | None, member: str, reason: str
 ) -> None:
-    address = address_of(identity, developer)
+    address = derive_address(identity, developer)
     assert isinstance(address, Unaddressable)
     assert address.member == member
     assert reason in address.reason
@@ -225,13 +231,13 @@ def test_rows_of_a_pair_are_not_told_of_again() -> None:
     ],
 )
 def test_the_place_of_an_object_is_its_path(url: str) -> None:
-    place = place_of(url.format(UUID))
+    place = parse_path(url.format(UUID))
     assert place.inside
     assert place.path == f"data/c/acme/acorn 7b/{UUID}.json"
 
 
 def test_a_percent_sign_in_a_key_is_one() -> None:
-    assert place_of(f"s3://bucket/data/c/acme/a%20b/{UUID}.json").folders[-1] == "a%20b"
+    assert parse_path(f"s3://bucket/data/c/acme/a%20b/{UUID}.json").folders[-1] == "a%20b"
 
 
 @pytest.mark.parametrize(
@@ -252,4 +258,4 @@ def test_a_percent_sign_in_a_key_is_one() -> None:
     ],
 )
 def test_the_uuid_in_a_name(path: str, uuid: str | None) -> None:
-    assert uuid_of(path) == uuid
+    assert read_uuid(path) == uuid

@@ -105,7 +105,7 @@ def test_a_schema_that_no_table_can_say_is_left_to_others(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(fast_path, "tables_of", refused)
     monkeypatch.setattr(fast_path, "_setting", fast_path._setting.__wrapped__)
-    monkeypatch.setattr(fast_path, "_tables_of", fast_path._tables_of.__wrapped__)
+    monkeypatch.setattr(fast_path, "_build_tables", fast_path._build_tables.__wrapped__)
     assert fast_path_of(HASHED["0.2.0"]) is None
 
 
@@ -170,7 +170,7 @@ def test_a_schema_of_a_new_version_brings_no_crash(
     schema = NEW_SCHEMAS[change](builtin_schema("eee/0.3.0/instance"))
     monkeypatch.setattr(fast_path, "builtin_schema", lambda _: schema)
     monkeypatch.setattr(fast_path, "_setting", fast_path._setting.__wrapped__)
-    monkeypatch.setattr(fast_path, "_tables_of", fast_path._tables_of.__wrapped__)
+    monkeypatch.setattr(fast_path, "_build_tables", fast_path._build_tables.__wrapped__)
     found = fast_path_of(BARE["0.3.0"])
     assert (found is not None) == (change in SAYABLE)
 

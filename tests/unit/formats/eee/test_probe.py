@@ -25,7 +25,7 @@ from rows import (
 import evalstream
 from evalstream.formats.eee.probe import PROBED_ROWS, UNANIMOUS, _votes
 from evalstream.formats.eee.sample_hash import RECIPES, matching_recipes
-from evalstream.model.hex_digest import is_hex_digest, normalised
+from evalstream.model.hex_digest import is_hex_digest, normalise_digest
 from evalstream.model.report import Report
 
 ALGORITHMS = ("sha256", "md5")
@@ -290,8 +290,8 @@ def _written(folder: Path, rows: list[Row]) -> tuple[Path]:
 @given(digest=st.text(max_size=70))
 @bounded(max_examples=100)
 def test_a_bare_digest_stays_bare(digest: str) -> None:
-    bare = normalised(digest)
-    assert not is_hex_digest(bare) or normalised(bare) == bare
+    bare = normalise_digest(digest)
+    assert not is_hex_digest(bare) or normalise_digest(bare) == bare
 
 
 def test_rows_without_a_hash_are_counted(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from rows import ENGINES, VERSIONS, Row, at, bounded, mutants, places, sound_row
 
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.version_fit import _is_as_strict, versions_that_fit
-from evalstream.parsing.schema_errors import Path_, path_of
+from evalstream.parsing.schema_errors import Path_, instance_path
 from evalstream.parsing.schema_files import builtin_schema, builtin_validator
 
 DOCUMENTED = [
@@ -139,7 +139,7 @@ def test_a_keyword_proves_only_what_is_as_strict(
     ],
 )
 def test_a_route_tells_the_path_of_what_it_judges(route: Path_, path: Path_ | None) -> None:
-    assert path_of(route) == path
+    assert instance_path(route) == path
 
 
 @every_document

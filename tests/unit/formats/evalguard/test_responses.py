@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from paths import EXAMPLES
 
 import evalstream
-from evalstream.formats.evalguard.documents import endpoint_of, is_response
+from evalstream.formats.evalguard.documents import detect_endpoint, is_response
 
 PAGE = {"total": 1, "limit": 20, "offset": 0, "has_more": False}
 REPORT = {
@@ -57,7 +57,7 @@ def checked(value: Any, folder: Path, **options: Any) -> tuple[evalstream.RunSum
 def test_a_sound_response_is_recognised_and_passes(
     endpoint: str, value: Any, tmp_path: Path
 ) -> None:
-    assert endpoint_of(value) == endpoint
+    assert detect_endpoint(value) == endpoint
     assert is_response(value)
     # The report of the folder, which has no rows, makes the verdict unconfirmed.
     run, found = checked(value, tmp_path, aggregate=EXAMPLES / "evalguard")

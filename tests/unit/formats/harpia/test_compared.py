@@ -9,10 +9,10 @@ import pytest
 from compared_records import Collected, collected, compared
 
 from evalstream.engine import block_tasks
-from evalstream.formats.harpia.values import is_lower_better, scores_in
+from evalstream.formats.harpia.values import is_lower_better, iterate_scores
 from evalstream.model.comparison import Answered, CompareVerdict
 from evalstream.model.sample_record import UNKNOWN, SampleFlag
-from evalstream.stats.sample_digests import InputDigests, digest_of, identity_of
+from evalstream.stats.sample_digests import InputDigests, bytes_digest, text_identity
 
 EXAMPLES = Path(__file__).parents[4] / "examples/harpia"
 INPUT = json.loads((EXAMPLES / "input.json").read_text())
@@ -48,7 +48,7 @@ def checked(folder: Path, log: list[Any], read: Any = None, **options: Any) -> C
     ],
 )
 def test_scores_are_the_numbers_of_a_result(result: Any, expected: dict[str, Any]) -> None:
-    assert {"/".join(path): score for path, score in scores_in(result)} == expected
+    assert {"/".join(path): score for path, score in iterate_scores(result)} == expected
 
 
 @pytest.mark.parametrize(
@@ -98,14 +98,14 @@ def test_without_an_input_records_have_no_identity_but_their_ids(tmp_path: Path)
     assert found.checked.shown.without_identity == len(LOG)
     by_id = checked(tmp_path / "b", LOG, by="sample_id")
     assert by_id.identities() == {
-        line: identity_of(one["instance_id"].encode()) for line, one in enumerate(LOG, 1)
+        line: text_identity(one["instance_id"].encode()) for line, one in enumerate(LOG, 1)
     }
 
 
 def test_ids_are_the_same_as_number_and_as_text(tmp_path: Path) -> None:
     numbers = checked(tmp_path / "a", [record(1, 7)], by="sample_id")
     texts = checked(tmp_path / "b", [record(1, "7")], by="sample_id")
-    assert numbers.identities() == texts.identities() == {1: identity_of(b"7")}
+    assert numbers.identities() == texts.identities() == {1: text_identity(b"7")}
 
 
 def test_an_id_of_two_instances_has_no_input(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_instances_give_the_clusters_that_records_lack(tmp_path: Path) -> None:
     log = [{**LOG[0], "topic": "own"}, *LOG[1:]]
     found = checked(tmp_path / "a", log, {**INPUT, "instances": instances}, cluster="/topic")
     clusters = {line: one.cluster for (line, _), one in found.samples.items()}
-    assert clusters == {line: digest_of(b'"own"' if line == 1 else b'"t"') for line in clusters}
+    assert clusters == {line: bytes_digest(b'"own"' if line == 1 else b'"t"') for line in clusters}
     assert {one.cluster for one in collected(EXAMPLES).samples.values()} == {UNKNOWN}
 
 
@@ -207,14 +207,14 @@ def test_the_responses_of_records_are_read_again(tmp_path: Path, name: str) -> N
     assert len(places) == len(responses)
     ids = [LOG[line - 1]["instance_id"] for line, _ in places]
     assert found.answers(*places) == [
-        Answered(one, responses[one], digest_of(one.encode())) for one in ids
+        Answered(one, responses[one], bytes_digest(one.encode())) for one in ids
     ]
 
 
 def test_without_an_input_responses_are_not_known(tmp_path: Path) -> None:
     found = checked(tmp_path / "a", LOG, by="sample_id")
     name = LOG[0]["instance_id"]
-    assert found.answers((1, 0)) == [Answered(name, None, digest_of(name.encode()))]
+    assert found.answers((1, 0)) == [Answered(name, None, bytes_digest(name.encode()))]
 
 
 def test_an_output_alone_has_no_scores_of_samples(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from evalstream.formats.harpia.means import decimals_of, is_mean, kind_of
+from evalstream.formats.harpia.means import choose_kind, count_decimals, is_mean
 from evalstream.model.claim import State
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
@@ -41,7 +41,7 @@ def test_means_are_known_by_name_and_member(
     [(1.0, 0), (0.5, 1), (0.25, 2), (1e-7, 7), (1e20, 0), (-0.125, 3), (float("nan"), 0)],
 )
 def test_decimals(number: float, decimals: int) -> None:
-    assert decimals_of(number) == decimals
+    assert count_decimals(number) == decimals
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_decimals(number: float, decimals: int) -> None:
     ],
 )
 def test_the_kind_of_a_score(name: str, path: tuple[str, ...], expected: Kind) -> None:
-    assert kind_of(name, path) is expected
+    assert choose_kind(name, path) is expected
 
 
 @given(

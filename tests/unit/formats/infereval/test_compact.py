@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.infereval import benchmark as reading
 from evalstream.formats.infereval.benchmark import read_benchmark
-from evalstream.formats.infereval.benchmark_hash import hashes_of
+from evalstream.formats.infereval.benchmark_hash import compute_hashes
 from evalstream.formats.infereval.catalogue import CATALOGUE
 from evalstream.formats.infereval.compact import CompactBenchmark, compact_benchmark
 from evalstream.formats.infereval.views import Benchmark
@@ -35,7 +35,7 @@ def findings(path: Path) -> tuple[list[tuple[Any, ...]], int, bool]:
     found: list[Finding] = []
     documents = DocumentCheck(Run(None, str(path)), Options(), found.append, CATALOGUE)
     read = read_benchmark(documents, str(path))
-    documents.closed()
+    documents.close()
     placed = [(one.code, one.pointer, one.message, one.line) for one in found]
     return sorted(placed, key=str), documents.size, read.has_hash
 
@@ -67,7 +67,7 @@ def test_the_hash_is_that_of_the_whole(version: str | None) -> None:
         found = compact(document)
         assert found is not None
         items = (item for _, item in found.items)
-        assert hashes_of(found.document, version, items) == hashes_of(document, version)
+        assert compute_hashes(found.document, version, items) == compute_hashes(document, version)
 
 
 TEXT = json.dumps(DOCUMENT).encode()

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from compared_records import Collected, collected, compared
 
-from evalstream.formats.infereval.benchmark_hash import hashes_of
-from evalstream.formats.infereval.compared import BATCH_ITEMS, scores_of
+from evalstream.formats.infereval.benchmark_hash import compute_hashes
+from evalstream.formats.infereval.compared import BATCH_ITEMS, read_scores
 from evalstream.formats.infereval.votes import consensus
 from evalstream.model.comparison import Answered
 from evalstream.model.sample_record import UNKNOWN, SampleFlag
-from evalstream.stats.sample_digests import digest_of, identity_of
+from evalstream.stats.sample_digests import bytes_digest, text_identity
 
 EXAMPLES = Path(__file__).parents[4] / "examples/infereval"
 BENCHMARK = json.loads((EXAMPLES / "benchmark.json").read_text())
@@ -88,7 +88,7 @@ def test_abstentions_do_not_outvote_the_analysts(verdicts: Any, expected: str | 
 def test_items_are_scored_where_the_score_is_defined(
     value: dict[str, Any], agreement: float | None, coverage: float | None, flags: int
 ) -> None:
-    *scores, found = scores_of(value)
+    *scores, found = read_scores(value)
     assert [None if math.isnan(score) else score for score in scores] == [agreement, coverage]
     assert found == flags
 
@@ -97,7 +97,7 @@ def test_an_evaluation_gives_two_scores_for_each_item(tmp_path: Path) -> None:
     found = checked(tmp_path / "a", EVALUATION, BENCHMARK)
     assert found.checked.refusal is None
     for metric, place in ((AGREEMENT, 0), (COVERAGE, 1)):
-        expected = [scores_of(one)[place] for one in EVALUATION["items"]]
+        expected = [read_scores(one)[place] for one in EVALUATION["items"]]
         assert [*found.scores(metric)] != []
         seen = found.scores(metric)
         assert {line: str(score) for line, score in seen.items()} == {
@@ -181,7 +181,7 @@ def test_without_benchmark_and_hash_inputs_are_not_known(tmp_path: Path) -> None
     assert found.checked.shown.without_identity == len(EVALUATION["items"])
     by_id = checked(tmp_path / "b", bare, by="sample_id")
     assert by_id.identities() == {
-        number: identity_of(item["id"].encode())
+        number: text_identity(item["id"].encode())
         for number, item in enumerate(EVALUATION["items"], 1)
     }
 
@@ -228,7 +228,7 @@ def test_the_verdicts_of_items_are_read_again(tmp_path: Path, indent: int | None
     line, offset = places[-1]
     seen = found.answers(places[0], (line, offset - 1), places[-1], (line, offset + 1))
     first, last = (
-        Answered(one["id"], one["model_verdict"], digest_of(one["id"].encode()))
+        Answered(one["id"], one["model_verdict"], bytes_digest(one["id"].encode()))
         for one in (items[0], items[-1])
     )
     assert seen == [first, None, last, None]
@@ -277,7 +277,7 @@ def many(times: int) -> tuple[dict[str, Any], dict[str, Any]]:
         for document in (BENCHMARK, EVALUATION)
     )
     benchmark["regularities"] = []  # they name items
-    declared, _ = hashes_of(benchmark, evaluation["framework_version"])
+    declared, _ = compute_hashes(benchmark, evaluation["framework_version"])
     return benchmark, {**evaluation, "benchmark_hash": declared}
 
 
@@ -344,7 +344,7 @@ def test_a_reworded_bearer_is_drift(tmp_path: Path) -> None:
     ]
     hashed = {
         **EVALUATION,
-        "benchmark_hash": hashes_of(reworded, EVALUATION["framework_version"])[0],
+        "benchmark_hash": compute_hashes(reworded, EVALUATION["framework_version"])[0],
     }
     for folder, documents in (("a", (EVALUATION, BENCHMARK)), ("b", (hashed, reworded))):
         (tmp_path / folder).mkdir()

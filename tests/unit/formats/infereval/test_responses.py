@@ -1,6 +1,6 @@
 import pytest
 
-from evalstream.formats.infereval.responses import reading_of
+from evalstream.formats.infereval.responses import choose_reading
 
 SUPPORT = {"question_form": "support", "verification_prompt_id": "default-v1"}
 COHERENCE = {"question_form": "coherence", "verification_prompt_id": "default-v1"}
@@ -27,7 +27,7 @@ COHERENCE = {"question_form": "coherence", "verification_prompt_id": "default-v1
 def test_the_first_word_that_means_a_verdict(
     config: dict[str, str], response: str, verdict: str
 ) -> None:
-    read = reading_of(config)
+    read = choose_reading(config)
     assert read is not None
     assert read(response) == verdict
 
@@ -42,4 +42,4 @@ def test_the_first_word_that_means_a_verdict(
     ],
 )
 def test_other_prompts_are_not_read(config: dict[str, str], template: str | None) -> None:
-    assert reading_of(config, template) is None
+    assert choose_reading(config, template) is None

@@ -5,7 +5,7 @@ import json
 import pytest
 from inspect_archive import members_of, packed, sound_log
 
-from evalstream.formats.inspect.documents import recognised
+from evalstream.formats.inspect.documents import detect_kind
 from evalstream.io.beginning import Beginning
 
 
@@ -25,4 +25,4 @@ from evalstream.io.beginning import Beginning
     ],
 )
 def test_logs_are_recognised(name: str, text: bytes, expected: str | None) -> None:
-    assert recognised(Beginning(name, text)) == expected
+    assert detect_kind(Beginning(name, text)) == expected

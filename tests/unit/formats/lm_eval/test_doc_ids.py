@@ -50,6 +50,6 @@ def test_the_lowest_missing_id_is_found(
     some: list[tuple[int, int]], others: list[tuple[int, int]]
 ) -> None:
     missing = {doc_id for doc_id, _ in some} - {doc_id for doc_id, _ in others}
-    assert ids_of(some).missing_in(ids_of(others)) == min(missing, default=None)
+    assert ids_of(some).find_missing(ids_of(others)) == min(missing, default=None)
     is_same = {doc_id for doc_id, _ in some} == {doc_id for doc_id, _ in others}
     assert ids_of(some).is_same(ids_of(others)) == is_same

@@ -8,8 +8,8 @@ import pytest
 
 from evalstream.formats.lm_eval.response_filters import (
     NotFollowed,
-    chain_of,
-    filtered,
+    apply_chain,
+    build_chain,
     follows,
     pattern_cost,
 )
@@ -17,9 +17,9 @@ from evalstream.formats.lm_eval.response_filters import (
 
 def given(answers: list[Any], *steps: dict[str, Any]) -> Any:
     """Return what steps make of the answers to one request."""
-    chain = chain_of(json.dumps(steps))
+    chain = build_chain(json.dumps(steps))
     assert chain is not None
-    return filtered(chain, answers)
+    return apply_chain(chain, answers)
 
 
 def regex(pattern: str, **options: Any) -> dict[str, Any]:

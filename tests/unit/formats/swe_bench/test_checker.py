@@ -10,7 +10,7 @@ import pytest
 from paths import EXAMPLES
 
 import evalstream
-from evalstream.batch.ledger.run_state import state_of
+from evalstream.batch.ledger.run_state import read_state
 from evalstream.discovery import find_runs
 from evalstream.model.report import Report
 from evalstream.model.run import Run
@@ -271,8 +271,8 @@ def test_predictions_that_cannot_be_read_are_not_passed(text: bytes) -> None:
 def test_a_ledger_does_not_answer_for_runs_with_further_files() -> None:
     (run,) = (one for one in find_runs([REPORT]) if isinstance(one, Run))
     assert run.beside
-    assert state_of(run) is None
-    assert state_of(Run("preds.jsonl", None, format="swe_bench")) is not None
+    assert read_state(run) is None
+    assert read_state(Run("preds.jsonl", None, format="swe_bench")) is not None
 
 
 def test_two_runs_of_one_folder_stay_apart() -> None:

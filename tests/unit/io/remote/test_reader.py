@@ -35,8 +35,8 @@ from evalstream.io.remote import (
     limits,
     read_whole,
     reader,
+    redact_url,
     retry,
-    shown,
 )
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
@@ -126,7 +126,7 @@ def test_tells_urls_from_paths(path: str, expected: bool) -> None:
     ],
 )
 def test_shows_no_credentials_of_a_url(url: str, expected: str) -> None:
-    assert shown(url) == expected
+    assert redact_url(url) == expected
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_reads_every_byte_in_order(store: Store, size: int) -> None:
     assert reader.size == size
     assert b"".join(iter(reader.read, b"")) == data
     assert reader.read() == b""
-    assert reader.changed() is None
+    assert reader.describe_change() is None
     reader.close()
 
 
@@ -279,7 +279,7 @@ def test_notices_that_an_object_changes_part_way(store: Store) -> None:
 
     assert str(error_of(rest)) == "the object changed while it was read"
     assert DATA.startswith(data)
-    assert reader.changed() == "its ETag changed since it was opened"
+    assert reader.describe_change() == "its ETag changed since it was opened"
     reader.close()
 
 
@@ -291,13 +291,13 @@ def test_notices_another_size_where_there_are_no_marks(web: Store, more: int) ->
     web.url(OTHER[:-1] if more < 0 else OTHER + b"x")
     assert "the object changed" in str(error_of(lambda: list(iter(reader.read, b""))))
     told = f"{len(DATA):,} bytes when it was opened, {len(DATA) + more:,} at the end"
-    assert reader.changed() == told
+    assert reader.describe_change() == told
 
 
 def test_says_that_an_object_is_gone(store: Store) -> None:
     reader = RemoteReader(store.url())
     store.faults.status = 404
-    assert reader.changed() == "it no longer exists"
+    assert reader.describe_change() == "it no longer exists"
 
 
 def test_trusts_the_marks_of_blocks_where_the_end_cannot_be_asked(
@@ -307,7 +307,7 @@ def test_trusts_the_marks_of_blocks_where_the_end_cannot_be_asked(
     reader = RemoteReader(store.url())
     assert b"".join(iter(reader.read, b"")) == DATA
     store.faults.status = 500
-    assert reader.changed() is None
+    assert reader.describe_change() is None
 
 
 def test_says_that_a_change_cannot_be_ruled_out(
@@ -317,7 +317,7 @@ def test_says_that_a_change_cannot_be_ruled_out(
     web.faults.hides_marks = True
     reader = RemoteReader(web.url())
     web.faults.status = 500
-    told = reader.changed()
+    told = reader.describe_change()
     assert told is not None
     assert told.startswith("it could not be read again: the server answered 500")
 
@@ -330,7 +330,7 @@ def test_reads_in_one_pass_without_ranges(web: Store, data: bytes, hides_size: b
     reader = RemoteReader(url)
     assert reader.size == (0 if hides_size else len(data))
     assert b"".join(iter(reader.read, b"")) == data
-    assert reader.changed() is None
+    assert reader.describe_change() is None
     reader.close()
     assert len(web.server.asked) == 3
 
@@ -425,13 +425,13 @@ def test_reads_any_store_that_fsspec_knows(scheme: str, tmp_path: Path) -> None:
     reader = RemoteReader(url)
     assert reader.size == len(DATA)
     assert b"".join(iter(reader.read, b"")) == DATA
-    assert reader.changed() is None
+    assert reader.describe_change() is None
     assert exists(url)
     assert not exists(f"{url}.gone")
     files.pipe(path, OTHER)
-    assert reader.changed() == "its modification time changed since it was opened"
+    assert reader.describe_change() == "its modification time changed since it was opened"
     files.rm(path)
-    assert reader.changed() == "it no longer exists"
+    assert reader.describe_change() == "it no longer exists"
 
 
 def test_asks_for_the_generation_that_was_opened(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from evalstream.formats.eee import row_view, versions
 from evalstream.parsing.native import binding, schema_tables
-from evalstream.parsing.native.schema_tables import Discriminator, NotTabled, tables_of
+from evalstream.parsing.native.schema_tables import Discriminator, NotTabled, build_tables
 from evalstream.parsing.schema_files import builtin_schema
 
 
@@ -18,7 +18,7 @@ def test_what_is_looked_at_is_there_in_every_version(version: str) -> None:
     slots = binding.slots()
     aliases = {row_view.transcript_key(version): "turns"}
     types = Discriminator("interaction_type", row_view.INTERACTION_TYPES)
-    packed = tables_of(schema, slots, types, aliases)
+    packed = build_tables(schema, slots, types, aliases)
     nodes = struct.Struct(schema_tables._NODE.format).iter_unpack(packed.nodes)
     assert {*slots} == {slots[node[7]] for node in nodes if node[7] >= 0}
     assert packed.wanted == (1 << slots.index("output"), *2 * [1 << slots.index("turns")])
@@ -69,7 +69,7 @@ def demanding(condition: Any, then: Any, **more: Any) -> dict[str, Any]:
 
 def tabled(schema: Any) -> Any:
     """Return the tables of a schema."""
-    return tables_of(schema, ("kind", "x", "y"), KINDS, {})
+    return build_tables(schema, ("kind", "x", "y"), KINDS, {})
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_conditions_are_demands(condition: Any, wanted: Any, unwanted: Any) -> N
     found = tabled({**schema, **demanding({"kind": {"enum": ["a", "b"]}}, condition)})
     assert (found.wanted, found.unwanted) == (2 * wanted[:1], 2 * unwanted[:1])
     with pytest.raises(NotTabled):
-        tables_of({**schema, **demanding({"kind": {"const": "a"}}, _THEN)}, ("kind",), KINDS, {})
+        build_tables({**schema, **demanding({"kind": {"const": "a"}}, _THEN)}, ("kind",), KINDS, {})
 
 
 _THEN = {"properties": {"x": {"type": "null"}}}

@@ -77,7 +77,7 @@ def test_totals_are_those_of_all_pairs_of_a_cluster(
         0.95,
         some.rounding,
     )
-    found = totals.clustered(some, 0.95)
+    found = totals.cluster_statistics(some, 0.95)
     assert found is not None
     assert found.clusters == expected.clusters
     if expected.standard_error:
@@ -87,11 +87,11 @@ def test_totals_are_those_of_all_pairs_of_a_cluster(
 
 
 def test_without_pairs_there_are_no_clusters() -> None:
-    assert ClusterTotals().clustered(PairedScores(), 0.95) is None
+    assert ClusterTotals().cluster_statistics(PairedScores(), 0.95) is None
     extreme, totals = PairedScores(), ClusterTotals()
     extreme.add([1e308, 1e308, 1e308], [0.0, 0.0, -1e308])
     totals.add([0, 0, 0], [1e308, 1e308, 1e308], [0.0, 0.0, -1e308])
-    assert totals.clustered(extreme, 0.95) is None
+    assert totals.cluster_statistics(extreme, 0.95) is None
 
 
 def test_each_pair_has_a_cluster() -> None:

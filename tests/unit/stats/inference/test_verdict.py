@@ -17,7 +17,7 @@ from evalstream.model.data_class import replace
 from evalstream.stats.inference.clusters import clustered_difference
 from evalstream.stats.inference.estimate import estimate
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.inference.verdict import Judgement, judged, relevant_difference
+from evalstream.stats.inference.verdict import Judgement, judge_estimate, relevant_difference
 
 SETTINGS = CompareSettings(resamples=500)
 PLAIN = MetricName("r", "accuracy")
@@ -38,7 +38,7 @@ def judge(
     alignment: Alignment | None = None,
 ) -> Judgement:
     n = found.n if found else 0
-    return judged(found, alignment or Alignment(n, n, n), settings, metric, ("A", "B"))
+    return judge_estimate(found, alignment or Alignment(n, n, n), settings, metric, ("A", "B"))
 
 
 def square(both: int, only_a: int, only_b: int, neither: int) -> tuple[list[float], list[float]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.formats.eee.changes.naming import Place, collection_of, new_name, place_for
+from evalstream.formats.eee.changes.naming import Place, new_name, place_for, read_collection
 
 DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
 
@@ -50,5 +50,5 @@ def test_what_cannot_be_a_folder_has_no_place(
 
 
 def test_the_collection_is_that_of_a_datastore() -> None:
-    assert collection_of("/x/data/c/d/m/u.json") == "c"
-    assert collection_of("/x/c/d/m/u.json") is None
+    assert read_collection("/x/data/c/d/m/u.json") == "c"
+    assert read_collection("/x/c/d/m/u.json") is None

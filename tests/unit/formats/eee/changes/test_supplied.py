@@ -17,14 +17,14 @@ TABLES = {
 
 def test_options_come_before_tables_and_long_patterns_before_short_ones() -> None:
     tables = supplied_from({"tables": TABLES})
-    assert tables.collection_of("x/gsm8k/a.json") == "gsm8k"
-    assert tables.collection_of("x/a.json") == "rest"
-    assert tables.developer_of("gpt2") == "openai"
-    assert tables.developer_of("gpt3") is None
-    assert tables.deployment_of("openai/x") == Deployment("externally_managed", "closed_weights")
-    assert tables.deployment_of("acme/x") is None
-    assert tables.library_of("acme/x") == Library("inspect_ai@0.3", "dev")
-    assert tables.dataset_of("mmlu:art") == "mmlu"
+    assert tables.find_collection("x/gsm8k/a.json") == "gsm8k"
+    assert tables.find_collection("x/a.json") == "rest"
+    assert tables.find_developer("gpt2") == "openai"
+    assert tables.find_developer("gpt3") is None
+    assert tables.find_deployment("openai/x") == Deployment("externally_managed", "closed_weights")
+    assert tables.find_deployment("acme/x") is None
+    assert tables.find_library("acme/x") == Library("inspect_ai@0.3", "dev")
+    assert tables.find_dataset("mmlu:art") == "mmlu"
     named = supplied_from(
         {
             "tables": TABLES,
@@ -34,11 +34,11 @@ def test_options_come_before_tables_and_long_patterns_before_short_ones() -> Non
             "eval_library": "x@1",
         }
     )
-    assert named.collection_of("x/gsm8k/a.json") == "c"
-    assert named.developer_of("gpt2") == "acme"
-    assert named.developer_of("a=b") == "c"
-    assert named.deployment_of("openai/x") == Deployment("self_deployed", "open_weights")
-    assert named.library_of("acme/x") == Library("x", "1")
+    assert named.find_collection("x/gsm8k/a.json") == "c"
+    assert named.find_developer("gpt2") == "acme"
+    assert named.find_developer("a=b") == "c"
+    assert named.find_deployment("openai/x") == Deployment("self_deployed", "open_weights")
+    assert named.find_library("acme/x") == Library("x", "1")
 
 
 @pytest.mark.parametrize(
@@ -47,14 +47,14 @@ def test_options_come_before_tables_and_long_patterns_before_short_ones() -> Non
 )
 def test_a_name_itself_comes_before_patterns(key: str, found: str) -> None:
     table = {"a/gpt*": "long", "a/gpt": "exact/closed_weights", "a/*": "short", "m[1]": "brackets"}
-    assert supplied_from({"tables": {"developer": table}}).developer_of(key) == found
+    assert supplied_from({"tables": {"developer": table}}).find_developer(key) == found
 
 
 def test_the_option_for_a_deployment_says_nothing_of_judges() -> None:
     named = supplied_from({"tables": TABLES, "deployment": "self_deployed/open_weights"})
     judge = Deployment("externally_managed", "closed_weights")
-    assert named.deployment_of("openai/x", is_judge=True) == judge
-    assert named.deployment_of("acme/x", is_judge=True) is None
+    assert named.find_deployment("openai/x", is_judge=True) == judge
+    assert named.find_deployment("acme/x", is_judge=True) is None
 
 
 def test_decisions_are_listed_with_commas_and_all_of_them_at_once() -> None:
