@@ -27,7 +27,7 @@ _HOMES: Final = {
     "read_whole": "reader",
     "Listed": "listing",
     "as_prefix": "listing",
-    "listed": "listing",
+    "list_objects": "listing",
     "read_each": "listing",
 }
 """Modules that are imported on first use only: most files are local."""
