@@ -153,9 +153,9 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of this modu
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        from evalstream.model.uninterrupted import uninterrupted
+        from evalstream.model.uninterrupted import pause_interruptions
 
-        with uninterrupted():
+        with pause_interruptions():
             if name == "RULES":
                 found = import_module("evalstream.formats.registry").CATALOGUE
             else:

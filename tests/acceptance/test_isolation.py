@@ -64,12 +64,12 @@ def folder_of(place: Path, runs: int = 3) -> Path:
 def breaks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a function that lets a function raise while the victim is worked on."""
     current: list[Run] = []
-    isolated = single.check_safely
+    check_safely = single.check_safely
 
     def noted(run: Run, *given: Any) -> Any:
         current.append(run)
         try:
-            return isolated(run, *given)
+            return check_safely(run, *given)
         finally:
             current.pop()
 
@@ -89,7 +89,7 @@ def breaks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         monkeypatch.setattr(owner, name, broken)
 
     for module in (single, sealing):
-        monkeypatch.setattr(module, "isolated", noted)
+        monkeypatch.setattr(module, "check_safely", noted)
     return let
 
 
@@ -278,7 +278,7 @@ def test_findings_before_the_bug_stay(tmp_path: Path, breaks: Callable[..., None
         "evalstream.batch.ledger.ledger:Ledger.find_each",
         "evalstream.batch.ledger.ledger:Ledger.begin",
         "evalstream.batch.ledger.ledger:Ledger.record",
-        "evalstream.batch.ledger.ledger:state_of",
+        "evalstream.batch.ledger.ledger:read_state",
         "evalstream.batch.cross_run.index:CrossRunIndex.add",
     ],
 )
@@ -413,10 +413,10 @@ def test_a_run_with_a_bug_is_not_migrated(
     "step",
     [
         "evalstream.batch.comparing.compare:joined_pair",
-        "evalstream.batch.comparing.pairs:join",
+        "evalstream.batch.comparing.pairs:join_runs",
         "evalstream.batch.comparing.pairs:match_metrics",
         "evalstream.batch.comparing.compare:_estimate",
-        "evalstream.batch.comparing.compare:confounders_of",
+        "evalstream.batch.comparing.compare:find_confounders",
         "evalstream.engine.collector:Collector.add",
     ],
 )

@@ -195,7 +195,7 @@ class EvaluationCheck:
         if items is None or not items.samples:
             return
         collector = self._documents.collector
-        if evaluation.reading is None or INF308.code not in collector.context.enabled:
+        if evaluation.reading is None or INF308.code not in collector.context.enabled_codes:
             yield Checked("no verdict compared with its response", None)
             return
         of = f"{items.answered:,} of {count_noun(items.samples, 'verdict')}"

@@ -966,7 +966,7 @@ def test_no_damage_of_the_file_gives_a_false_answer(path: str, seed: int) -> Non
 def known_of(ledger: Ledger, looked: RunState) -> CachedRun | None:
     """Ask a ledger for a run that is nowhere on disk."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evalstream.batch.ledger.ledger.state_of", lambda *_: looked)
+        patch.setattr("evalstream.batch.ledger.ledger.read_state", lambda *_: looked)
         return ledger.find(Run("a", None))
 
 
