@@ -339,15 +339,17 @@ def later(folder: Path, *steps: tuple[str, bytes]) -> threading.Thread:
 def test_a_file_that_appears_later_is_followed(tmp_path: Path) -> None:
     _, aggregate = write_run(tmp_path, GOOD)
     rows = "new/later.jsonl"
-    arguments = ("check", rows, "--aggregate", aggregate.name, "--follow", "--idle-timeout", "2")
-    writer = later(tmp_path, (rows, b""), (rows, GOOD[:6]), (rows, GOOD[6:]))
+    arguments = ("check", rows, "--aggregate", aggregate.name, "--follow", "--idle-timeout", "5")
     with started(*arguments, "--ignore", "ES507", folder=tmp_path) as process:
-        out, errors = process.communicate(timeout=SECONDS)
+        assert process.stderr is not None
+        notice = process.stderr.readline()
+        writer = later(tmp_path, (rows, b""), (rows, GOOD[:6]), (rows, GOOD[6:]))
+        out, _ = process.communicate(timeout=SECONDS)
     writer.join()
     assert b"passed (without ES507): new/later.jsonl with " in out
     assert b": 8 rows, no findings" in out
     assert process.returncode == 0
-    assert errors.startswith(b"evalstream: waiting for the first row of new/later.jsonl;")
+    assert notice.startswith(b"evalstream: waiting for the first row of new/later.jsonl;")
 
 
 @pytest.mark.parametrize("progress", ["--progress", "--no-progress"])
