@@ -70,7 +70,7 @@ class OpenRows(DataClass):
 
     def describe_change(self) -> str | None:
         """Return what changed since the rows were opened, if that is known."""
-        changed: Callable[[], str | None] | None = getattr(self.origin, "changed", None)
+        changed: Callable[[], str | None] | None = getattr(self.origin, "describe_change", None)
         return None if changed is None else changed()
 
     def take_head(self) -> bytes:

@@ -145,7 +145,7 @@ def test_a_release_fills_every_place_and_checks_it(tmp_path: Path) -> None:
     assert is_filled or address[1] == "acme/evalstream"
     assert f"git+https://github.com/{address[1]}@v1.2.1" in page
     readme = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "\npip install evalstream\npip install 'evalstream[compressed,remote]' " in readme
+    assert "\npip install evalstream\npip install 'evalstream[compare]' " in readme
     home = (tmp_path / "docs" / "index.md").read_text(encoding="utf-8")
     assert "From the package index:\n\n```sh\npip install evalstream\n```" in home
 

@@ -61,5 +61,5 @@ def test_names_that_make_no_sense_are_wrong_usage(text: str, reason: str) -> Non
 
 
 def test_a_matrix_has_no_results() -> None:
-    with pytest.raises(UsageError, match="--same-result"):
+    with pytest.raises(UsageError, match="same_result"):
         evalstream.compare([A], matrix=True, same_result="a=b")

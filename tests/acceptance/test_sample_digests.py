@@ -142,9 +142,9 @@ def test_no_digests_are_written_of_an_incomplete_check(tmp_path: Path) -> None:
 def test_a_file_without_digests_is_wrong_usage(text: str, tmp_path: Path) -> None:
     case, path = written(tmp_path)
     path.write_text(text)
-    with pytest.raises(evalstream.UsageError, match=r"--expect-digests .*digests"):
+    with pytest.raises(evalstream.UsageError, match=r"expect_digests .*digests"):
         case.check(expect_digests=str(path))
-    with pytest.raises(evalstream.UsageError, match="--expect-digests"):
+    with pytest.raises(evalstream.UsageError, match="expect_digests"):
         case.check(expect_digests=str(tmp_path / "nothing"))
 
 
@@ -162,7 +162,7 @@ def test_digests_are_of_one_run_in_files(tmp_path: Path) -> None:
     for option in ("sample_digests", "expect_digests"):
         with pytest.raises(evalstream.UsageError, match="exactly one run"):
             evalstream.check(PAIRS, **{option: str(tmp_path / "digests")})
-        with pytest.raises(evalstream.UsageError, match="--ledger"):
+        with pytest.raises(evalstream.UsageError, match="ledger"):
             evalstream.check(
                 EXAMPLES / "run.jsonl",
                 ledger=tmp_path / "ledger",

@@ -43,7 +43,7 @@ class InferevalFormat(PairedFormat):
     def detect_kind(self, file: Beginning) -> str | None:
         return documents.detect_kind(file)
 
-    def recognised_late(self, file: Beginning, /) -> str | None:
+    def detect_late(self, file: Beginning, /) -> str | None:
         # Evaluations may have all that tells them behind their items.
         if ITEMS not in file.seen.keys or file.seen.kind != OBJECT or file.seen.is_whole:
             return None

@@ -293,7 +293,6 @@ def test_a_folder_that_must_not_be_written_raises(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("run.jsonl", "aggregate is missing"),
         ("harpia", "no place for a seal"),
         ("infereval/benchmark.json", "a benchmark has no place for a seal"),
         ("evalguard/tasks/sums.yaml", "one folder is sealed at a time"),

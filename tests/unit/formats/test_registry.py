@@ -142,7 +142,7 @@ def test_a_list_of_objects_with_ids_may_be_anything() -> None:
     "layer",
     [
         "cli",
-        "api.py",
+        "api/check.py",
         "batch",
         "discovery",
         "engine",

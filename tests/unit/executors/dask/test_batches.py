@@ -12,7 +12,6 @@ from dask_cluster import STARTS_SECONDS, Machines, environment, machines, needs_
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream import api
 from evalstream.batch import packing, scheduler
 from evalstream.batch.ledger import run_state
 from evalstream.batch.parts import PartReporter
@@ -97,7 +96,7 @@ def test_a_single_run_is_checked_on_the_cluster(
 ) -> None:
     expected = said(evalstream.check(folder / "run-02", jobs=1))
     monkeypatch.setattr(scheduler, "check_planned", None)
-    monkeypatch.setattr(api, "check_any", None)
+    monkeypatch.setattr("evalstream.api.check.check_any", None)
     assert said(check(folder / "run-02", cluster)) == expected
 
 

@@ -103,7 +103,7 @@ def test_a_schema_that_no_table_can_say_is_left_to_others(monkeypatch: pytest.Mo
     def refused(*_: Any, **__: Any) -> Any:
         raise NotTabled("x")
 
-    monkeypatch.setattr(fast_path, "tables_of", refused)
+    monkeypatch.setattr(fast_path, "build_tables", refused)
     monkeypatch.setattr(fast_path, "_setting", fast_path._setting.__wrapped__)
     monkeypatch.setattr(fast_path, "_build_tables", fast_path._build_tables.__wrapped__)
     assert fast_path_of(HASHED["0.2.0"]) is None

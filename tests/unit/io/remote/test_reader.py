@@ -465,7 +465,7 @@ class _Stuck:
 
 def test_leaves_a_call_behind_that_never_returns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BLOCK_SECONDS", 0.02)
-    monkeypatch.setattr(reader, "store_of", lambda _: _Stuck())
+    monkeypatch.setattr(reader, "find_store", lambda _: _Stuck())
     begin = time.monotonic()
     assert "did not answer in time" in str(error_of(lambda: RemoteReader("memory://a")))
     assert time.monotonic() - begin < 5
