@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
+from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, Options
 from evalstream.settings.options import chosen_options, options_from
@@ -35,9 +36,14 @@ WORDS: Final = {
 
 
 def require_path(value: Any, name: str) -> str:
-    """Return a path as a text. Raises TypeError for anything else, called `name`."""
+    """Return a path as a text. Raises TypeError for anything else, called `name`.
+
+    Raises UsageError for an empty text, as a shell makes of a variable without a value.
+    """
     if isinstance(value, (str, os.PathLike)):
         path = os.fspath(value)
+        if not path:
+            raise UsageError(f"{name} is an empty text, not a path")
         if isinstance(path, str) and not _is_row(path):
             return path
     kind = "JSON" if isinstance(value, str) else describe_type(value)

@@ -132,7 +132,7 @@ def findings_by_line(findings: Iterable[Finding]) -> dict[int, list[Finding]]:
     """Return the schema's findings on rows by line."""
     by_line = defaultdict(list)
     for finding in findings:
-        if finding.line is not None and finding.keyword:
+        if finding.line is not None and finding.column is None and finding.keyword:
             by_line[finding.line].append(finding)
     return by_line
 

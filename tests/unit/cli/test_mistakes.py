@@ -142,3 +142,28 @@ def test_both_names_of_an_option_may_agree() -> None:
         "not take it\n"
     )
     assert run("check run.jsonl --input-format eee -q").stderr == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", ""],
+        ["check", "", "run.jsonl"],
+        ["check", "run.jsonl", "--aggregate", ""],
+        ["compare", "", "run.jsonl"],
+        ["seal", "run.jsonl", "--aggregate", ""],
+    ],
+)
+def test_an_empty_name_is_wrong_usage(words: list[str]) -> None:
+    """A shell makes such a word of a variable without a value; nothing would be checked."""
+    done = subprocess.run(
+        [sys.executable, "-m", "evalstream", *words],
+        cwd=EXAMPLES,
+        env={"PYTHONPATH": str(REPOSITORY), "LC_ALL": "C.UTF-8"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "empty" in done.stderr
