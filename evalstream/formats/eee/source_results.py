@@ -26,10 +26,10 @@ _NAMES: Final = (
     ("source_data", "dataset"),
     ("evaluation_name", "task"),
     ("evaluation_timestamp", "time"),
-    ("metric_config/metric_name", "metric"),
+    ("metric_config/metric_name", "name of the metric"),
     ("metric_config/lower_is_better", "direction"),
     ("generation_config", _SETTINGS),
-    ("model_info", "model"),
+    ("model_info", "model id"),
     ("eval_library", "library version"),
 )
 """What members are called for people, by the beginnings of their places."""
@@ -84,7 +84,9 @@ def compare_results(aggregate: Aggregate, log: SourceLog, samples: int | None) -
         message = f"the log's result {one.id} is not in the aggregate"
         violations.append(ES657.violation(message, pointer=RESULTS, expected=one.id))
     of = agreeing + len(missing) + _others(violations)
-    known = tuple(name for _, name in ((FIGURES, FIGURES), *_NAMES) if name in parts)
+    refuted = {name for beginning, name in _NAMES if _has_below(violations, f"/{beginning}")}
+    named = set(parts) - refuted
+    known = tuple(name for _, name in ((FIGURES, FIGURES), *_NAMES) if name in named)
     violations += (
         ES660.violation(
             f"{printable(name)} of {count_noun(times, 'result')} {NOT_STATED}",
@@ -107,9 +109,14 @@ def _leaves(value: Any, place: str) -> Iterator[str]:
 
 def _others(violations: Sequence[Violation]) -> int:
     """Count the results that are in the aggregate and differ."""
-    others = {ES658.code, ES660.code}
-    pointers = (one.pointer or "" for one in violations if one.code not in others)
-    return len({pointer.split("/")[2] for pointer in pointers if pointer.count("/") > 1})
+    pointers = (one.pointer or "" for one in violations if one.code != ES660.code)
+    below = f"{RESULTS}/"
+    return len({one.split("/")[2] for one in pointers if one.startswith(below)})
+
+
+def _has_below(violations: Sequence[Violation], place: str) -> bool:
+    """Tell whether a member of the whole run, or a part of it, differs."""
+    return any((one.pointer or "").startswith(place) for one in violations)
 
 
 def _read_stated(source: SourceResult) -> Stated:
@@ -164,7 +171,7 @@ def _model(aggregate: Aggregate, log: SourceLog, parts: list[str]) -> Iterator[V
     found = aggregate.model_id
     if found is None or not log.models:
         return
-    parts.append("model")
+    parts.append("model id")
     if {found, found.rpartition("/")[2]} & log.models:
         return
     named = min(log.models, key=lambda one: (-one.count("/"), one))

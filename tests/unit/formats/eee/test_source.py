@@ -167,12 +167,26 @@ def test_the_verdict_names_what_was_compared(inspect: Pair, lm_eval: Pair, tmp_p
     report = inspect.check(tmp_path)
     assert said(report).startswith(
         "inputs, outputs, scores, usage, times, errors and metadata of 8 samples and figures, "
-        "dataset, task, time, generation settings, model and library version of 1 result agree"
+        "dataset, task, time, generation settings, model id and library version of 1 result agree"
     )
     assert said(lm_eval.check(tmp_path)).startswith(
         "inputs, outputs, scores and metadata of 4 samples and figures, dataset, task, time, "
-        "metric, direction, generation settings, model and library version of 1 result agree"
+        "name of the metric, direction, generation settings, model id and library version of 1 "
+        "result agree"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "part"), [("version of the harness", "library version"), ("model", "model id")]
+)
+def test_what_differs_of_the_whole_run_is_not_among_what_agrees(
+    name: str, part: str, inspect: Pair, tmp_path: Path
+) -> None:
+    assert part in said(inspect.check(tmp_path))
+    INSPECT[name][1](inspect)
+    text = said(inspect.check(tmp_path))
+    assert part not in text
+    assert "of 1 result agree" in text
 
 
 def test_a_member_that_is_not_compared_is_a_warning_with_a_count(
