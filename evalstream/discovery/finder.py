@@ -59,7 +59,7 @@ def _find_with(search: Search, one: str | NoInput) -> Iterable[FoundRuns]:
 
 
 def checked_inputs(inputs: Iterable[str | NoInput]) -> Iterator[str | NoInput]:
-    """Iterate over inputs. Raises UsageError for an empty name, and for standard input named twice.
+    """Iterate over inputs. Raises UsageError if standard input is named twice.
 
     For a sequence the error comes at once, else when the second one is reached.
     """
@@ -71,8 +71,6 @@ def checked_inputs(inputs: Iterable[str | NoInput]) -> Iterator[str | NoInput]:
 def _with_stdin_once(inputs: Iterable[str | NoInput]) -> Iterator[str | NoInput]:
     was_named = False
     for one in inputs:
-        if one == "":
-            raise UsageError("the name of an input is empty")
         if was_named and one == STDIN:
             raise UsageError(_TWICE)
         was_named = was_named or one == STDIN
