@@ -28,7 +28,6 @@ from evalstream.formats.evalguard.documents import (
     MANIFEST_FILE,
     METRIC,
     METRICS,
-    NAME,
     REPORT,
     RESPONSE,
     TASK,
@@ -38,7 +37,7 @@ from evalstream.formats.evalguard.documents import (
     kind_of_folder,
     schema_name,
 )
-from evalstream.formats.evalguard.files import File, beside_config, describe_empty, iterate_files
+from evalstream.formats.evalguard.files import File, beside_config, iterate_files
 from evalstream.formats.evalguard.manifest import Digest, Manifest, make_digest
 from evalstream.formats.evalguard.named_folders import kind_of_part
 from evalstream.formats.evalguard.report import is_of_harness
@@ -62,11 +61,11 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.claim import JudgedClaim
-from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary
-from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.model.uninterrupted import without_collector
@@ -115,23 +114,6 @@ class _Read(NamedTuple):
         """Whether the file reports measured values."""
         has_reports = any(document.kind == REPORT for document in self.documents)
         return has_reports or (self.response is not None and self.response.endpoint == METRICS)
-
-
-def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-    """Find the run of one input: a folder, or one document.
-
-    `aggregate` is the folder, or a document, that it refers to. Raises UsageError for `inputs`,
-    which EvalGuard's documents do not have.
-    """
-    if inputs is not None:
-        raise UsageError(f"--inputs-file does not go with files of {NAME}")
-    if path == STDIN and aggregate == STDIN:
-        raise UsageError("standard input can be named only once")
-    reason = describe_empty(path)
-    if reason is not None:
-        yield NoInput(path, reason, format=NAME)
-        return
-    yield Run(path, aggregate, format=NAME)
 
 
 def check(

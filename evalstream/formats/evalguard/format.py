@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import ClassVar, Final
 
 from evalstream.engine.harness_logs import LM_EVAL
@@ -16,10 +16,9 @@ from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
-from evalstream.model.run import NoInput, Run
+from evalstream.model.run import Run
 from evalstream.model.sealed_text import SealedText
 from evalstream.parsing.peek import OBJECT
-from evalstream.rules.base import Rule
 
 
 class EvalGuardFormat(FolderFormat):
@@ -35,14 +34,10 @@ class EvalGuardFormat(FolderFormat):
     versions: Mapping[str, Sequence[str]] = {documents.VERSION: sorted(SCHEMAS)}
     places: ClassVar[Mapping[str, Place]] = dict.fromkeys((*KINDS, MANIFEST, RESPONSE), "rows")
     options = frozenset()
+    has_answers = False
     kept_logs = (LM_EVAL,)
     has_yaml = True
     seals_itself = True
-
-    def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.evalguard.catalogue import RULES
-
-        return RULES
 
     def detect_kind(self, file: Beginning) -> str | None:
         return documents.detect_kind(file)
@@ -66,11 +61,6 @@ class EvalGuardFormat(FolderFormat):
         from evalstream.formats.evalguard.named_folders import together
 
         return together(folders)
-
-    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-        from evalstream.formats.evalguard.checker import find
-
-        return find(path, aggregate, inputs)
 
     def check(
         self, run: Run, options: Options, show: Show, progress: Progress, detect: Detector, /

@@ -14,7 +14,7 @@ from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
 from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options
-from evalstream.model.run import STDIN
+from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest
 from evalstream.parsing import json
 from evalstream.parsing.array_splitter import Element
@@ -193,9 +193,10 @@ def describe(evaluation: Evaluation, labels: Sequence[GroupLabel]) -> RunDescrip
 
 
 def answers(
-    path: str, options: Options, places: Iterable[tuple[int, int]]
+    run: Run, options: Options, places: Iterable[tuple[int, int]]
 ) -> Iterator[Answered | None]:
     """Iterate over the verdicts of items at some places, in their order."""
+    path = run.rows or ""
     if path == STDIN or (not is_remote(path) and comes_once(path)):
         yield from (None for _ in places)
         return

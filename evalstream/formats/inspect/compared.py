@@ -24,7 +24,7 @@ from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
-from evalstream.model.run import STDIN
+from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRequest
 from evalstream.parsing.json import canonical, member, resolve_pointer, text_or_none
 from evalstream.parsing.object_splitter import ObjectSplitter
@@ -159,9 +159,10 @@ def _scores(sample: SampleView) -> Iterator[tuple[str, Any]]:
 
 
 def answers(
-    path: str, options: Options, places: Iterable[tuple[int, int]]
+    run: Run, options: Options, places: Iterable[tuple[int, int]]
 ) -> Iterator[Answered | None]:
     """Iterate over the outputs of samples at some places, in their order."""
+    path = run.rows or ""
     if path == STDIN or (not is_remote(path) and not os.path.isfile(path)):
         yield from (None for _ in places)
         return
