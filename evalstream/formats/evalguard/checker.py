@@ -429,8 +429,7 @@ class _Check:
         """Yield what is wrong with a document among others."""
         yield from self._schema_violations(subject)
         for rule in _RULES:
-            if rule.record is not None:
-                yield from rule.record(subject)
+            yield from rule.apply(subject)
 
     def _schema_violations(self, subject: Subject) -> Iterator[Violation]:
         """Yield the violations of the schema, except where another rule says more."""

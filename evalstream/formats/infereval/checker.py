@@ -193,8 +193,7 @@ class EvaluationCheck:
     def _check_whole(self, evaluation: Evaluation) -> None:
         """Check the part outside the items, and which items exist."""
         for rule in (INF101, *OF_EVALUATIONS):
-            if rule.record is not None:
-                self._documents.note_all(rule.record(evaluation))
+            self._documents.note_all(rule.apply(evaluation))
         benchmark, items = evaluation.benchmark, self._items
         if items is not None:
             self._documents.note_all(open_votes(items.tally.claims()))

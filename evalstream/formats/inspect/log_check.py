@@ -220,8 +220,7 @@ class LogCheck:
         else:
             self._keep(view, one)
         for rule in (*samples.RULES, *outputs.RULES, *messages.RULES, *scores.RULES, *usage.RULES):
-            if rule.record is not None:
-                problems += rule.record(view)
+            problems += rule.apply(view)
         self._count_attachments(view, problems)
         if self._library is not None:
             # Last, as the harness may change the value that it loads.
@@ -371,8 +370,7 @@ class LogCheck:
 
 def _by_rules(rules: tuple[Rule, ...], view: LogView) -> Iterator[Violation]:
     for rule in rules:
-        if rule.record is not None:
-            yield from rule.record(view)
+        yield from rule.apply(view)
 
 
 def _answer(score: Mapping[str, Any]) -> str | None:
