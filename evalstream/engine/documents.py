@@ -23,7 +23,7 @@ from evalstream.model.run import Run
 from evalstream.parsing.json import UTF8_MARK, Parsed
 from evalstream.parsing.json_document import parse_document
 from evalstream.parsing.limits import FindingLimiter, refuse_many_values
-from evalstream.parsing.schema_errors_in_parts import error_parts
+from evalstream.parsing.schema_errors import error_parts
 from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules.catalogue import Catalogue
 from evalstream.rules.claims import find_nothing_confirmed

@@ -107,7 +107,7 @@ def _unknown_version(declared: str | None, version: str) -> Iterator[Violation]:
 def _schema_errors(document: dict[str, Any], version: str, options: Options) -> Iterator[Violation]:
     """Report what the schema refuses, and the versions that a refused document fits."""
     from evalstream.formats.eee.version_fit import versions_that_fit
-    from evalstream.parsing.schema_errors_in_parts import error_parts
+    from evalstream.parsing.schema_errors import error_parts
 
     fails = False
     for part in error_parts(_validator(version, options), document):

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.base import Detector, other_formats
 from evalstream.formats.evalguard.catalogue import CATALOGUE
-from evalstream.formats.evalguard.claims import claims_of_response, judge_figures
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
     PlacedFault,
@@ -41,7 +40,12 @@ from evalstream.formats.evalguard.files import File, beside_config, iterate_file
 from evalstream.formats.evalguard.manifest import Digest, Manifest, make_digest
 from evalstream.formats.evalguard.named_folders import kind_of_part
 from evalstream.formats.evalguard.report import is_of_harness
-from evalstream.formats.evalguard.responses import Response, make_response
+from evalstream.formats.evalguard.responses import (
+    Response,
+    claims_of_response,
+    judge_figures,
+    make_response,
+)
 from evalstream.formats.evalguard.rules import documents, manifests, scores
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502, without_unknown
 from evalstream.formats.evalguard.rules.layouts import check_schema_name

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import json_locator
 from evalstream.engine.row_pass import describe_error
+from evalstream.formats.infereval.catalogue import OF_BENCHMARK_ITEMS, OF_BENCHMARKS
 from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.documents import BENCHMARK, VERSION, kind_by_members
 from evalstream.formats.infereval.files import NOT_OURS, Document
-from evalstream.formats.infereval.rules.benchmark import OF_BENCHMARK_ITEMS, OF_BENCHMARKS
 from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
 from evalstream.formats.infereval.sound_items import is_plain
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem

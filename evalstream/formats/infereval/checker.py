@@ -17,12 +17,11 @@ from evalstream.formats.infereval.benchmark import (
     read_version,
 )
 from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
-from evalstream.formats.infereval.catalogue import CATALOGUE
+from evalstream.formats.infereval.catalogue import CATALOGUE, OF_EVALUATIONS
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS, kind_by_members
 from evalstream.formats.infereval.files import NOT_OURS, Document
 from evalstream.formats.infereval.items import ItemPass
 from evalstream.formats.infereval.rules.copies import missing_items
-from evalstream.formats.infereval.rules.evaluation import OF_EVALUATIONS
 from evalstream.formats.infereval.rules.samples import INF308, open_votes
 from evalstream.formats.infereval.rules.structure import INF101
 from evalstream.formats.infereval.schema import evaluation_validator, schema_violations

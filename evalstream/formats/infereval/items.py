@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import part_locator, place_violations
 from evalstream.engine.row_pass import BREAKS
+from evalstream.formats.infereval.catalogue import OF_ITEMS
 from evalstream.formats.infereval.claims import VerdictTally
 from evalstream.formats.infereval.documents import ITEMS
 from evalstream.formats.infereval.rules.analysts import INF201, INF202
-from evalstream.formats.infereval.rules.evaluation import OF_ITEMS
 from evalstream.formats.infereval.rules.ids import INF208
 from evalstream.formats.infereval.rules.samples import (
     INF303,

@@ -12,8 +12,7 @@ from evalstream.formats.infereval.rules.structure import INF101, INF102
 from evalstream.model.finding import Violation
 from evalstream.parsing.json_schema import Validator, compile_schema
 from evalstream.parsing.limits import limit_findings
-from evalstream.parsing.schema_errors import SchemaError
-from evalstream.parsing.schema_errors_in_parts import error_parts
+from evalstream.parsing.schema_errors import SchemaError, error_parts
 from evalstream.parsing.schema_files import builtin_schema, builtin_validator
 from evalstream.rules.schema import explain
 from evalstream.rules.syntax import ES113

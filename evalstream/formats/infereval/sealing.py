@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from evalstream.formats.infereval.benchmark_hashes import benchmark_hashes
+from evalstream.formats.infereval.benchmark_hash import benchmark_hashes
 from evalstream.formats.infereval.documents import EVALUATION, kind_by_members
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple
 
-from evalstream.formats.infereval.responses import Reading, choose_reading
-from evalstream.formats.infereval.votes import DEFAULT_SAMPLES, DEFAULT_TIE_BREAK, FIRST, VERDICTS
+from evalstream.formats.infereval.votes import (
+    DEFAULT_SAMPLES,
+    DEFAULT_TIE_BREAK,
+    FIRST,
+    VERDICTS,
+    Reading,
+    choose_reading,
+)
 
 TIE_BREAKS: Final = (*VERDICTS, FIRST)
 

@@ -18,8 +18,8 @@ from evalstream.formats.inspect.views import is_count, object_or_empty
 from evalstream.model.claim import Reason
 from evalstream.parsing.json import canonical, text_or_none
 from evalstream.stats.claims import spreads
+from evalstream.stats.claims.corpus_metrics import LEVELS, krippendorff_alpha
 from evalstream.stats.claims.formulas import USUAL_LEVEL
-from evalstream.stats.claims.rater_agreement import LEVELS, krippendorff_alpha
 from evalstream.stats.claims.reducers import CannotCompute
 
 DRAWS: Final = 1000

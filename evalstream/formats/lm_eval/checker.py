@@ -10,8 +10,8 @@ from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.lm_eval.catalogue import CATALOGUE
 from evalstream.formats.lm_eval.documents import samples_name, task_in_name
+from evalstream.formats.lm_eval.files import tasks_beside
 from evalstream.formats.lm_eval.group_figures import judge_groups
-from evalstream.formats.lm_eval.neighbours import tasks_beside
 from evalstream.formats.lm_eval.non_finite import as_written
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
 from evalstream.formats.lm_eval.row_scores import ScoringPlan, plan_scoring
@@ -24,8 +24,7 @@ from evalstream.formats.lm_eval.rules.contradictions import (
 )
 from evalstream.formats.lm_eval.rules.results import Siblings
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
-from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.verified import describe_results, describe_rows
+from evalstream.formats.lm_eval.task_facts import TaskFacts, describe_results, describe_rows
 from evalstream.formats.lm_eval.views import Results
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalstream.stats.inference.power import detectable_difference, samples_needed
+from evalstream.stats.inference.bounds import detectable_difference, samples_needed
 
 
 def test_the_usual_factor_is_2_8() -> None:
