@@ -109,7 +109,7 @@ class RecordEngine:
     def findings(self, lines: Lines) -> BlockFindings:
         """Return what collects the violations of a block, and its sketch if it is asked for."""
         if not self.context.options.sketches:
-            return BlockFindings(self.context, lines.unshown)
+            return BlockFindings(self.context.options, self.context.selection, lines.unshown)
         from evalstream.engine.sketched import SketchedFindings
 
         return SketchedFindings(self.context, lines, self._figures)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Protocol
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import resolve
-from evalstream.parsing.json_schema import Validator
 
 Path_ = tuple[str | int, ...]
 
@@ -105,6 +104,27 @@ def _dereference(schema: Any, node: Any) -> Any:
     if not isinstance(target, str) or not target.startswith("#/"):
         return node
     return resolve(schema, target.removeprefix("#/").split("/"))
+
+
+class Validator(Protocol):
+    """A compiled schema.
+
+    `accepts` returns True only if a value is valid and contains no infinite number; `fits` requires
+    a value without infinite numbers.
+    """
+
+    @property
+    def accepts(self) -> Callable[[Any], bool]:
+        """The fast check of a value."""
+
+    def fits(self, value: Any) -> bool:
+        """Tell whether a value without infinite numbers is valid.
+
+        Raises RecursionError for a value that is nested too deeply.
+        """
+
+    def errors(self, value: Any) -> Iterable[SchemaError]:
+        """Return all errors of `value`. Raises RecursionError as above."""
 
 
 PART: Final = 500

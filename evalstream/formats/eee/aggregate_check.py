@@ -22,7 +22,7 @@ from evalstream.rules.schema import explain as explain_schema
 from evalstream.rules.syntax import ES108, ES113, read_document
 
 if TYPE_CHECKING:
-    from evalstream.parsing.json_schema import Validator
+    from evalstream.parsing.schema_errors import Validator
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
 """Rules that replace the schema's less specific finding at the same pointer."""

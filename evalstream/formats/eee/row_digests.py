@@ -81,7 +81,7 @@ def record(
         ABSENT if shown.input is None else digest128(shown.input, group.evaluation),
         content,
         shown.output,
-        mark_digest(row_view.repeat_mark(shown.metadata)),
+        row_view.mark_digest(row_view.repeat_mark(shown.metadata)),
         group.result,
         *ids,
     )
@@ -91,11 +91,6 @@ def content_digest(line: Bytes) -> int:
     """Return a number that is equal for equal lines, as the scanner computes it."""
     digest = xxhash.xxh64_intdigest if len(line) < _LONG_BYTES else xxhash.xxh3_64_intdigest
     return digest(line)
-
-
-def mark_digest(mark: str) -> int:
-    """Return a number that is equal for rows with the same repeat mark, 0 for none."""
-    return xxhash.xxh64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0
 
 
 def to_double(score: Any) -> float:

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.row_digests import to_double
-from evalstream.formats.eee.row_groups import RowGroup
-from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest, SampleRow
+from evalstream.model.sample_record import UNKNOWN, SampleFlag, SampleRequest, SampleRow
 from evalstream.parsing.json import resolve_pointer
 from evalstream.stats.sample_digests import (
     InputDigests,
@@ -22,13 +21,6 @@ from evalstream.stats.sample_digests import (
 )
 
 _NO_IDENTITY: Final = (UNKNOWN, UNKNOWN)
-
-
-def group_label(group: RowGroup, name: Any, result: Any) -> GroupLabel:
-    """Return the label of a group of rows with an evaluation_name and an evaluation_result_id."""
-    if group.is_named_alike:
-        return GroupLabel(group.place)
-    return GroupLabel(None, *(None if text is None else f"{text}" for text in (name, result)))
 
 
 def sample_row(

@@ -6,6 +6,7 @@ JSON Patch (solver/_transcript.py of inspect_ai).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.views import SampleView, list_or_empty, object_or_empty
@@ -32,6 +33,7 @@ class _Unknown(Exception):
     """The events do not tell how the state ended."""
 
 
+@lru_cache(maxsize=1)
 def final_state(sample: SampleView) -> FinalState | None:
     """Apply the changes of all solvers to the state that a sample began with.
 

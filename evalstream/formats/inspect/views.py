@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from evalstream.parsing.json import member, pointer, text_or_none
 
 if TYPE_CHECKING:
-    from evalstream.formats.inspect.final_state import FinalState
     from evalstream.formats.inspect.store import SampleStore
 
 UNNAMED: Final = ""
@@ -139,13 +138,6 @@ class SampleView:
         Its events may lack what its solver did last.
         """
         return self.has_failed or self.value.get("limit") is not None
-
-    @cached_property
-    def final_state(self) -> FinalState | None:
-        """The messages and the output that the events end with, None where they do not tell."""
-        from evalstream.formats.inspect.final_state import final_state
-
-        return final_state(self)
 
     @cached_property
     def has_plain_plan(self) -> bool:

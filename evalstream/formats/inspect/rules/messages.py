@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from evalstream.formats.inspect.final_state import final_state
 from evalstream.formats.inspect.recorded import (
     Difference,
     ModelMessages,
@@ -22,7 +23,7 @@ def _messages(sample: SampleView) -> Iterator[Violation]:
     """Compare each message with what the events recorded of it; report each message once."""
     if sample.is_stopped:
         return
-    by_state = _against_state if sample.final_state is not None else _against_texts
+    by_state = _against_state if final_state(sample) is not None else _against_texts
     reported = set()
     for index, words, found in (*by_state(sample), *_against_models(sample)):
         if index not in reported:
@@ -41,7 +42,7 @@ def _against_state(sample: SampleView) -> _Found:
 
     Scorers may add messages of their own.
     """
-    state = sample.final_state
+    state = final_state(sample)
     ended = state.messages if state is not None else []
     messages = list_or_empty(sample.value.get("messages"))
     for index, expected in enumerate(ended):

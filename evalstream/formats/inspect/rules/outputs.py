@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from evalstream.formats.inspect.final_state import final_state
 from evalstream.formats.inspect.recorded import (
     ModelMessages,
     RecordedTexts,
@@ -55,7 +56,7 @@ def _other_completion(sample: SampleView, completion: Any) -> Iterator[Violation
 
 def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Violation]:
     """Compare choices with those that the events end with, and with those that a model gave."""
-    state = sample.final_state
+    state = final_state(sample)
     ended = list_or_empty(state.output.get("choices")) if state is not None else []
     made = ModelMessages(sample).made if sample.has_plain_plan else {}
     for index, choice in objects(member(sample.value.get("output"), "choices")):
