@@ -15,12 +15,12 @@ from evalstream.parsing import json
 from evalstream.parsing.json_schema import finite_check
 from evalstream.rules import syntax
 from evalstream.rules.inputs import ES003, noise_check
-from evalstream.rules.torn_line import newline_missing
+from evalstream.rules.syntax import newline_missing
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.model.sample_record import GroupLabel, SampleRow
-    from evalstream.stats.sample_batch import SampleBatch
+    from evalstream.stats.sample_digests import SampleBatch
     from evalstream.stats.sketch import RowFigures
 
 JSON_BLANK: Final = b" \t\r"
@@ -254,6 +254,6 @@ class _Pass:
 
 def _sample_batch() -> SampleBatch:
     # Only comparisons ask for samples.
-    from evalstream.stats.sample_batch import SampleBatch
+    from evalstream.stats.sample_digests import SampleBatch
 
     return SampleBatch()

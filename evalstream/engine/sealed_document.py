@@ -1,21 +1,15 @@
-"""Show and write a document that is sealed."""
+"""A document that is sealed: its text before and after, as a difference, and written."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
-
-from evalstream.io.output import Output, writing
-
-if TYPE_CHECKING:
-    from evalstream.model.sealed_text import SealedText
-
-
 import re
 from collections.abc import Sequence
 from difflib import unified_diff
 from itertools import takewhile
-from typing import Final
+from typing import Final, NamedTuple
+
+from evalstream.io.output import Output, writing
 
 
 def difference(sealed: SealedText) -> str:
@@ -99,3 +93,15 @@ def _cut_long_line(line: str) -> str:
         if len(content) <= LONGEST_LINE
         else f"{content[:half]}…{content[1 - half :]}{end}"
     )
+
+
+class SealedText(NamedTuple):
+    """The bytes of a document before and after it is sealed; None before it existed.
+
+    With `is_foreign` the stored file is no document of this kind, and replacing it would lose it.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes
+    is_foreign: bool = False

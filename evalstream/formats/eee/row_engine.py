@@ -39,8 +39,15 @@ from evalstream.model.row_record import RECORD_BYTES, RowRecords
 from evalstream.parsing import json
 from evalstream.rules.base import RowCheck, Where
 from evalstream.rules.inputs import ES003, noise_check
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES114
-from evalstream.rules.torn_line import newline_missing
+from evalstream.rules.syntax import (
+    BEGINS_WITH_MARK,
+    ES102,
+    ES107,
+    ES108,
+    ES110,
+    ES114,
+    newline_missing,
+)
 from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 from evalstream.stats.tally import Tally
 
@@ -122,7 +129,7 @@ class RowEngine:
         if not self.context.options.sketches:
             return BlockFindings(self.context.options, self.context.selection, lines.unshown)
         from evalstream.engine.sketched import SketchedFindings
-        from evalstream.formats.eee.row_figures import row_figures
+        from evalstream.formats.eee.sample_rows import row_figures
 
         return SketchedFindings(self.context, lines, row_figures)
 

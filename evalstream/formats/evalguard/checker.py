@@ -15,11 +15,13 @@ from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
     PlacedFault,
     Reading,
+    conform,
     in_one,
     is_of_another,
     possible_kinds,
     read,
     read_bytes,
+    true_pointer,
     unread_document,
     with_spelling,
 )
@@ -36,9 +38,8 @@ from evalstream.formats.evalguard.documents import (
     kind_of_folder,
     schema_name,
 )
-from evalstream.formats.evalguard.files import File, beside_config, iterate_files
+from evalstream.formats.evalguard.files import File, beside_config, iterate_files, kind_of_part
 from evalstream.formats.evalguard.manifest import Digest, Manifest, make_digest
-from evalstream.formats.evalguard.named_folders import kind_of_part
 from evalstream.formats.evalguard.report import is_of_harness
 from evalstream.formats.evalguard.responses import (
     Response,
@@ -51,7 +52,6 @@ from evalstream.formats.evalguard.rules.documents import EVG101, EVG502, without
 from evalstream.formats.evalguard.rules.layouts import check_schema_name
 from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema
 from evalstream.formats.evalguard.rules.scores import EVG401
-from evalstream.formats.evalguard.shapes import conform, true_pointer
 from evalstream.formats.evalguard.views import (
     LAYOUT_OF_KIND,
     LAYOUTS,

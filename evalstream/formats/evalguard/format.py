@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import ClassVar, Final
 
 from evalstream.engine.harness_logs import LM_EVAL
+from evalstream.engine.sealed_document import SealedText
 from evalstream.formats.base import Detector, FolderFormat, Place, Show
 from evalstream.formats.evalguard import documents
 from evalstream.formats.evalguard.documents import KINDS, MANIFEST, RESPONSE, SCHEMAS
@@ -17,7 +18,6 @@ from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
-from evalstream.model.sealed_text import SealedText
 from evalstream.parsing.peek import OBJECT
 
 
@@ -58,7 +58,7 @@ class EvalGuardFormat(FolderFormat):
         return (file.path for file in iterate_files(path))
 
     def together(self, folders: Sequence[str], /) -> Iterator[Sequence[str]]:
-        from evalstream.formats.evalguard.named_folders import together
+        from evalstream.formats.evalguard.files import together
 
         return together(folders)
 

@@ -35,7 +35,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import text_or_none
 from evalstream.rules.base import Rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
-from evalstream.stats.claims import bounded_kinds, kinds
+from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence, sum_clusters
 from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
 from evalstream.stats.claims.kinds import Bounds, Figure, Kind
@@ -55,10 +55,10 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "bootstrap_stderr": kinds.ERROR,
     "ci": kinds.INTERVAL,
     "ci_wilson": kinds.INTERVAL,
-    "frequency": bounded_kinds.SHARE,
-    "krippendorff_alpha": bounded_kinds.ALPHA,
-    "perplexity_per_token": bounded_kinds.PERPLEXITY,
-    "perplexity_per_seq": bounded_kinds.PERPLEXITY,
+    "frequency": kinds.SHARE,
+    "krippendorff_alpha": kinds.ALPHA,
+    "perplexity_per_token": kinds.PERPLEXITY,
+    "perplexity_per_seq": kinds.PERPLEXITY,
 }
 """The kinds of the harness's own metrics."""
 
@@ -509,7 +509,7 @@ def _choose_kind(name: str | None, metric: Metric, params: Mapping[str, Any]) ->
         return kinds.kind_named(short) or kinds.UNKNOWN
     inner = inner_name(name, params)
     if inner == "frequency" and params.get("normalize") is False:
-        return bounded_kinds.COUNTS
+        return kinds.COUNTS
     return _KINDS.get(inner, kinds.UNKNOWN)
 
 

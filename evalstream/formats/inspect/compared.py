@@ -30,10 +30,16 @@ from evalstream.parsing.json import canonical, member, resolve_pointer, text_or_
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats.claims.reducers import is_missing
-from evalstream.stats.record_samples import has_identity, record_sample
 from evalstream.stats.run_samples import RunSamples
-from evalstream.stats.sample_batch import SampleBatch
-from evalstream.stats.sample_digests import InputDigests, bytes_digest, cluster_digest, sample_text
+from evalstream.stats.sample_digests import (
+    InputDigests,
+    SampleBatch,
+    bytes_digest,
+    cluster_digest,
+    has_identity,
+    record_sample,
+    sample_text,
+)
 
 BATCH_SAMPLES: Final = 1000
 

@@ -14,7 +14,6 @@ from evalstream.formats.inspect.rules import (
     coverage,
     log,
     messages,
-    outputs,
     results,
     samples,
     scores,
@@ -219,7 +218,7 @@ class LogCheck:
             self.lose(f"sample {self.count:,} could not be read")
         else:
             self._keep(view, one)
-        for rule in (*samples.RULES, *outputs.RULES, *messages.RULES, *scores.RULES, *usage.RULES):
+        for rule in (*samples.RULES, *messages.RULES, *scores.RULES, *usage.RULES):
             problems += rule.apply(view)
         self._count_attachments(view, problems)
         if self._library is not None:

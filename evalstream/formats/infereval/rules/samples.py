@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.infereval.dates import date_time
+from evalstream.formats.infereval.rules.structure import date_time
 from evalstream.formats.infereval.views import Evaluation, Item, is_number, object_or_empty, objects
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
 from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
