@@ -11,7 +11,7 @@ from typing import Final
 
 from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.row_record import ABSENT, MARK_AT, PLACE_AT, SAMPLE_AT, RowRecord, RowRecords
-from evalstream.stats.input_index import WORTH_A_TABLE, FirstSeenIndex
+from evalstream.stats.first_seen import WORTH_A_TABLE, FirstSeenIndex
 from evalstream.stats.score_sums import fixed_point
 
 _MODULUS: Final = 1 << 64

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from evalstream._version import __version__
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.changes.additions import Additions, AggregateRefused, value_at
+from evalstream.formats.eee.changes.aggregate_places import migration_place
 from evalstream.formats.eee.changes.kinds import (
     ALGORITHM,
     DEVELOPER,
@@ -23,7 +24,6 @@ from evalstream.formats.eee.changes.kinds import (
 )
 from evalstream.formats.eee.changes.moves import Required, move_old_members
 from evalstream.formats.eee.changes.naming import Place, place_for
-from evalstream.formats.eee.changes.schema_places import migration_place
 from evalstream.formats.eee.changes.supplied import Supplied
 from evalstream.formats.eee.datastore import Unaddressable, derive_address
 from evalstream.model.changes import BYTE_ORDER_MARK, Applied, Change, Example, Need

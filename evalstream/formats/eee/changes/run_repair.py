@@ -10,11 +10,11 @@ from evalstream.engine.block_rewriting import BlockRewriter
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.changes.aggregate import SEALED, parsed_aggregate
+from evalstream.formats.eee.changes.aggregate_places import repair_place
 from evalstream.formats.eee.changes.kinds import FILE_PATH, SEAL
 from evalstream.formats.eee.changes.row_rewriter import RowRepairs, RowRewriter
 from evalstream.formats.eee.changes.rows import read_evaluation_id
 from evalstream.formats.eee.changes.run_migration import needed_algorithms, wrong_seal
-from evalstream.formats.eee.changes.schema_places import repair_place
 from evalstream.formats.eee.declared_path import path_to_declare
 from evalstream.model.changes import BYTE_ORDER_MARK, DIGEST, Applied, Change, ChangeKind, Example
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
