@@ -27,7 +27,7 @@ from evalstream.formats.evalguard.documents import (
 from evalstream.formats.evalguard.files import File
 from evalstream.formats.evalguard.report import FLAT, is_flat
 from evalstream.formats.evalguard.rules.documents import EVG101
-from evalstream.formats.evalguard.views import as_list, is_legacy
+from evalstream.formats.evalguard.views import is_legacy
 from evalstream.io.beginning import Beginning
 from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
@@ -35,6 +35,7 @@ from evalstream.io.file_state import Watch
 from evalstream.model.finding import Excerpt, Locator, Severity, Violation
 from evalstream.model.text import count_noun, with_article
 from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, fast, shorten, type_name
+from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.peek import PEEK_BYTES
 from evalstream.parsing.yaml import (
@@ -268,7 +269,11 @@ def conform(kind: str, value: dict[str, Any]) -> dict[str, Any]:
 def true_pointer(kind: str, value: dict[str, Any], place: str | None) -> str | None:
     """Return the pointer in a document for a pointer in its conformed shape."""
     found = re.match(r"/tasks/([0-9]+)(/[^/]*)", place or "") if kind == REPORT else None
-    if place is None or found is None or not is_flat(as_list(value["tasks"])[int(found.group(1))]):
+    if (
+        place is None
+        or found is None
+        or not is_flat(list_or_empty(value["tasks"])[int(found.group(1))])
+    ):
         return place
     return place[: found.start(2)] + place[found.end(2) :]
 

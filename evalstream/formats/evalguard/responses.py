@@ -19,10 +19,11 @@ from evalstream.formats.evalguard.documents import (
 )
 from evalstream.formats.evalguard.rules.documents import EVG101, without_unknown
 from evalstream.formats.evalguard.rules.responses import paging
-from evalstream.formats.evalguard.views import Document, Folder, Subject, as_list, as_number
+from evalstream.formats.evalguard.views import Document, Folder, Subject, as_number
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import list_or_empty
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judge import Claim, is_outside, leave_open, refute
 from evalstream.stats.claims.kinds import Bounds, Kind
@@ -78,7 +79,7 @@ def make_response(name: str, value: Mapping[str, Any]) -> Response:
     """Return the response in a file, whose name in reports is `name`."""
     endpoint = detect_endpoint(value) or ""
     kind = LISTS.get(endpoint)
-    listing = () if kind is None else enumerate(as_list(value.get(endpoint)))
+    listing = () if kind is None else enumerate(list_or_empty(value.get(endpoint)))
     entries = (
         (index, Document(name, kind, one, None))
         for index, one in listing

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evalstream.formats.infereval.documents import ITEMS, NAME
 from evalstream.formats.infereval.files import Document, comes_once
-from evalstream.formats.infereval.views import Evaluation, object_or_empty
+from evalstream.formats.infereval.views import Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
 from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
@@ -19,6 +19,7 @@ from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, Samp
 from evalstream.parsing import json
 from evalstream.parsing.array_splitter import Element
 from evalstream.parsing.json import member, resolve_pointer, text_or_none
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats.run_samples import RunSamples

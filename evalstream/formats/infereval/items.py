@@ -24,12 +24,13 @@ from evalstream.formats.infereval.rules.samples import (
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.text import Text, read_item
-from evalstream.formats.infereval.views import Evaluation, Item, objects
+from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import ArrayError, Element
 from evalstream.parsing.json import FAST_DEPTH, fast
 from evalstream.parsing.json_schema import finite_check
+from evalstream.parsing.json_values import objects
 
 if TYPE_CHECKING:
     from evalstream.formats.infereval.compared import ItemSamples

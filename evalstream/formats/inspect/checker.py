@@ -26,7 +26,7 @@ from evalstream.formats.inspect.reading import (
     parse_text,
     pieces,
 )
-from evalstream.formats.inspect.views import LogView, object_or_empty
+from evalstream.formats.inspect.views import LogView
 from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream
 from evalstream.model.claim import JudgedClaim
@@ -38,6 +38,7 @@ from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import Stopped
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import Element
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005

@@ -28,11 +28,12 @@ from evalstream.formats.inspect.results import (
 )
 from evalstream.formats.inspect.rules.coverage import INS204
 from evalstream.formats.inspect.rules.results import INS301, INS302, INS303, INS304, INS306
-from evalstream.formats.inspect.views import LogView, is_count, is_id, list_or_empty, objects, same
+from evalstream.formats.inspect.views import LogView, is_count, is_id, same
 from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score
 from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import text_or_none
+from evalstream.parsing.json_values import list_or_empty, objects
 from evalstream.rules.base import Rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
 from evalstream.stats.claims import kinds

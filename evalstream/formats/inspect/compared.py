@@ -12,13 +12,7 @@ from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
 from evalstream.formats.inspect.reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.inspect.score_values import to_float
-from evalstream.formats.inspect.views import (
-    LogView,
-    SampleView,
-    list_or_empty,
-    object_or_empty,
-    score_value,
-)
+from evalstream.formats.inspect.views import LogView, SampleView, score_value
 from evalstream.io.file_state import Watch
 from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
@@ -27,6 +21,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRequest
 from evalstream.parsing.json import canonical, member, resolve_pointer, text_or_none
+from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats.claims.reducers import is_missing

@@ -30,21 +30,14 @@ from evalstream.formats.inspect.store import (
     SampleStore,
     perplexity_numbers,
 )
-from evalstream.formats.inspect.views import (
-    LogView,
-    SampleView,
-    is_count,
-    is_id,
-    object_or_empty,
-    same,
-    score_value,
-)
+from evalstream.formats.inspect.views import LogView, SampleView, is_count, is_id, same, score_value
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.report import Checked
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, pointer, text_or_none
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 

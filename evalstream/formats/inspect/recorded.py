@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.inspect.views import SampleView, list_or_empty, object_or_empty, objects
+from evalstream.formats.inspect.views import SampleView
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 
 PARTS: Final = ("role", "content", "tool_calls")
 """The members of a message that are compared."""

@@ -12,9 +12,10 @@ from evalstream.formats.evalguard.report import entry_results, is_of_harness
 from evalstream.formats.evalguard.rules.harness_reports import describe_report
 from evalstream.formats.evalguard.rules.layouts import EVG206, EVG208
 from evalstream.formats.evalguard.rules.references import EVG201, EVG202, EVG203, EVG204, EVG205
-from evalstream.formats.evalguard.views import Folder, Subject, as_list, text_member
+from evalstream.formats.evalguard.views import Folder, Subject, text_member
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import list_or_empty
 from evalstream.rules.base import Rule
 
 
@@ -22,7 +23,7 @@ def _targets(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != GUARDRAIL:
         return
-    targets = as_list(document.value.get("targets"))
+    targets = list_or_empty(document.value.get("targets"))
     if not folder.followed:
         if targets:
             message = "the targets were not looked up; name their folder with --aggregate"
@@ -40,7 +41,7 @@ def _target(
     if task is not None and not folder.knows(TASK, task):
         message = "no task document has this id"
         yield EVG207.violation(message, pointer=pointer((*path, "task")), found=task)
-    for index, name in enumerate(as_list(target.get("metrics"))):
+    for index, name in enumerate(list_or_empty(target.get("metrics"))):
         if not isinstance(name, str):
             continue
         place = pointer((*path, "metrics", index))
@@ -102,7 +103,7 @@ def _defined_names(document: views.Document) -> Iterator[tuple[str, str]]:
 
 def _names_of_others(document: views.Document) -> Iterator[tuple[str, str]]:
     if document.kind == documents.TASK:
-        for index, name in enumerate(views.as_list(document.value.get("metrics"))):
+        for index, name in enumerate(list_or_empty(document.value.get("metrics"))):
             if isinstance(name, str):
                 yield pointer(("metrics", index)), name
     if document.kind == documents.THRESHOLD and document.id is not None:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.infereval.rules.structure import date_time
-from evalstream.formats.infereval.views import Evaluation, Item, is_number, object_or_empty, objects
+from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
 from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import count_noun
+from evalstream.parsing.json_values import is_number, object_or_empty, objects
 from evalstream.rules.base import Rule
 
 OK: Final = "ok"

@@ -7,15 +7,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from evalstream.formats.infereval.views import (
-    Benchmark,
-    BenchmarkItem,
-    Evaluation,
-    is_number,
-    object_or_empty,
-)
+from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Evaluation
 from evalstream.model.finding import Severity, Violation, expect_one
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import is_number, object_or_empty
 from evalstream.rules.base import Rule
 
 KINDS: Final = ("template", "plugin")

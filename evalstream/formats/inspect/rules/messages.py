@@ -14,15 +14,10 @@ from evalstream.formats.inspect.recorded import (
     iterate_texts,
     message_text,
 )
-from evalstream.formats.inspect.views import (
-    Numbered,
-    SampleView,
-    list_or_empty,
-    object_or_empty,
-    objects,
-)
+from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
 from evalstream.rules.base import Rule
 
 
