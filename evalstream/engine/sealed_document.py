@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from evalstream.io.output import Output, writing
 
 
-def difference(sealed: SealedText) -> str:
+def seal_diff(sealed: SealedText) -> str:
     """Return what the seal changes, as a unified diff."""
     return diff_text(sealed.before or b"", sealed.after, os.path.basename(sealed.path))
 

@@ -9,7 +9,7 @@ from paths import EXAMPLES
 
 import evalstream
 from evalstream.api.changes import fix
-from evalstream.batch.rewriting.outcome import Status
+from evalstream.batch.rewriting.outcome import ChangeStatus
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.model.options import Options
 from evalstream.model.report import Report
@@ -139,7 +139,7 @@ def test_fix_unsafe_mends_exactly_the_ids_that_check_counts_for_it(
     assert before.totals.fixable_unsafely == (count if is_mended else 0)
     assert (set(marks) == {"unsafe"}) == is_mended
     (outcome,) = fix(tmp_path, write=True, unsafe=True, options=ALONE).outcomes
-    assert (outcome.status is not Status.REFUSED) == is_mended
+    assert (outcome.status is not ChangeStatus.REFUSED) == is_mended
     assert ("ES601" in evalstream.check(tmp_path, jobs=1).counts) != is_mended
 
 

@@ -11,7 +11,7 @@ from xxhash import xxh64_hexdigest
 from evalstream.engine.row_lookup import find_rows
 from evalstream.formats.harpia.documents import member
 from evalstream.formats.harpia.values import identifier, is_lower_better, iterate_scores
-from evalstream.formats.harpia.views import Input, Metric, view_input, view_metric
+from evalstream.formats.harpia.views import Input, InputMetric, view_input, view_metric
 from evalstream.io.document import document_bytes
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.errors import CannotCheck
@@ -51,7 +51,7 @@ Scores = dict[tuple[str, ...], float | bool | None]
 _UNKNOWN: Final = KnownInstance(None, UNKNOWN)
 
 
-class LogSamples:
+class RecordSamples:
     """Turns log records into samples: the inputs are those of the instances, where known."""
 
     def __init__(self, request: SampleRequest, read: Input | None) -> None:
@@ -84,7 +84,7 @@ class LogSamples:
                 self._labels[key] = label
             yield label, _make_sample(row, score) if certain else row
 
-    def _with_missing(self, metric: Metric, scores: Scores) -> Scores:
+    def _with_missing(self, metric: InputMetric, scores: Scores) -> Scores:
         """Return the scores of a result; where it is null, the earlier ones of the metric, null."""
         known = self._paths.setdefault((metric.id, metric.key), {})
         if scores == {(): None} and known:
@@ -107,7 +107,7 @@ class LogSamples:
         return instance.cluster if own == UNKNOWN else own
 
 
-def metric_text(metric: Metric, path: Sequence[str]) -> str:
+def metric_text(metric: InputMetric, path: Sequence[str]) -> str:
     """Name one score of a metric by its path and the metric's parameters.
 
     Metrics with other parameters measure something else, so that they differ in name.

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from evalstream.formats.evalguard import documents, report
-from evalstream.formats.evalguard.rules.harness_reports import is_known
+from evalstream.formats.evalguard.rules.harness_reports import is_known_metric
 from evalstream.formats.evalguard.views import Range, Ranges, Subject, as_number
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
@@ -155,7 +155,7 @@ def _check_value(reported: report.Reported, subject: Subject) -> Iterator[Violat
         yield EVG401.violation(message, pointer=reported.error_place, found=reported.error)
     if not folder.followed:
         return
-    if report.is_of_harness(subject.document) and not is_known(subject, reported):
+    if report.is_of_harness(subject.document) and not is_known_metric(subject, reported):
         return  # one info counts them: the harness measures more than a folder describes
     if not folder.knows(documents.METRIC, reported.metric):
         message = "no metric document has this id"
@@ -176,7 +176,7 @@ def _impact(subject: Subject) -> Iterator[Violation]:
     for reported in report.iterate_values(document):
         if reported.value is None or reported.task is None:
             continue
-        if of_harness and not is_known(subject, reported):
+        if of_harness and not is_known_metric(subject, reported):
             continue
         sources = folder.ranges(reported.task, reported.metric)
         for source in sources or [Ranges(None, [])]:
