@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from evalstream.model.comparison import MetricName
-from evalstream.stats.inference.distributions import normal_quantile
 from evalstream.stats.inference.paired import PairedScores
 
 
@@ -72,23 +71,3 @@ def _with_unmatched(paired: PairedScores, difference: float, of_a: float, of_b: 
         )
     )
     return total / (paired.n + only_a.count + only_b.count)
-
-
-POWER: Final = 0.8
-"""The probability of finding a difference of the detectable size."""
-
-
-def detectable_difference(error: float, level: float) -> float:
-    """Return the smallest true difference that is found with a probability of 80 %.
-
-    `error` is the standard error of the difference. Source: Miller (2024), section on power.
-    """
-    return (normal_quantile((1 + level) / 2) + normal_quantile(POWER)) * error
-
-
-def samples_needed(n: int, detectable: float, wanted: float) -> int:
-    """Return how many samples detect a `wanted` difference, if `n` detect one of `detectable`.
-
-    The standard error falls with the root of the number of samples; at least two are needed.
-    """
-    return max(2, math.ceil(n * (detectable / wanted) ** 2))

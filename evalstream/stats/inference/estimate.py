@@ -18,13 +18,10 @@ from evalstream.model.comparison import (
 )
 from evalstream.model.data_class import replace
 from evalstream.stats.inference.binary import exact_mcnemar, mid_p_mcnemar, tango_interval
-from evalstream.stats.inference.bounds import (
-    detectable_difference,
-    difference_bounds,
-    samples_needed,
-)
+from evalstream.stats.inference.bounds import difference_bounds
 from evalstream.stats.inference.distributions import t_interval, t_test
 from evalstream.stats.inference.paired import PairedScores
+from evalstream.stats.inference.power import detectable_difference, effect_power, samples_needed
 from evalstream.stats.inference.resamples import bootstrap_intervals, sign_flip_test
 
 MANY: Final = 1000
@@ -77,6 +74,10 @@ def estimate(
         for mean, own in zip((mean_a, mean_b), errors, strict=True)
     )
     detectable = detectable_difference(error, settings.level) if error else None
+    effect = None
+    if settings.effect is not None and error:
+        noise = paired.noise_floor
+        effect = effect_power(settings.effect, paired.n, error, noise, settings.level)
     bounds, bounds_reason = difference_bounds(paired, metric, difference)
     return Estimate(
         n=paired.n,
@@ -98,6 +99,7 @@ def estimate(
         detectable=detectable,
         needed_for_point=samples_needed(paired.n, detectable, POINT) if detectable else None,
         noise_floor=paired.noise_floor,
+        effect=effect,
         failed=paired.failed,
         bounds=bounds,
         bounds_reason=bounds_reason,

@@ -11,7 +11,8 @@ from evalstream.model.comparison import (
     Estimate,
     MetricName,
 )
-from evalstream.stats.inference.bounds import samples_needed, score_limits
+from evalstream.stats.inference.bounds import score_limits
+from evalstream.stats.inference.power import samples_needed
 
 FEW_SAMPLES: Final = 30
 """Below this number equal scores say little: the rule of three leaves 10 % for a difference."""
