@@ -15,7 +15,8 @@ from json import JSONDecoder
 from typing import Any, Final, NamedTuple
 
 from evalstream.io.beginning import Beginning
-from evalstream.parsing.json import UTF8_MARK, fast, pointer
+from evalstream.parsing.json import UTF8_MARK, pointer
+from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.peek import ARRAY, OBJECT, peek
 
 NAME: Final = "harpia"
@@ -205,9 +206,9 @@ def detect_kind(file: Beginning) -> str | None:
 
 def holds_records(head: bytes) -> bool:
     """Return whether the first bytes of a log show a record, or do not exclude one."""
-    if detect_parsed(_parse_text(head)) in (INPUT, OUTPUT):
+    if detect_parsed(parse_or_none(head)) in (INPUT, OUTPUT):
         return False
-    lines = map(_parse_text, head.split(b"\n", _LINES_LOOKED_AT))
+    lines = map(parse_or_none, head.split(b"\n", _LINES_LOOKED_AT))
     objects = [_spelled_keys(value) for value in lines if isinstance(value, dict)]
     if any(map(_is_record, objects)):
         return True
@@ -318,10 +319,3 @@ def _is_surely_output(value: Any) -> bool:
 
 def _below(key: str, entry: MetricOutput) -> MetricOutput:
     return entry._replace(pointer=pointer([key]) + entry.pointer)
-
-
-def _parse_text(text: bytes) -> Any:
-    try:
-        return fast(text.removeprefix(UTF8_MARK))
-    except ValueError:
-        return None
