@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Final
 
-from evalstream.engine.sealed_document import SealedText
 from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.documents import EVALUATION, kind_by_members
 from evalstream.formats.infereval.files import RereadDocument, whole_document
@@ -19,6 +18,7 @@ from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
 from evalstream.model.run import Run
+from evalstream.model.sealed_text import SealedText
 from evalstream.parsing.json import UTF8_MARK, fast
 
 PREFIX: Final = "sha256:"
