@@ -10,6 +10,7 @@ if sys.platform == "win32":
 from evalstream._version import __version__
 
 if TYPE_CHECKING:
+    from evalstream.api.attest import Attestation, attest
     from evalstream.api.changes import ChangedRuns, fix, migrate
     from evalstream.api.check import check, merge, read_report, seal
     from evalstream.api.compare import compare
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RULES",
+    "Attestation",
     "BrokenCompression",
     "CannotCheck",
     "CannotWrite",
@@ -84,6 +86,7 @@ __all__ = [
     "UsageError",
     "WorkerLost",
     "__version__",
+    "attest",
     "check",
     "check_rows",
     "compare",
@@ -98,6 +101,7 @@ __all__ = [
 ]
 
 _IMPORTED_WHEN_USED: Final = {
+    "Attestation": "evalstream.api.attest",
     "BrokenCompression": "evalstream.model.errors",
     "CannotCheck": "evalstream.model.errors",
     "CannotWrite": "evalstream.model.errors",
@@ -130,6 +134,7 @@ _IMPORTED_WHEN_USED: Final = {
     "TextReporter": "evalstream.reporters.text",
     "UsageError": "evalstream.model.errors",
     "WorkerLost": "evalstream.model.errors",
+    "attest": "evalstream.api.attest",
     "check": "evalstream.api.check",
     "check_rows": "evalstream.api.rows",
     "compare": "evalstream.api.compare",

@@ -89,6 +89,8 @@ def _with_entries(options: Options) -> Options:
         ignore=split_codes(options.ignore),
         per_file_ignores=split_entries(ignores),
         exclude=split_entries(options.exclude),
+        trust=split_entries(options.trust),
+        require=split_entries(options.require),
     )
 
 
@@ -161,6 +163,7 @@ def checked_options(options: Options) -> Options:
     refuse_long_lines(options.max_line_bytes)
     _check_routing(options.routing)
     _check_baseline(options)
+    _check_attestation(options)
     return _with_pattern(_with_schema(_with_per_file_codes(_with_codes(options))))
 
 
@@ -253,6 +256,29 @@ def _check_baseline(options: Options) -> None:
         raise UsageError(
             "--baseline and --write-baseline cannot be combined with --seal-to, --accepted, "
             "--rejected and --pass valid"
+        )
+
+
+def _check_attestation(options: Options) -> None:
+    """Raise UsageError for options about an attestation that make no sense."""
+    if options.attestation is None:
+        for name in ("trust", "require", "attestation_only"):
+            if getattr(options, name):
+                raise UsageError(f"{_flag(name)} requires --attestation; add it")
+        return
+    if not options.trust:
+        raise UsageError(
+            "--attestation requires --trust, which names the public keys whose signatures count"
+        )
+    if options.executor == "dask" or options.has_baseline or options.routing != RowRouting():
+        raise UsageError(
+            "--attestation cannot be combined with --executor dask, baselines and options that "
+            "route rows"
+        )
+    if options.attestation_only and (options.strict or options.source or options.expect_ids):
+        raise UsageError(
+            "--attestation-only checks no rows; it cannot be combined with --strict, --source and "
+            "--expect-ids"
         )
 
 
