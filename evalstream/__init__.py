@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evalstream.api.check import check, merge, read_report, seal
     from evalstream.api.compare import compare
     from evalstream.api.comparison_report import ComparisonReport
+    from evalstream.api.export import Export, export
     from evalstream.api.reports import Report
     from evalstream.api.rows import Checker, check_rows
     from evalstream.api.thresholds import thresholds
@@ -62,6 +63,7 @@ __all__ = [
     "EeeReporter",
     "EvalstreamError",
     "ExecutorLost",
+    "Export",
     "Finding",
     "GithubReporter",
     "JsonLinesReporter",
@@ -90,6 +92,7 @@ __all__ = [
     "check",
     "check_rows",
     "compare",
+    "export",
     "fix",
     "load_settings",
     "merge",
@@ -111,6 +114,7 @@ _IMPORTED_WHEN_USED: Final = {
     "EeeReporter": "evalstream.reporters.eee",
     "EvalstreamError": "evalstream.model.errors",
     "ExecutorLost": "evalstream.model.errors",
+    "Export": "evalstream.api.export",
     "Finding": "evalstream.model.finding",
     "GithubReporter": "evalstream.reporters.github",
     "JsonLinesReporter": "evalstream.reporters.jsonl",
@@ -138,6 +142,7 @@ _IMPORTED_WHEN_USED: Final = {
     "check": "evalstream.api.check",
     "check_rows": "evalstream.api.rows",
     "compare": "evalstream.api.compare",
+    "export": "evalstream.api.export",
     "fix": "evalstream.api.changes",
     "load_settings": "evalstream.settings.load",
     "merge": "evalstream.api.check",

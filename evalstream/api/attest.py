@@ -20,27 +20,18 @@ from evalstream.attestation.statement import (
     list_subjects,
     write_statement,
 )
-from evalstream.io.names import printable
+from evalstream.io.names import find_folders, printable
 from evalstream.io.output import Output, writing
 from evalstream.io.overwriting import OutputKind, refuse_overwriting
 from evalstream.io.remote import is_remote
-from evalstream.model.data_class import DataClass, replace
+from evalstream.model.data_class import DataClass
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options
+from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN
 from evalstream.reporters.base import Reporter
-from evalstream.settings.options import checked_options, reported_options
-
-CHECKS_LESS: Final = (
-    *("select", "ignore", "per_file_ignores", "fail_on", "schema", "skip_noise", "noise"),
-    *("baseline", "write_baseline", "sample_digests", "sketches"),
-    *("attestation", "trust", "require", "attestation_only"),
-    *("dask_address", "dask_scheduler_file", "dask_insecure", "executor"),
-    *ROUTING_OPTIONS,
-)
-"""Options of a check that leave out a part of it, or write; an attestation is of a whole check."""
+from evalstream.settings.options import reported_options, whole_check
 
 EPOCH: Final = "SOURCE_DATE_EPOCH"
 """The variable that holds the time of builds that can be repeated, in seconds."""
@@ -102,7 +93,7 @@ def attest(
     paths, target = list(require_paths(inputs)), require_path(output, "the output")
     created = _format_time(time)
     signing = _read_key(None if key is None else os.fspath(key), target, unsigned=unsigned)
-    chosen = _whole_check(options or Options())
+    chosen = whole_check(options or Options())
     if STDIN in paths or is_remote(target):
         raise UsageError("files have names that an attestation can hold; a stream has none")
     if not overwrite:
@@ -118,11 +109,12 @@ def attest(
     refusals = {} if report.exit_code else _list_refusals(report, allow_open=allow_open)
     if report.exit_code or refusals:
         return Attestation(report, 0, refusals)
+    folders = find_folders(paths)
     policies = digest_policies(reported_options(chosen))
     with writing(target), Output(target, kind=None if overwrite else ATTESTATION) as file:
         for run in report.runs:
             properties = list_properties(run, chosen.schema_version)
-            statement = Statement(list_subjects(run.digests, paths), properties)
+            statement = Statement(list_subjects(run.digests, folders), properties)
             payload = write_statement(statement, policies, created)
             file.write((payload if signing is None else write_envelope(payload, signing)) + b"\n")
     return Attestation(report, len(report.runs), {})
@@ -144,16 +136,6 @@ def _read_key(path: str | None, target: str, *, unsigned: bool) -> SigningKey | 
         return None
     refuse_overwriting([target], [path])
     return read_signing_key(path)
-
-
-def _whole_check(options: Options) -> Options:
-    """Return the options of a check that leaves nothing out. Raises UsageError for others."""
-    for name in CHECKS_LESS:
-        holder = options.routing if name in ROUTING_OPTIONS else options
-        if getattr(holder, name) != OPTIONS[name].default:
-            flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} does not go with an attestation, which is of a whole check")
-    return replace(checked_options(options), digests=True)
 
 
 def _format_time(text: str | None) -> str:

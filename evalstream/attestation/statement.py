@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from evalstream._version import REPOSITORY_URL, __version__
 from evalstream.formats.registry import CATALOGUE, MAIN
-from evalstream.io.names import printable
-from evalstream.io.remote import is_remote
+from evalstream.io.names import name_below, printable
 from evalstream.model.claim import State
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.report import RunSummary
@@ -132,29 +130,15 @@ def _count_confirmed(run: RunSummary) -> int:
     return sum(claim.state is State.CONFIRMED for claim in run.claims)
 
 
-def list_subjects(digests: Mapping[str, str], inputs: Iterable[str]) -> tuple[Subject, ...]:
+def list_subjects(digests: Mapping[str, str], folders: Sequence[str]) -> tuple[Subject, ...]:
     """Return files as subjects, by name: relative to the folder that was named, if one was."""
-    folders = sorted((one for one in inputs if is_remote(one) or os.path.isdir(one)), key=len)
-    names = {path: _name_subject(path, folders) for path in digests}
+    names = {path: name_below(path, folders) for path in digests}
     times = Counter(names.values())
     subjects = (
-        Subject(printable(name if times[name] == 1 else path), digests[path])
+        Subject(name if times[name] == 1 else printable(path), digests[path])
         for path, name in names.items()
     )
     return tuple(sorted(subjects))
-
-
-def _name_subject(path: str, folders: Iterable[str]) -> str:
-    for folder in folders:
-        if is_remote(folder):
-            start = folder.rstrip("/") + "/"
-            if path.startswith(start):
-                return path.removeprefix(start)
-        elif not is_remote(path):
-            name = os.path.relpath(path, folder)
-            if not name.startswith(os.pardir):
-                return name
-    return os.path.basename(path)
 
 
 def digest_policies(options: Mapping[str, Any]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from evalstream.api.reports import Report
 from evalstream.cli.command import command
 from evalstream.cli.options import (
+    WHOLE_CHECK,
     FilesFrom,
     ForceReport,
     Inputs,
@@ -20,26 +21,17 @@ from evalstream.cli.options import (
 from evalstream.cli.output import Target, report_call
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
-from evalstream.model.options import OPTIONS, Options, OptionText
+from evalstream.model.options import Options, OptionText
 from evalstream.model.text import count_noun, on_one_line
 from evalstream.reporters.base import Reporter
 from evalstream.reporters.options import VERDICT_OPTIONS, ReportOptions
-
-SHARED = (
-    *("strict", "preview", "profile", "store_version", "schema_version", "recipe"),
-    *("expect_ids", "exclude", "input_format", "jobs", "engine", "max_findings", "show_values"),
-    *("max_line_bytes", "max_depth", "memory_limit"),
-)
-"""The options of a check that leave nothing of it out."""
-
-_TAKEN = [OPTIONS[name].text for name in SHARED]
 
 MOST_REFUSALS = 5
 """How many runs without a statement are named."""
 
 
 @command(
-    lambda option: option in _TAKEN,
+    lambda option: option in WHOLE_CHECK,
     reports=True,
     without=(*VERDICT_OPTIONS, "output"),
     examples=(

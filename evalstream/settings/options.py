@@ -65,6 +65,15 @@ KEPT_OPTIONS: Final = (
 )
 """The options of a check that hold for the checks that other commands make, too."""
 
+CHECKS_LESS: Final = (
+    *("select", "ignore", "per_file_ignores", "fail_on", "schema", "skip_noise", "noise"),
+    *("baseline", "write_baseline", "sample_digests", "sketches"),
+    *("attestation", "trust", "require", "attestation_only"),
+    *("dask_address", "dask_scheduler_file", "dask_insecure", "executor"),
+    *ROUTING_OPTIONS,
+)
+"""Options that leave out a part of a check, or write: whole checks are made without them."""
+
 NOT_NEGATIVE: Final = ("jobs", "max_findings")
 AT_LEAST_ONE: Final = ("max_line_bytes", "max_depth", "memory_limit")
 
@@ -175,6 +184,17 @@ def kept_options(options: Options | None) -> Options:
     given = options or Options()
     kept = {name: getattr(given, name) for name in KEPT_OPTIONS}
     return checked_options(Options(max_findings=0, **kept))
+
+
+def whole_check(options: Options) -> Options:
+    """Return the options of a check that leaves nothing out, for what is made of its files.
+
+    Raises UsageError for others.
+    """
+    for name in CHECKS_LESS:
+        if _value(options, name) != OPTIONS[name].default:
+            raise UsageError(f"{_flag(name)} does not go with a command that needs a whole check")
+    return replace(checked_options(options), digests=True)
 
 
 def usual_value(name: str, value: Any, former: str, given: Any) -> Any:
