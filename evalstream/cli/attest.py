@@ -3,11 +3,11 @@
 # The annotations are objects, not text, as they are read when the module is imported.
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from typing import Annotated, Any
 
-from evalstream.api.reports import Report
 from evalstream.cli.command import command
 from evalstream.cli.options import (
     WHOLE_CHECK,
@@ -18,12 +18,11 @@ from evalstream.cli.options import (
     ShowProgress,
     named_inputs,
 )
-from evalstream.cli.output import Target, report_call
+from evalstream.cli.output import Target, report_outcome
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options, OptionText
-from evalstream.model.text import count_noun, on_one_line
-from evalstream.reporters.base import Reporter
+from evalstream.model.text import count_noun
 from evalstream.reporters.options import VERDICT_OPTIONS, ReportOptions
 
 MOST_REFUSALS = 5
@@ -97,23 +96,17 @@ def attest(
         progress=sys.stderr.isatty() if progress is None else progress,
     )
     read = (*(inputs or []), aggregate, files_from, key)
-    report_call(partial(_announce, call, output), options, target, read)
+    report_outcome(call, partial(_describe, output), options, target, read)
 
 
-def _announce(call: Callable[..., Any], output: str, *, reporter: Reporter) -> Report:
-    """Make the call, and say on stderr whether the file was written, and why not."""
-    found = call(reporter=reporter)
-    report: Report = found.report
-    name = on_one_line(printable(output))
+def _describe(output: str, found: Any) -> Iterator[str]:
+    """Say whether the file was written, and why not."""
     if found.statements:
-        statements = count_noun(found.statements, "statement")
-        sys.stderr.write(f"evalstream: wrote {statements} to {name}\n")
-        return report
-    sys.stderr.write(f"evalstream: {name} was not written\n")
-    for run, reason in list(found.refusals.items())[:MOST_REFUSALS]:
-        sys.stderr.write(f"evalstream: {on_one_line(run)}: {reason}\n")
+        yield f"wrote {count_noun(found.statements, 'statement')} to {printable(output)}"
+        return
+    yield f"{printable(output)} was not written"
+    for run, reason in islice(found.refusals.items(), MOST_REFUSALS):
+        yield f"{run}: {reason}"
     more = len(found.refusals) - MOST_REFUSALS
     if more > 0:
-        sys.stderr.write(f"evalstream: {count_noun(more, 'more run')} without a statement\n")
-    report.exit_code = found.exit_code
-    return report
+        yield f"{count_noun(more, 'more run')} without a statement"

@@ -3,11 +3,10 @@
 # The annotations are objects, not text, as they are read when the module is imported.
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, Any
 
-from evalstream.api.reports import Report
 from evalstream.cli.command import command
 from evalstream.cli.options import (
     WHOLE_CHECK,
@@ -18,12 +17,11 @@ from evalstream.cli.options import (
     ShowProgress,
     named_inputs,
 )
-from evalstream.cli.output import Target, report_call
+from evalstream.cli.output import Target, report_outcome
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options, OptionText
-from evalstream.model.text import count_noun, on_one_line
-from evalstream.reporters.base import Reporter
+from evalstream.model.text import count_noun
 from evalstream.reporters.options import VERDICT_OPTIONS, ReportOptions
 
 
@@ -65,17 +63,15 @@ def export(
         progress=sys.stderr.isatty() if progress is None else progress,
     )
     read = (*(inputs or []), aggregate, files_from)
-    report_call(partial(_announce, call, to), options, target, read)
+    report_outcome(call, partial(_describe, to), options, target, read)
 
 
-def _announce(call: Callable[..., Any], to: str, *, reporter: Reporter) -> Report:
-    """Make the call, and say on stderr what was written, and how many runs were left out."""
-    found = call(reporter=reporter)
-    report: Report = found.report
-    rows, runs = count_noun(found.rows, "row"), count_noun(found.files, "run")
-    said = [f"wrote {rows} of {runs} to {on_one_line(printable(to))}"]
+def _describe(to: str, found: Any) -> Iterator[str]:
+    """Say what was written, and how many runs were left out."""
+    if found.files:
+        rows, runs = count_noun(found.rows, "row"), count_noun(found.files, "run")
+        yield f"wrote {rows} of {runs} to {printable(to)}"
+    else:
+        yield f"{printable(to)} was not written"
     if found.left_out:
-        said.append(f"left out {count_noun(found.left_out, 'run')} that did not pass")
-    sys.stderr.write(f"evalstream: {'; '.join(said)}\n")
-    report.exit_code = found.exit_code
-    return report
+        yield f"left out {count_noun(found.left_out, 'run')} that did not pass"
