@@ -115,15 +115,19 @@ def list_properties(run: RunSummary, schema_version: str) -> tuple[str, ...]:
     version = run.version if schema_version == "auto" else schema_version
     is_all_hashed = verified is not None and verified.hashes == verified.rows > 0
     found = {
-        f"EVALSTREAM_SCHEMA_{version}": version is not None and "ES215" not in run.counts,
+        f"EVALSTREAM_SCHEMA_{version}": version is not None and not _has_found(run, "ES2"),
         "EVALSTREAM_CHECKSUM": verified is not None and verified.checksum,
         "EVALSTREAM_ROWS_COMPLETE": verified is not None and verified.row_count,
         "EVALSTREAM_SAMPLE_HASHES": is_all_hashed,
-        "EVALSTREAM_IDS": not any(code.startswith("ES6") for code in run.counts),
+        "EVALSTREAM_IDS": not _has_found(run, "ES6"),
         f"{CONFIRMED}_{confirmed}_OF_{claims}": confirmed,
         CONFIRMED: confirmed == claims,
     }
     return tuple(name for name, holds in found.items() if holds)
+
+
+def _has_found(run: RunSummary, family: str) -> bool:
+    return any(code.startswith(family) for code in run.counts)
 
 
 def _count_confirmed(run: RunSummary) -> int:

@@ -17,10 +17,11 @@ from paths import EXAMPLES, PAIRS
 
 import evalstream
 from evalstream.attestation.keys import read_trusted_keys
+from evalstream.attestation.statement import list_properties
 from evalstream.attestation.verification import AttestationFile
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
+from evalstream.model.report import RunSummary, Verified
 
 MODULES = "PYTHONPATH"
 TIME = "2026-11-26T12:00:00Z"
@@ -465,9 +466,43 @@ def test_a_folder_has_a_statement_for_each_run(tmp_path: Path) -> None:
         )
         assert report.exit_code == 0
         assert not report.counts.keys() & {"ES940", "ES941"}
+    # Beside the data, the file is no data that was not checked.
+    for name, content in {
+        "a.intoto.jsonl": output.read_bytes(),
+        "b.json": payload_of(lines[0]),
+    }.items():
+        (store / name).write_bytes(content)
+    beside = evalstream.check(store, attestation=output, trust=str(tmp_path / "trusted.pem"))
+    assert (beside.exit_code, beside.totals.verdicts) == (0, {"passed": 2})
     output.write_bytes(lines[0] + b"\n")
     report = evalstream.check(store, attestation=output, trust=str(tmp_path / "trusted.pem"))
     assert (report.exit_code, report.counts["ES941"]) == (1, 1)
+
+
+def test_an_array_of_rows(folder: Path) -> None:
+    rows = [json.loads(line) for line in (folder / "run.jsonl").read_text().splitlines()]
+    (folder / "run.jsonl").write_text(json.dumps(rows, indent=1))
+    aggregate = json.loads((folder / "aggregate.json").read_text())
+    data = (folder / "run.jsonl").read_bytes()
+    checksum = hashlib.sha256(data).hexdigest()
+    aggregate["detailed_evaluation_results"] |= {"checksum": checksum, "format": "json"}
+    (folder / "aggregate.json").write_text(json.dumps(aggregate))
+    statement = json.loads(payload_of(attest(folder).read_bytes()))
+    (found,) = (one for one in statement["subject"] if one["name"] == "run.jsonl")
+    assert found["digest"]["sha256"] == hashlib.sha256(data).hexdigest()
+
+
+def test_properties_say_no_more_than_what_was_found() -> None:
+    run = RunSummary("run.jsonl", "aggregate.json", "eee", version="0.3.0", rows=2)
+    run.verified = Verified(checksum=True, row_count=None, hashes=1, rows=2)
+    found = {"EVALSTREAM_SCHEMA_0.3.0", "EVALSTREAM_CHECKSUM", "EVALSTREAM_IDS"}
+    claims = {"EVALSTREAM_CLAIMS_CONFIRMED"}
+    assert {*list_properties(run, "auto")} - claims == found
+    run.count("ES211", evalstream.Severity.INFO, 1)
+    assert {*list_properties(run, "auto")} - claims == found - {"EVALSTREAM_SCHEMA_0.3.0"}
+    run.count("ES604", evalstream.Severity.WARNING, 1)
+    run.verified = Verified(checksum=False, row_count=False, hashes=2, rows=2)
+    assert {*list_properties(run, "auto")} - claims == {"EVALSTREAM_SAMPLE_HASHES"}
 
 
 def test_unsigned_statements_are_for_other_programs(folder: Path) -> None:
