@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from evalstream.api.arguments import Input, optional_path, require_path, require_paths
@@ -121,10 +121,18 @@ def _write(named: Mapping[str, RunSummary], target: str, options: Options) -> in
             read = {ALGORITHM: ""}
             staged = staging.path(f"whole/{name}{ENDING}")
             source = RowSource(run.verdict, name, digest)
-            count += write_rows(staged, source, every_row(path, options, read))
+            count += write_rows(staged, source, _read(path, options, read))
             if read[ALGORITHM] != digest:
                 raise CannotCheck(f"{printable(path)} has changed since it was checked")
             sync_file(staged)
         os.rename(whole, place)
         sync_folder(os.path.dirname(place))
     return count
+
+
+def _read(path: str, options: Options, read: dict[str, str]) -> Iterator[tuple[int, int, bytes]]:
+    """Iterate over the rows of a file. Raises CannotCheck where it cannot be read."""
+    try:
+        yield from every_row(path, options, read)
+    except OSError as error:
+        raise CannotCheck(f"{printable(path)} cannot be read: {error.strerror or error}") from error

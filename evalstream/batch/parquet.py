@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
 from evalstream.formats.base import Cell
 from evalstream.formats.registry import main_format
-from evalstream.io.output import writing
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, MissingExtra
 from evalstream.model.extras import install_command
@@ -43,11 +43,14 @@ def load_library() -> tuple[Any, Any]:
 def write_rows(path: str, source: RowSource, rows: Iterable[tuple[int, int, bytes]]) -> int:
     """Write rows, each with its line and its offset, to a file; return their number.
 
-    Raises CannotCheck for a row that is not JSON, CannotWrite and Stopped.
+    Raises CannotCheck for a row that is not JSON, OSError and Stopped.
     """
     arrow, parquet = load_library()
     schema, count = _schema(arrow), 0
-    with writing(path), parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+    with (
+        open(path, "xb") as file,
+        parquet.ParquetWriter(file, schema, compression="zstd") as writer,
+    ):
         for group in _groups(rows):
             STOPPING.check()
             records = [_record(source, line, text) for line, text in group]
@@ -82,7 +85,7 @@ def _groups(rows: Iterable[tuple[int, int, bytes]]) -> Iterator[Sequence[tuple[i
 def _record(source: RowSource, line: int, text: bytes) -> dict[str, Any]:
     """Return a row as a record. Raises CannotCheck for a line that is not a JSON object."""
     try:
-        row = json.fast(text)
+        row = json.fast(text.removeprefix(json.UTF8_MARK))
     except ValueError as error:
         raise CannotCheck(f"{source.file}: line {line:,} cannot be read: {error}") from error
     one = main_format()
@@ -109,4 +112,5 @@ def _cell(row: Mapping[str, Any], path: Sequence[str], kind: Cell) -> Any:
         return json.dumps(value).decode()
     if isinstance(value, bool):
         return value if kind == "boolean" else None
-    return float(value) if kind == "number" and isinstance(value, (int, float)) else None
+    is_number = isinstance(value, (int, float)) and abs(value) <= sys.float_info.max
+    return float(value) if kind == "number" and is_number else None

@@ -147,7 +147,8 @@ def _check(
     if is_held:
         request = SampleRequest("sample_id", counts_only=True, has_places=has_digests)
         options = replace(options, samples=request)
-    options = replace(options, digests=options.digests or options.attestation is not None)
+    if options.attestation is not None:
+        options = replace(options, digests=True)
     if options.attestation_only:
         from evalstream.attestation.verification import digest_run
 

@@ -7,8 +7,10 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,11 +18,13 @@ from unittest.mock import patch
 
 import pytest
 from commands import command, environment
+from killed_calls import ROWS_IN_RUN, make_inputs
 from paths import EXAMPLES, PAIRS, REPOSITORY
 
 import evalstream
 from evalstream.api import export as exporting
 from evalstream.batch import parquet as writing
+from evalstream.batch.parquet import RowSource
 from evalstream.engine.row_lookup import every_row
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 
@@ -91,6 +95,19 @@ def test_types_are_the_same_whatever_the_rows_hold(folder: Path) -> None:
     assert newer.files == 1, newer.report
     (path,) = (folder / "newer").rglob("*.parquet")
     assert parquet.read_schema(path).equals(before)
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"), [("10" * 200, None), ("true", None), ('"1"', None), ("0.1", 0.1)]
+)
+def test_a_value_that_its_column_cannot_hold_is_in_the_json_beside(
+    tmp_path: Path, score: str, expected: float | None
+) -> None:
+    text = b'\xef\xbb\xbf{"sample_id": 1, "evaluation": {"score": %s}}' % score.encode()
+    writing.write_rows(str(tmp_path / "t"), RowSource("passed", "f", "0"), [(1, 0, text)])
+    (row,) = records(tmp_path / "t")
+    assert (row["score"], row["sample_id"]) == (expected, "1")
+    assert json.loads(row["evaluation"]) == {"score": json.loads(score)}
 
 
 def test_runs_that_do_not_pass_are_left_out(folder: Path) -> None:
@@ -164,6 +181,29 @@ def test_nothing_is_left_where_writing_fails(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["aggregate.json", "run.jsonl"]
 
 
+def test_a_killed_call_leaves_all_or_nothing(tmp_path: Path) -> None:
+    make_inputs(tmp_path)
+    folder, names = tmp_path / "run", {"run.jsonl", "run.json"}
+    folder.mkdir()
+    for name in names:
+        shutil.move(tmp_path / name, folder)
+    call = command("export", "run.jsonl", "--to", "tables")
+    began = time.monotonic()
+    subprocess.run(call, cwd=folder, env=environment(), check=True, capture_output=True)
+    lasts = time.monotonic() - began
+    for number, moment in enumerate((0.6, 0.8, 0.9, 0.95, 1)):
+        shutil.rmtree(folder / "tables", ignore_errors=True)
+        stop = signal.SIGTERM if number % 2 else signal.SIGKILL
+        with subprocess.Popen(call, cwd=folder, env=environment(), stderr=-3, stdout=-3) as done:
+            time.sleep(lasts * moment)
+            done.send_signal(stop)
+        if (folder / "tables").exists():
+            assert len(records(folder / "tables" / "run.jsonl.parquet")) == ROWS_IN_RUN
+    shutil.rmtree(folder / "tables", ignore_errors=True)
+    subprocess.run(call, cwd=folder, env=environment(), check=True, capture_output=True)
+    assert {path.name for path in folder.iterdir()} == {*names, "tables"}
+
+
 def test_calls_that_make_no_sense(folder: Path) -> None:
     (folder / "full").mkdir()
     (folder / "full" / "file").write_text("x")
@@ -224,7 +264,7 @@ def test_memory_is_flat(folder: Path) -> None:
     )
     peaks = []
     for count in (2_000, 12_000):
-        call = [sys.executable, "-c", code, str(count), str(folder / "out.parquet")]
+        call = [sys.executable, "-c", code, str(count), str(folder / f"{count}.parquet")]
         done = subprocess.run(call, env=environment(), capture_output=True, text=True, check=True)
         peaks.append(int(done.stdout))
     unit = 1 if resource.getpagesize() and sys.platform == "darwin" else 1024
