@@ -77,11 +77,12 @@ def read_statement(payload: bytes) -> Statement:
         subjects = tuple(
             Subject(one["name"], one["digest"]["sha256"]) for one in document["subject"]
         )
-        properties = tuple(document["predicate"]["properties"])
+        listed = document["predicate"]["properties"]
     except (ValueError, LookupError, TypeError) as error:
         raise ValueError("the payload is not a statement about a check") from error
     if types != (STATEMENT_TYPE, PREDICATE_TYPE):
         raise ValueError(f"the payload is not a statement of type {PREDICATE_TYPE}")
+    properties = tuple(listed) if isinstance(listed, list) else (None,)
     texts = (*properties, *(one.name for one in subjects))
     if not subjects or not all(isinstance(text, str) for text in texts):
         raise ValueError("the statement names no file, or its properties are not texts")

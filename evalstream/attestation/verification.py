@@ -184,21 +184,25 @@ def _read_line(line: bytes) -> _Line:
 def _open(options: Options) -> AttestationFile:
     """Return the file of statements. Raises UsageError for one that cannot be read."""
     path = options.attestation or ""
+    return _read(path, options.trust, tuple(map(_describe_state, (path, *options.trust))))
+
+
+def _describe_state(path: str) -> tuple[int, ...]:
+    """Return what changes with a file. Raises UsageError for a path that is not one."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise UsageError(f"--attestation {printable(path)}: not a file")
-        return _read(path, options.trust, tuple(map(_state, (path, *options.trust))))
+        status = os.stat(path)
     except (OSError, ValueError) as error:
-        name = getattr(error, "filename", None) or path
         reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{printable(os.fspath(name))}: {reason}") from error
-
-
-def _state(path: str) -> tuple[int, ...]:
-    status = os.stat(path)
+        raise UsageError(f"{printable(path)}: {reason}") from error
+    if not stat.S_ISREG(status.st_mode):
+        # Each worker reads it anew.
+        raise UsageError(f"{printable(path)}: not a file, which can be read again")
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 @lru_cache(maxsize=2)
 def _read(path: str, trust: tuple[str, ...], _states: tuple[object, ...]) -> AttestationFile:
-    return AttestationFile(path, read_trusted_keys(trust))
+    try:
+        return AttestationFile(path, read_trusted_keys(trust))
+    except OSError as error:
+        raise UsageError(f"{printable(path)}: {error.strerror or error}") from error

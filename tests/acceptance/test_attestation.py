@@ -209,6 +209,9 @@ INVALID: dict[str, Callable[[dict[str, Any]], bytes]] = {
     "a member twice": lambda found: dsse.line(found).replace(b"{", b'{"payload": "", ', 1),
     "another statement": lambda found: payload_changed(found, b"Statement/v1", b"Statement/v0"),
     "another predicate": lambda found: payload_changed(found, b"svr/v0.2", b"svr/v9"),
+    "a text for properties": lambda found: payload_changed(
+        found, b'["EVALSTREAM_CHECKSUM", "EVALSTREAM_CLAIMS_CONFIRMED"]', b'"EVALSTREAM_CHECKSUM"'
+    ),
     "no subject": lambda found: payload_changed(found, b'"subject"', b'"object"'),
     "another digest": lambda found: payload_changed(found, b'"sha256": "', b'"sha256": "A'),
 }
@@ -582,12 +585,13 @@ def test_other_formats_are_not_taken_for_attested(folder: Path) -> None:
     assert (found.exit_code, found.statements) == (1, 0)
 
 
-def test_a_pipe_is_no_file_of_statements(folder: Path) -> None:
+def test_a_pipe_is_no_file_that_can_be_read_again(folder: Path) -> None:
     attest(folder)
     pipe = folder / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(UsageError, match="not a file"):
-        verify(folder, attestation=pipe)
+    for name in ("attestation", "trust"):
+        with pytest.raises(UsageError, match="not a file"):
+            verify(folder, **{name: str(pipe)})
 
 
 def test_without_the_library_the_message_says_how_to_install_it(folder: Path) -> None:
