@@ -5,8 +5,8 @@ from typing import Annotated, Final
 
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import Color
-from evalstream.cli.program import guard_output
 from evalstream.cli.rule_texts import FORMS, write_rules
+from evalstream.cli.terminal import guard_output
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.errors import UsageError
 from evalstream.model.options import OptionText
