@@ -24,7 +24,7 @@ _SSH_LINE: Final = re.compile(
     rb"(?:(%(word)s)\s+(?:(%(word)s)\s+)??)??((?:ssh|sk|ecdsa)-[\w@.-]+)\s+([\w+/=]+)(?:\s.*)?"
     % {b"word": _WORD}
 )
-_OPTION: Final = re.compile(rb'([\w-]+)(?:="([^"]*)")?(?:,|$)')
+_NAMESPACES: Final = re.compile(rb'namespaces="([^"]*)"', re.IGNORECASE)
 _PEM: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
 
 
@@ -125,13 +125,17 @@ def _read_ssh(data: bytes, name: str, label: str) -> Iterator[TrustedKey]:
 
 
 def _is_for_us(options: bytes, place: str) -> bool:
-    """Tell whether a key may sign for us. Raises UsageError for an option that says more."""
-    for name, value in _OPTION.findall(options):
-        if name.lower() != b"namespaces":
-            raise UsageError(f"{place}: the option {name.decode(errors='replace')} is not known")
-        if not any(fnmatchcase(NAMESPACE, one) for one in value.decode().split(",")):
-            return False
-    return True
+    """Tell whether a key may sign for us. Raises UsageError for options that say more."""
+    if not options:
+        return True
+    found = _NAMESPACES.fullmatch(options)
+    if found is None:
+        raise UsageError(f"{place}: of its options only namespaces is known")
+    patterns = found[1].decode(errors="replace").split(",")
+    is_for_us = any(fnmatchcase(NAMESPACE, one) for one in patterns)
+    return is_for_us and not any(
+        fnmatchcase(NAMESPACE, one[1:]) for one in patterns if one.startswith("!")
+    )
 
 
 def _identify(key: Any) -> str:

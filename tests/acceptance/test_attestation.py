@@ -327,6 +327,8 @@ def test_keys_of_ssh(folder: Path) -> None:
         assert verify(folder, trust=str(signers)).counts == {code: 1}
     bad = (
         f'alice namespaces="git" {public}',
+        f'alice namespaces="*,!evalstream" {public}',
+        f'alice "evalstream" {public}',
         f"alice cert-authority {public}",
         f'alice valid-before="20300101" {public}',
         f'alice namespaces="evalstream",valid-before="20300101" {public}',
