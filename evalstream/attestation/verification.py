@@ -109,7 +109,8 @@ def verify_run(run: RunSummary, options: Options) -> list[Violation]:
 
     Its verdict must be that of all other rules.
     """
-    if not {run.file, run.aggregate} - {None} <= {printable(path) for path in run.digests}:
+    names = {run.file, run.aggregate} - {None}
+    if not run.digests or not names <= {printable(path) for path in run.digests}:
         run.leave_open(NO_DIGESTS)
         run.checked = (*run.checked, Checked("attestation not verified", None))
         return []
