@@ -27,6 +27,8 @@ from evalstream.settings.options import whole_check
 
 ENDING: Final = ".parquet"
 ALGORITHM: Final = "sha256"
+PASSED: Final = "passed"
+"""The verdict of runs whose rows are exported."""
 
 
 class Export(DataClass):
@@ -88,39 +90,40 @@ def export(
     )
     if is_of_signal(report.exit_code):
         return Export(report, 0, 0, len(report.runs))
-    passed = [run for run in report.runs if _is_exported(run)]
-    rows = _write(_name_files(passed, paths), target, chosen) if passed else 0
+    passed = _name_files(report.runs, paths)
+    rows = _write(passed, target, chosen) if passed else 0
     return Export(report, len(passed), rows, len(report.runs) - len(passed))
 
 
-def _is_exported(run: RunSummary) -> bool:
-    return run.verdict == "passed" and run.format == MAIN and run.file is not None
+def _name_files(runs: Iterable[RunSummary], inputs: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return the rows of runs that pass, and their digests, by their names below the inputs.
 
-
-def _name_files(runs: Iterable[RunSummary], inputs: Iterable[str]) -> dict[str, RunSummary]:
-    """Return runs by the names of their rows below the inputs. Raises UsageError for one twice."""
+    Raises UsageError for two of one name.
+    """
     folders = find_folders(inputs)
-    named: dict[str, RunSummary] = {}
+    named: dict[str, tuple[str, str]] = {}
     for run in runs:
-        name = name_below(next(iter(run.digests)), folders)
+        if run.verdict != PASSED or run.format != MAIN or run.file is None:
+            continue
+        path, digest = next(iter(run.digests.items()))
+        name = name_below(path, folders)
         name = os.path.basename(name) if os.pardir in name.split("/") else name
         if name in named:
             raise UsageError(f"two runs are called {name}; export them to folders of their own")
-        named[name] = run
+        named[name] = path, digest
     return named
 
 
-def _write(named: Mapping[str, RunSummary], target: str, options: Options) -> int:
-    """Write the rows of runs, by the names of their files, and return how many there are."""
+def _write(named: Mapping[str, tuple[str, str]], target: str, options: Options) -> int:
+    """Write rows with their digests, by the names of their files, and return how many there are."""
     count = 0
     place = os.path.abspath(target)
     with writing(target), Staging(os.path.dirname(place)) as staging:
         whole = os.path.join(staging.folder, "whole")
-        for name, run in named.items():
-            path, digest = next(iter(run.digests.items()))
+        for name, (path, digest) in named.items():
             read = {ALGORITHM: ""}
             staged = staging.path(f"whole/{name}{ENDING}")
-            source = RowSource(run.verdict, name, digest)
+            source = RowSource(PASSED, name, digest)
             count += write_rows(staged, source, _read(path, options, read))
             if read[ALGORITHM] != digest:
                 raise CannotCheck(f"{printable(path)} has changed since it was checked")
