@@ -192,6 +192,9 @@ INVALID: dict[str, Callable[[dict[str, Any]], bytes]] = {
     "no JSON": lambda _: b'{"payload": \n',
     "a list": lambda found: b"[" + dsse.line(found).strip() + b"]\n",
     "no signature": change(lambda found: found.update(signatures=[])),
+    "many signatures": change(
+        lambda found: found["signatures"].extend({"sig": f"A{n:03}"} for n in range(100))
+    ),
     "no signatures": change(lambda found: found.pop("signatures")),
     "another member": change(lambda found: found.update(more=1)),
     "a bare statement": lambda found: base64.b64decode(found["payload"]) + b"\n",
