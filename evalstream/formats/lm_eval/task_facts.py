@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from evalstream.formats.lm_eval.log_tally import LogTotals, Values
-from evalstream.formats.lm_eval.views import STDERR, Results, TaskFigure
-
-NO_FILTER: Final = ""
-"""What stands for the filter of rows that do not name it."""
+from evalstream.formats.lm_eval.views import NO_FILTER, STDERR, Results, TaskFigure
 
 
 class TaskFacts(NamedTuple):
@@ -47,6 +44,8 @@ class TaskFacts(NamedTuple):
         rows = self.totals.filters.get(claim.filter)
         if rows is None and self.is_unfiltered and len(self._filters()) == 1:
             rows = self.totals.filters[NO_FILTER]
+        if rows is None and claim.filter == NO_FILTER and len(self.totals.filters) == 1:
+            (rows,) = self.totals.filters.values()
         return None if rows is None else rows.metrics.get(claim.metric)
 
     @property

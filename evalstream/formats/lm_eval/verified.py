@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evalstream.formats.lm_eval.task_facts import TaskFacts
+from evalstream.formats.lm_eval.views import Results
 from evalstream.model.report import Checked
 from evalstream.model.text import count_noun
 
 
-def describe_results(logged: frozenset[str], beside: frozenset[str] | None) -> Iterator[Checked]:
-    """Yield what was verified of results without the samples."""
+def describe_results(results: Results, beside: frozenset[str] | None) -> Iterator[Checked]:
+    """Yield what was verified of results without the samples, of all tasks with results."""
+    logged = frozenset(results.logged_tasks)
     if logged and beside is not None:
-        text = f"samples of {len(logged & beside):,} of {count_noun(len(logged), 'task')} found"
-        yield Checked(text, logged <= beside)
+        tasks = logged.union(results.tasks) - {name for name, _ in results.groups}
+        text = f"samples of {len(logged & beside):,} of {count_noun(len(tasks), 'task')} found"
+        is_ok = None if logged < tasks else True
+        yield Checked(text, is_ok if logged <= beside else False)
 
 
 def describe_rows(facts: TaskFacts, rows: int) -> Iterator[Checked]:

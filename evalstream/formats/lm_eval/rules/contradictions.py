@@ -25,7 +25,7 @@ from evalstream.formats.lm_eval.row_scores import (
     render_question,
 )
 from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import ListedMetric, Results, as_decimal
+from evalstream.formats.lm_eval.views import MODEL_ARGUMENTS, ListedMetric, Results, as_decimal
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing import json
@@ -56,6 +56,8 @@ def find_contradictions(
         yield from _metrics(results, name)
         yield from _shots(results, name)
         yield from _version(results, name)
+        yield from _identity(results, name)
+        yield from _arguments(results, name)
         yield from _check_limit(results, name)
         yield from _bound_figures(results, name)
     if task is None:
@@ -80,6 +82,12 @@ def _names(results: Results, path: str) -> Iterator[Violation]:
     if _SEPARATOR in expected and _SEPARATOR in folder and expected not in folder:
         message = f"the results are in the folder of another model, {folder!r}"
         yield _contradiction(message, ("model_name",), None, name)
+    yield from _repeated_arguments(results)
+    revision, loaded = results.argument("revision"), results.setting("model_revision")
+    is_other = revision is not None and isinstance(loaded, str)
+    if is_other and not f"{loaded}/".startswith(f"{revision}/"):
+        message = "model_revision is not the revision of model_args"
+        yield _contradiction(message, ("config", "model_revision"), revision, loaded)
     named = results.named_model
     if named is not None and named != name:
         message = "model_name is not the model of model_args"
@@ -88,6 +96,56 @@ def _names(results: Results, path: str) -> Iterator[Violation]:
     if isinstance(source, str) and source not in (model, _CUSTOM) and isinstance(model, str):
         message = "model_source is not the model of config"
         yield _contradiction(message, ("model_source",), model, source)
+
+
+def _repeated_arguments(results: Results) -> Iterator[Violation]:
+    """Report an argument of the model that stands twice: the harness loads the last one."""
+    given = results.setting("model_args")
+    found: dict[str, str] = {}
+    for part in given.split(",") if isinstance(given, str) else ():
+        name, _, value = part.partition("=")
+        name = name.strip()
+        if name in {*MODEL_ARGUMENTS, "revision"} and found.setdefault(name, value) != value:
+            message = f"model_args has {name} twice, with different values"
+            yield _contradiction(message, ("config", "model_args"), found[name], given)
+
+
+def _identity(results: Results, task: str) -> Iterator[Violation]:
+    """Report names of a task that differ, and a task that has no configuration."""
+    config, entry = results.config(task), results.entry(task)
+    is_group = task in {name for name, _ in results.groups}
+    # Early releases do not tell groups from tasks.
+    tells_groups = "group_subtasks" in results.document and results.document.get("configs")
+    if not config and not is_group:
+        if tells_groups and any(results.figures(task)):
+            message = f"results have figures of {task}, and configs has no such task"
+            yield _contradiction(message, ("results", task))
+        return
+    alias = text_or_none(config.get("task_alias")) or task
+    names = (
+        (("configs", task, "task"), config.get("task"), task),
+        (("results", task, "name"), entry.get("name"), task),
+        (("results", task, "alias"), entry.get("alias"), alias),
+    )
+    for path, found, expected in names:
+        if is_group or not isinstance(found, str):
+            continue
+        if found.strip(" -") not in (expected.strip(" -"), task):
+            message = f"{path[-1]} of {task} is another task's"
+            yield _contradiction(message, path, expected, found)
+
+
+def _arguments(results: Results, task: str) -> Iterator[Violation]:
+    """Report arguments of the generation that the call gave, and the task does not have."""
+    given, config = results.setting("gen_kwargs"), results.config(task)
+    own = config.get("generation_kwargs")
+    if not (isinstance(given, dict) and isinstance(own, dict)):
+        return
+    for name, value in given.items():
+        if name in own and own[name] != value:
+            message = f"{name} of {task} is not that of gen_kwargs of the call"
+            path = ("configs", task, "generation_kwargs", name)
+            yield _contradiction(message, path, value, own[name])
 
 
 def _digests(results: Results) -> Iterator[Violation]:
