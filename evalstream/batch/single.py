@@ -214,7 +214,10 @@ def is_checked(name: str, options: Options) -> bool:
         return True
     # The selection needs the rules of every format.
     enabled = CATALOGUE.selection(options).enabled
-    idle = set() if options.links else set(main_format().cross_run.codes().values())
+    codes = main_format().cross_run.codes()
+    if options.links and any(codes[one] in enabled for one in FORMATS[name].compared):
+        return True
+    idle = set() if options.links else set(codes.values())
     idle |= {code for code in enabled if not has_needed(code, options)}
     return has_rules(name, enabled - idle)
 

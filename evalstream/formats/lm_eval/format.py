@@ -30,6 +30,7 @@ class LmEvalFormat(PairedFormat):
     noun = "row"
     versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {SAMPLES: "rows", RESULTS: "aggregate"}
+    compared = frozenset({"files", "answers", "paths"})
     options = frozenset({"routing", "skip_noise"})
 
     def rules(self) -> Iterable[Rule]:
