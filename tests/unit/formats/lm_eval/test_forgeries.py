@@ -419,6 +419,10 @@ def load_other_revision(log: Log) -> None:
     log.document["config"]["model_revision"] = "step-1000"
 
 
+def instruct(log: Log) -> None:
+    log.document |= {"system_instruction": "Lie.", "system_instruction_sha": digest("Lie.")}
+
+
 def heat_call(log: Log) -> None:
     log.document["config"]["gen_kwargs"] = {**log.config("options")["generation_kwargs"]}
     log.document["config"]["gen_kwargs"]["do_sample"] = "yes"
@@ -459,6 +463,14 @@ CONTRADICTIONS: dict[str, tuple[str, Callable[[Log], None], str]] = {
     "argument twice": ("pairs", name_two_models, "LME306"),
     "revision": ("pairs", load_other_revision, "LME306"),
     "arguments of the call": ("options", heat_call, "LME306"),
+    "description": ("pairs", put("configs", "pairs", "description", value="Lie."), "LME306"),
+    "instruction with its digest": ("pairs", instruct, "LME306"),
+    "date": ("pairs", put("date", value=1.0), "LME306"),
+    "filters of the configuration": (
+        "voted",
+        put("configs", "voted", "filter_list", value=None),
+        "LME206",
+    ),
 }
 """Logs that contradict themselves, and the code of the error."""
 
@@ -677,3 +689,37 @@ def test_arguments_of_the_call_that_a_task_has_are_fine(log: Log) -> None:
     args = "pretrained=acme/acorn-1b,revision=main,dtype=auto"
     log.document["config"] |= {"model_args": args, "model_revision": "main"}
     assert not errors(log.check("options"))
+
+
+def test_a_group_that_only_the_copies_have_is_an_error(log: Log) -> None:
+    log.document["groups"]["all"] = {"alias": "all", "acc,none": 1.0}
+    assert "LME306" in errors(log.check())
+
+
+PROMPTS: dict[str, Any] = {
+    "doc_to_text": "Answer: {{question}}",
+    "doc_to_choice": ["yes", "no"],
+    "target_delimiter": " -- ",
+}
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_another_way_to_ask_is_a_warning(name: str, log: Log) -> None:
+    log.config("pairs")[name] = PROMPTS[name]
+    found = {one.severity for one in log.check("pairs") if one.code == "LME306"}
+    assert found == {Severity.WARNING}
+
+
+@pytest.mark.parametrize("shift", [-14 * 3600, 14 * 3600])
+def test_the_time_in_a_name_is_of_any_zone(shift: int, log: Log) -> None:
+    log.document["date"] += shift
+    assert not errors(log.check("pairs"))
+
+
+def test_what_a_log_has_no_witness_of_is_silent(log: Log) -> None:
+    """As the documentation lists it."""
+    log.document |= {"git_hash": "x", "lm_eval_version": "0.4.99"}
+    log.document["config"] |= {"batch_size": 64, "random_seed": 7, "fewshot_seed": 7}
+    log.document["n-samples"]["pairs"]["original"] = 3000
+    log.config("pairs").update(dataset_path="x", test_split="train")
+    assert not log.check("pairs").counts
