@@ -264,7 +264,7 @@ class Answered(NamedTuple):
     answer: Any
     sample: int
     is_whole: bool
-    record: Mapping[str, Any]
+    record: Any
 
 
 class Flip(NamedTuple):

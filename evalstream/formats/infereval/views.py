@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple
 
+from evalstream.formats.infereval.dates import date_time
 from evalstream.formats.infereval.responses import Reading, choose_reading
 from evalstream.formats.infereval.votes import DEFAULT_SAMPLES, DEFAULT_TIE_BREAK, FIRST, VERDICTS
 
@@ -117,6 +120,22 @@ class Evaluation:
             return None
         template = None if self.benchmark is None else self.benchmark.document.get("template_id")
         return choose_reading(self.config, template)
+
+    @cached_property
+    def times(self) -> tuple[datetime | None, datetime | None]:
+        """When the evaluation started and finished, None where it does not say it."""
+        given = (self.document.get(name) for name in ("started_at", "finished_at"))
+        started, finished = (date_time(one) if isinstance(one, str) else None for one in given)
+        return started, finished
+
+    @cached_property
+    def longest(self) -> float:
+        """The most milliseconds that a sample can have taken: those of the whole evaluation."""
+        started, finished = self.times
+        if started is None or finished is None or finished < started:
+            return math.inf
+        # Times are written in whole seconds.
+        return (finished - started).total_seconds() * 1000 + 2000
 
     @cached_property
     def tie_break(self) -> str | None:
