@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeGuard
 
 from evalstream.formats.lm_eval.log_tally import FilterTotals
-from evalstream.formats.lm_eval.task_facts import NO_FILTER, TaskFacts
+from evalstream.formats.lm_eval.task_facts import TaskFacts
+from evalstream.formats.lm_eval.views import NO_FILTER
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
