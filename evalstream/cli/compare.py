@@ -77,6 +77,14 @@ def compare(
             metavar="SHARE",
         ),
     ] = 0.005,
+    effect: Annotated[
+        float | None,
+        OptionText(
+            "Give the power for a true difference of this size, on the scale of the scores.",
+            _OWN,
+            metavar="SCORE",
+        ),
+    ] = None,
     min_overlap: Annotated[
         float,
         OptionText(
@@ -186,6 +194,7 @@ def compare(
             level=level,
             resamples=resamples,
             min_delta=min_delta,
+            effect=effect,
             min_overlap=min_overlap,
             fail_if=split_codes(fail_if),
             flips=flips,

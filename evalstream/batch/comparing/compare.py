@@ -161,7 +161,7 @@ def _estimate(
         return found
     return replace(
         found, interval=None, test=None, others=(), tests=(), clustered=None, detectable=None,
-        needed_for_point=None,
+        needed_for_point=None, effect=None,
     )  # fmt: skip
 
 

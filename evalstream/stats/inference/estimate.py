@@ -23,7 +23,7 @@ from evalstream.stats.inference.bounds import difference_bounds
 from evalstream.stats.inference.multiplicity import holm
 from evalstream.stats.inference.paired import PairedScores
 from evalstream.stats.inference.permutation import sign_flip_test
-from evalstream.stats.inference.power import detectable_difference, samples_needed
+from evalstream.stats.inference.power import detectable_difference, effect_power, samples_needed
 from evalstream.stats.inference.student import t_interval, t_test
 
 MANY: Final = 1000
@@ -76,6 +76,10 @@ def estimate(
         for mean, own in zip((mean_a, mean_b), errors, strict=True)
     )
     detectable = detectable_difference(error, settings.level) if error else None
+    effect = None
+    if settings.effect is not None and error:
+        noise = paired.noise_floor
+        effect = effect_power(settings.effect, paired.n, error, noise, settings.level)
     bounds, bounds_reason = difference_bounds(paired, metric, difference)
     return Estimate(
         n=paired.n,
@@ -97,6 +101,7 @@ def estimate(
         detectable=detectable,
         needed_for_point=samples_needed(paired.n, detectable, POINT) if detectable else None,
         noise_floor=paired.noise_floor,
+        effect=effect,
         failed=paired.failed,
         bounds=bounds,
         bounds_reason=bounds_reason,
