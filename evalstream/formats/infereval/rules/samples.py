@@ -131,7 +131,7 @@ def _silent_failure(item: Item) -> Iterator[Violation]:
 def _implausible(item: Item) -> Iterator[Violation]:
     longest = item.evaluation.longest
     for index, sample in objects(item.value.get("samples")):
-        time = sample.get("wall_time_ms")
+        time: Any = sample.get("wall_time_ms")
         if is_number(time) and not 0 <= time <= longest:
             what = "is negative" if time < 0 else "is longer than the whole evaluation"
             place = f"/samples/{index}/wall_time_ms"
