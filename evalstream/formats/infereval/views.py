@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple
 
-from evalstream.formats.infereval.dates import date_time
-from evalstream.formats.infereval.responses import Reading, choose_reading
-from evalstream.formats.infereval.votes import DEFAULT_SAMPLES, DEFAULT_TIE_BREAK, FIRST, VERDICTS
+from evalstream.formats.infereval.votes import (
+    DEFAULT_SAMPLES,
+    DEFAULT_TIE_BREAK,
+    FIRST,
+    VERDICTS,
+    Reading,
+    choose_reading,
+)
+from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty, objects
 
 TIE_BREAKS: Final = (*VERDICTS, FIRST)
 
@@ -58,7 +65,7 @@ class Benchmark:
     @cached_property
     def targets(self) -> list[str]:
         """The labels that items may aim at."""
-        return [text for _, text in texts(self.document.get("targets"))]
+        return [text for _, text in numbered_texts(self.document.get("targets"))]
 
     @property
     def item_ids(self) -> Iterator[tuple[int, str]]:
@@ -174,36 +181,45 @@ class Item:
         return benchmark.by_id.get(name)
 
 
-def objects(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a list with their indices; nothing for other values."""
-    for index, one in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(one, dict):
-            yield index, one
-
-
-def texts(value: Any) -> Iterator[tuple[int, str]]:
-    """Yield the strings of a list with their indices; nothing for other values."""
-    for index, one in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(one, str):
-            yield index, one
-
-
 def texts_by_name(value: Any) -> dict[str, list[str]]:
     """Return the lists of strings of a map; other values give an empty list."""
     members = object_or_empty(value)
-    return {name: [text for _, text in texts(given)] for name, given in members.items()}
-
-
-def object_or_empty(value: Any) -> dict[str, Any]:
-    """Return an object; an empty one for other values."""
-    return value if isinstance(value, dict) else {}
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value is a JSON number, which true and false are not."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return {name: [text for _, text in numbered_texts(given)] for name, given in members.items()}
 
 
 def _is_vote(sample: Any) -> bool:
     # No `in` on a set: the value may have any type.
     return isinstance(sample, dict) and sample.get("parsed_verdict") in VERDICTS
+
+
+_DATE: Final = r"(\d{4}-\d{2}-\d{2})"
+_TIME: Final = r"(\d{2}:\d{2}(?::\d{2})?)(?:(?<=:\d{2}:\d{2})[.,](\d{1,9})\d*)?"
+_ZONE: Final = r"(Z|[+-]\d{2}:?\d{2})?"
+_DATE_TIME: Final = re.compile(rf"{_DATE}(?:[T _]{_TIME}{_ZONE})?", re.IGNORECASE | re.ASCII)
+
+
+def date_time(text: str) -> datetime | None:
+    """Return the moment that a string names, or None if it is not a date or time.
+
+    A date alone means midnight, and a time without a zone is in UTC.
+    """
+    found = _DATE_TIME.fullmatch(text)
+    if found is None:
+        return None
+    date, time, fraction, zone = found.groups()
+    written = f"{date}T{time or '00:00'}"
+    if fraction:
+        written += f".{fraction[:6]:0<6}"
+    try:
+        moment = datetime.fromisoformat(written + (zone or "").upper())
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def is_date(text: str) -> bool:
+    """Return whether a string is a date; midnight of that date is allowed, too."""
+    moment = date_time(text)
+    return moment is not None and not (
+        moment.hour or moment.minute or moment.second or moment.microsecond
+    )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.infereval.views import Item, is_number, object_or_empty, objects
+from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
 from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import count_noun
+from evalstream.parsing.json_values import is_number, object_or_empty, objects
 from evalstream.rules.base import Rule
 
 OK: Final = "ok"
@@ -223,6 +224,25 @@ INF306: Final = Rule(
     Severity.WARNING,
     "an abstention that looks like a failure of the provider",
     record=_silent_failure,
+)
+
+
+def _reversed_times(evaluation: Evaluation) -> Iterator[Violation]:
+    started, finished = evaluation.times
+    if started is not None and finished is not None and started > finished:
+        yield INF307.violation(
+            "finished_at is before started_at",
+            pointer="/finished_at",
+            found=evaluation.document.get("finished_at"),
+        )
+
+
+INF307: Final = Rule(
+    "INF307",
+    "reversed-times",
+    Severity.WARNING,
+    "the evaluation finished before it started",
+    record=_reversed_times,
 )
 
 

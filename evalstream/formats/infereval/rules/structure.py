@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstream.formats.infereval.dates import date_time, is_date
 from evalstream.formats.infereval.views import (
     Benchmark,
     BenchmarkItem,
     Evaluation,
-    is_number,
-    object_or_empty,
+    date_time,
+    is_date,
 )
 from evalstream.model.finding import Severity, Violation, expect_one
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import is_number, object_or_empty
 from evalstream.rules.base import Rule
 
 KINDS: Final = ("template", "plugin")
