@@ -24,7 +24,13 @@ from evalstream.formats.eee.guess import context_of_rows, settle
 from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
-from evalstream.formats.eee.rules.seal import ES506, NO_ROWS, checksum_algorithms, is_checksum_right
+from evalstream.formats.eee.rules.seal import (
+    ES501,
+    ES506,
+    NO_ROWS,
+    checksum_algorithms,
+    is_checksum_right,
+)
 from evalstream.io.document import document_bytes
 from evalstream.io.file import FileSource
 from evalstream.io.file_names import is_packed_name, rows_named_like
@@ -62,6 +68,8 @@ OUTSIDE: Final = "the path leads out of the inputs; it was not opened"
 
 MAPPINGS: Final = Checked("mappings have no bytes", None)
 """Why the checksum of rows that came as mappings is not verified."""
+
+NO_BYTES: Final = "rows that are mappings have no bytes, and only ES501 was to be checked"
 
 JOINING: Final = ("ES6", "ES8")
 """The families of rules that compare rows with their aggregate."""
@@ -168,6 +176,8 @@ class RunCheck:
                 self._end_source()
                 collector.context = settle(context)
                 self._cannot(rows.incomplete_reason)
+                if _have_mappings(rows) and context.enabled_codes == {ES501.code}:
+                    self._cannot(NO_BYTES)
                 self._lacks = rows.lacks
                 self._are_whole = rows.incomplete_reason is None and not collector.tally.unread
                 if self._awaited:
@@ -556,7 +566,7 @@ class RunCheck:
         summary.declared = text_or_none(declared)
         summary.verified = self._list_verified(facts) if self._rows_name else None
         summary.checked = () if self._source is None else (self._source.describe_checked(),)
-        if summary.declared is not None and rows.opened is not None and rows.opened.has_mappings:
+        if summary.declared is not None and _have_mappings(rows):
             summary.checked = (*summary.checked, MAPPINGS)
         summary.sketch = collector.sketch
         summary.links, summary.samples = collector.links, collector.samples
@@ -598,6 +608,10 @@ def comes_by(run: Run, options: Options) -> bool:
     if run.rows is None:
         return False
     return run.rows == STDIN or options.routing.follow or is_device(run.rows)
+
+
+def _have_mappings(rows: RowPass) -> bool:
+    return rows.opened is not None and rows.opened.has_mappings
 
 
 def prepare(options: Options, aggregate: Aggregate | None = None, *, size: int = 0) -> None:
