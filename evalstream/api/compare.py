@@ -157,7 +157,7 @@ def compare(
             compared.report.first_line += f"; {text} is one result (--same-result)"
         if settings.cluster is not None and lacks_clusters(compared):
             raise UsageError(
-                f"--cluster {settings.cluster}: no sample that both runs score has a value there"
+                f"--cluster {settings.cluster}: no sample that both runs score has one value there"
             )
         if reporter is None:
             compared.report.flips = tuple(compared.flips())

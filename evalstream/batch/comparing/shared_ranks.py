@@ -114,5 +114,7 @@ def _iterate_shared(
         pairs, *more = (one[np.isin(one["ordinal"], shared)] for one in joined)
         scores = [pairs["score_a"], pairs["score_b"], *(one["score_b"] for one in more)]
         rows = np.stack(scores, axis=1)
+        # Each pair has the cluster of the first run, or none.
+        clusters = np.minimum.reduce([pairs["cluster"], *(one["cluster"] for one in more)])
         is_known = ~np.isnan(rows).any(axis=1)
-        yield pairs["cluster"][is_known], rows[is_known]
+        yield clusters[is_known], rows[is_known]

@@ -104,7 +104,7 @@ def _samples(one: Comparison, found: Alignment) -> str:
         (found.ambiguous, "with an ambiguous input, unmatched"),
         (found.unscored, "without a score on both sides"),
         (found.other_prompts, "asked in another prompt"),
-        (found.other_clusters, "in another cluster"),
+        (found.other_clusters, "in another cluster, or in none of one run"),
         (found.repeated_a, f"repeated in {one.a}"),
         (found.repeated_b, f"repeated in {one.b}"),
     )
