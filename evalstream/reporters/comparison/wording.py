@@ -14,9 +14,9 @@ from evalstream.model.comparison import (
     OwnError,
     PValue,
 )
-from evalstream.model.text import count_noun
+from evalstream.model.text import count_noun, p_value
 from evalstream.parsing import json
-from evalstream.reporters.comparison.figures import join_texts, number, p_value, percent
+from evalstream.reporters.comparison.figures import join_texts, number, percent
 
 MOST_DETAILED: Final = 6
 """Number of comparisons up to which each has its figures; more have a line each."""
