@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -228,13 +229,13 @@ def _check(settings: CompareSettings, flips: int) -> None:
         raise UsageError("--cluster is a JSON Pointer, such as /metadata/subject")
     if not 0 < settings.level < 1:
         raise UsageError("--level must be between 0 and 1, such as 0.95")
-    if settings.resamples < FEWEST_RESAMPLES:
+    if not FEWEST_RESAMPLES <= settings.resamples < math.inf:
         raise UsageError(f"--resamples must be at least {FEWEST_RESAMPLES}")
-    if not settings.min_delta >= 0:
-        raise UsageError("--min-delta must not be negative")
+    if not 0 <= settings.min_delta < math.inf:
+        raise UsageError("--min-delta must be a number of at least 0")
     if not 0 <= settings.min_overlap <= 1:
         raise UsageError("--min-overlap must be between 0 and 1")
-    if flips < 0:
+    if not 0 <= flips < math.inf:
         raise UsageError("--flips must not be negative; 0 shows all")
 
 
