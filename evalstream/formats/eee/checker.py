@@ -553,7 +553,9 @@ class RunCheck:
             summary.count(code, severity, count)
         self._judge(summary, facts, collector)
         if can_fix(self._run, self._options) and facts.layout in (NO_ROWS, "jsonl"):
-            found = fixable_counts(collector.counts, collector.marked, collector.unmended)
+            sealing = facts.aggregate if facts.layout != NO_ROWS else None
+            counts, marked = collector.counts, collector.marked
+            found = fixable_counts(counts, marked, collector.unmended, sealing)
             summary.fixable, summary.fixable_unsafely, summary.unfixable = found
         aggregate = self._aggregate
         summary.algorithm = checksum_algorithms(aggregate)[0] if facts.checksums else None
