@@ -68,8 +68,8 @@ class DocumentCheck:
         if text is None:
             return None
         name, reading = printable(path), read_document(text, self.options, noun)
-        for violation, line in reading.violations:
-            self.note(violation, name, line)
+        for one in reading.violations:
+            self.note(one.violation, name, one.line, one.column)
         if reading.value is None:
             self.cannot(f"{name} could not be read as {noun}")
         return reading.value

@@ -180,7 +180,7 @@ def _document(documents: DocumentCheck, path: str | None, kind: str) -> Document
     parsed = parse_exactly(text, documents.options.max_depth)
     violations = list(explain(parsed.issues, torn=False))
     for violation, issue in zip(violations, parsed.issues, strict=True):
-        documents.note(violation, name, issue.line)
+        documents.note(violation, name, issue.line, issue.column)
     wanted: tuple[type, ...] = (dict,) if kind == INPUT else (dict, list)
     if not parsed.readable:
         documents.cannot(f"{name} could not be read as {noun}")

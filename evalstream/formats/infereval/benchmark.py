@@ -71,8 +71,8 @@ def read_text(documents: DocumentCheck, text: bytes, name: str) -> ReadBenchmark
         text = text[len(UTF8_MARK) :]
         documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
     reading = read_whole(text, documents.options.max_depth, "a benchmark")
-    for violation, line in reading.violations:
-        documents.note(violation, name, line)
+    for one in reading.violations:
+        documents.note(one.violation, name, one.line, one.column)
     if reading.value is None:
         documents.cannot(f"{name} could not be read as a benchmark")
         return ReadBenchmark(None)

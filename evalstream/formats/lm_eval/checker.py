@@ -98,8 +98,8 @@ def _results(documents: DocumentCheck) -> Results | None:
         text = text[len(UTF8_MARK) :]
         documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
     reading = as_written(read_document(text, documents.options, noun))
-    for violation, line in reading.violations:
-        documents.note(violation, name, line)
+    for one in reading.violations:
+        documents.note(one.violation, name, one.line, one.column)
     if reading.value is None:
         documents.cannot(f"{name} could not be read as {noun}")
         return None

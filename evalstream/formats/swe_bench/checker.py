@@ -136,7 +136,7 @@ class _Reader:
         name = printable(path)
         parsed = parse_document(text, self._documents.options.max_depth)
         for violation, issue in zip(explain(parsed.issues, torn=False), parsed.issues, strict=True):
-            self._documents.note(violation, name, issue.line)
+            self._documents.note(violation, name, issue.line, issue.column)
         if not parsed.readable:
             self._documents.cannot(f"{name} could not be read")
             return None
@@ -154,8 +154,8 @@ class _Reader:
             if line.strip():
                 is_torn, depth = number == len(lines), self._documents.options.max_depth
                 reading = read_object(line, depth, torn=is_torn, noun="a prediction", offset=offset)
-                for violation, _ in reading.violations:
-                    self._documents.note(violation, name, number)
+                for one in reading.violations:
+                    self._documents.note(one.violation, name, number)
                 if reading.value is None:
                     self._documents.cannot(f"a prediction of {name} could not be read")
                 else:

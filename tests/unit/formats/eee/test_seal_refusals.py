@@ -1,13 +1,12 @@
 """What is not sealed: rows that do not cover claims, typing errors, paths that no version takes."""
 
 import json
-import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import SECONDS, command, environment, filtered_arguments, started, until
+from commands import SECONDS, filtered_arguments, started, until
 from paths import REPOSITORY
 from rows import DETAILS, STEM, Row, aggregate_of, bytes_of, hashed, line_of, sound_rows, write_run
 from unsealed import result_of, unsealed
@@ -618,11 +617,7 @@ def test_rows_that_are_sealed_and_gone_were_not_checked(tmp_path: Path, member: 
 
 def test_what_fix_mends_in_a_copied_stream_is_listed_once(tmp_path: Path) -> None:
     rows = bytes_of(sound_rows("0.2.0", 3))[:-1].replace(b"\n", b"\n\n", 1)
-    tee, new = tmp_path / "rows.jsonl", tmp_path / "new.json"
-    ended = subprocess.run(
-        command("check", "-", "--tee", str(tee), "--seal-to", str(new), "--create",
-                "--format", "concise", "--ignore", "ES506,ES805"),
-        input=rows, capture_output=True, env=environment(), check=False,
-    )  # fmt: skip
-    text = ended.stdout.decode()
+    new = ("check", "-", "--tee", "rows.jsonl", "--seal-to", "new.json", "--create")
+    with started(*new, "--format", "concise", folder=tmp_path) as process:
+        text = process.communicate(rows, timeout=SECONDS)[0].decode()
     assert (text.count("ES110"), text.count("ES111")) == (1, 1), text
