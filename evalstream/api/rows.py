@@ -27,9 +27,14 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options, RowRouting
+from evalstream.model.report import Report as Outcome
+from evalstream.model.rule_text import RuleText
 from evalstream.model.run import HELD_AGGREGATE, HELD_ROWS, HeldInput
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import checked_options
+
+COMMAND: Final = "`evalstream "
+"""What begins a command in a remedy."""
 
 SETTLING_ROWS: Final = 256
 """How many rows show what a run follows, as at the head of a file."""
@@ -280,6 +285,18 @@ class _Sink(FindingSink):
         if finding.file == HELD_AGGREGATE:
             finding = finding._replace(line=None, column=None)
         super().show(self._lines.place(finding))
+
+    def finish(self, report: Outcome) -> Report:
+        """Complete the report; no command of a remedy runs before the rows are in a file."""
+        report.rules = {code: _in_memory(text) for code, text in report.rules.items()}
+        return super().finish(report)
+
+
+def _in_memory(text: RuleText) -> RuleText:
+    """Return what is said of a rule, with a remedy that fits rows in memory."""
+    if COMMAND not in text.fix:
+        return text
+    return text._replace(fix=f"When a file holds these rows, {text.fix[0].lower()}{text.fix[1:]}")
 
 
 def _choose_aggregate(aggregate: Input | Mapping[str, Any] | None) -> str | None:

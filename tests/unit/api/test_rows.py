@@ -296,6 +296,28 @@ def test_reports_name_rows_in_memory(tmp_path: Path) -> None:
     assert run["file"] == "<rows>"
 
 
+def test_no_remedy_is_a_command_over_files_that_are_not_there(tmp_path: Path) -> None:
+    rows = [*LINES, b"\n"]
+    held = evalstream.check_rows(rows)
+    assert held.rules["ES110"].fix.startswith("When a file holds these rows, run `evalstream fix")
+    assert held.rules["ES805"].fix[0].isupper()
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"".join(rows))
+    assert evalstream.check(path).rules["ES110"].fix.startswith("Run `evalstream fix")
+
+
+def test_the_short_text_of_a_report_has_no_control_characters() -> None:
+    class Coloured(Exception):
+        pass
+
+    checker = evalstream.Checker()
+    with suppress(Coloured), checker:
+        checker.add(LINES[0])
+        raise Coloured("\x1b[31mred\x07\nand more")
+    assert repr(checker.report).replace("\n", "").isprintable()
+    assert "and more" in repr(checker.report).splitlines()[0]
+
+
 def test_reports_take_rows_in_memory_for_no_file() -> None:
     class Text:
         written = ""
