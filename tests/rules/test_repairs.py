@@ -129,6 +129,14 @@ def test_fix_names_the_unsafe_repairs_that_it_leaves_out(tmp_path: Path) -> None
         assert "there is no repair" not in text
 
 
+def test_a_selected_repair_that_is_unsafe_says_so(tmp_path: Path) -> None:
+    with_ids(tmp_path, ["another-key"] * 8)
+    with pytest.raises(evalstream.UsageError, match="the repair of ES601 is unsafe"):
+        fix(tmp_path, select="ES601", options=ALONE)
+    (outcome,) = fix(tmp_path, select="ES601", unsafe=True, options=ALONE).outcomes
+    assert outcome.status is Status.WRITTEN
+
+
 @pytest.mark.parametrize(
     ("algorithm", "word"), [("sha512", "unknown"), (5, "unknown"), (None, "missing")]
 )
