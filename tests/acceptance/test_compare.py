@@ -380,3 +380,12 @@ def test_samples_that_meet_by_their_ids_with_other_inputs_are_listed() -> None:
     listed = {drift.kind: (drift.sample_id_a, drift.sample_id_b) for drift in report.drifts}
     assert listed == {"drift": ("098", "098"), "relabelled": ("099", "099")}
     assert compare(A, B, "--by", "sample_id", "--fail-if", "drift").code == 1
+
+
+def test_stderr_says_what_the_report_in_a_file_decides(tmp_path: Path) -> None:
+    place = tmp_path / "report.txt"
+    ended = compare(A, B, "--metric", "exact", "--fail-if", "regression", "--output", place)
+    assert (ended.code, ended.out) == (1, "")
+    assert "; 1 significant; --fail-if regression holds; the report is in" in ended.err
+    ended = compare(B, A, "--metric", "exact", "--fail-if", "regression", "--output", place)
+    assert (ended.code, "holds" in ended.err) == (0, False)

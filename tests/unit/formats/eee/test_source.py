@@ -343,3 +343,9 @@ def test_a_deep_member_is_left_open(inspect: Pair, tmp_path: Path) -> None:
     report = inspect.check(tmp_path)
     assert "ES010" not in report.counts
     assert report.runs[0].verdict != "passed"
+
+
+def test_a_source_that_is_not_there_is_named_as_missing() -> None:
+    (run,) = evalstream.check(EXAMPLES / "run.jsonl", source="nope").runs
+    assert run.verdict == "incomplete"
+    assert "No such file or directory" in (run.incomplete_reason or "")
