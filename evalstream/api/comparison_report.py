@@ -46,7 +46,6 @@ class ComparisonReport(comparison.ComparisonReport):
         drift_counts: Tables of the numbers of drifted and relabelled samples of each two of many
             runs.
         rankings: The ranks of the runs, for each metric.
-        averages: The averages of each two runs over several results.
         failed_on: The conditions of `fail_if` that hold.
         allowed: The settings of scoring that differ, and that `allow_different` names.
         warnings: What limits the comparison, in sentences.

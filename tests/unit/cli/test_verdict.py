@@ -34,7 +34,8 @@ def test_the_worst_verdict_counts() -> None:
     assert line_of(PASSED) == "passed: 1 run, no findings"
     assert line_of(PASSED, FAILED) == "FAILED: 1 of 2 runs, 2 errors"
     assert line_of(PASSED, run_of("unconfirmed")) == "unconfirmed: 1 of 2 runs, no findings"
-    assert line_of(run_of("unconfirmed"), run_of("incomplete")).startswith("incomplete: 1 of 2 runs")
+    both = run_of("unconfirmed"), run_of("incomplete")
+    assert line_of(*both).startswith("incomplete: 1 of 2 runs")
     assert line_of(PASSED, run_of("incomplete")) == "incomplete: 1 of 2 runs, no findings"
     assert line_of() == "not checked: 0 runs, no findings"
 
