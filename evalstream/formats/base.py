@@ -105,6 +105,9 @@ class Format(Protocol):
     seals_itself: ClassVar[bool] = False
     """Whether a seal is written into one of the run's own documents, not into an aggregate."""
 
+    compared: ClassVar[Set[str]] = frozenset()
+    """What its runs are compared by with other runs, of what `CrossRunRules.codes` lists."""
+
     event_members: ClassVar[Set[str]] = frozenset()
     """Members that together show a line of its event log, which is not a document."""
 
