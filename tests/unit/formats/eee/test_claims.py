@@ -472,6 +472,16 @@ def test_an_error_may_leave_out_the_rows_that_its_score_leaves_out(tmp_path: Pat
     assert (finding.code, finding.expected) == ("ES803", pytest.approx(0.24494897427831783))
 
 
+def test_a_recomputed_interval_has_both_ends(tmp_path: Path) -> None:
+    (judged,) = (
+        claim
+        for claim in run(tmp_path, scored(FOUR), {INTERVAL: ENDS}).runs[0].claims
+        if claim.kind == "confidence interval"
+    )
+    half = 1.959963984540054 * statistics.stdev(FOUR) / 2
+    assert judged.recomputed == pytest.approx({"lower": 0.75 - half, "upper": 0.75 + half})
+
+
 def test_the_mean_over_subtasks_is_named(tmp_path: Path) -> None:
     rows = scored([1, 1, 1, 0])
     rows[3]["evaluation_name"] = "tiny-arithmetic-hard"
