@@ -1,10 +1,10 @@
 """Change the package in random places, and see whether the nearest tests notice.
 
-A mutant is one small change: a comparison turned, a constant off by one, a statement left out, `and`
-for `or`, a `not` removed, another value returned. It is made in a copy of the checkout, and the tests
-of its module run there, then those of the modules that import it, of the rules that it names, and of
-the corpus. A mutant is killed if one of them fails or takes too long; one that survives is shown as a
-diff: add a test, or know why nobody can tell the difference.
+A mutant is one small change: a comparison turned, a constant off by one, a statement left out,
+`and` for `or`, a `not` removed, another value returned. It is made in a copy of the checkout. The
+tests of its module run there, then those of the modules that import it, of the rules that it names,
+of the command line, and of the corpus. A mutant is killed if one of them fails or takes too long.
+One that survives is shown as a diff: add a test, or know why nobody can tell the difference.
 """
 
 import argparse
@@ -23,10 +23,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-TURNED = {
-    **{"is not": "is", "is": "is not", "not in": "in", "in": "not in", "==": "!=", "!=": "=="},
-    **{"<": "<=", "<=": "<", ">": ">=", ">=": ">"},
-}
+PAIRS = (("is not", "is"), ("not in", "in"), ("==", "!="), ("<", "<="), (">", ">="))
+TURNED = {**dict(PAIRS), **{new: old for old, new in PAIRS}}
 IN_C = (
     (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" == ", " != "),
     (r" != ", " == "), (r" && ", " || "), (r" \|\| ", " && "), (r" \+ 1\b", " + 2"),
@@ -37,6 +35,14 @@ IN_C = (
 
 NEAREST_IN_C = ("unit/parsing/native", "properties/test_fast_path_agrees.py", "fuzz")
 MOST_IMPORTERS = 6
+ACCEPTANCE = {
+    "changes": ("test_fix.py", "test_migrate.py"),
+    "rewriting": ("test_fix.py", "test_migrate.py"),
+    "comparing": ("test_compare.py",),
+    "comparison": ("test_compare.py",),
+    "cli": ("test_command_line.py",),
+}
+"""Tests of the command line for parts of the package that it alone puts together."""
 
 
 class Mutant(NamedTuple):
@@ -48,44 +54,57 @@ class Mutant(NamedTuple):
     text: str
 
 
-def python_mutants(path: Path) -> Iterator[Mutant]:
-    """Yield every change of a Python module."""
-    source = path.read_bytes()
-    starts = [0]
-    for line in source.split(b"\n"):
-        starts.append(starts[-1] + len(line) + 1)
+class PythonMutants:
+    """Every change of a Python module."""
 
-    def at(node: ast.AST, *, end: bool = False) -> int:
+    def __init__(self, path: Path) -> None:
+        self.path, self.source = path, path.read_bytes()
+        self.starts = [0]
+        for line in self.source.split(b"\n"):
+            self.starts.append(self.starts[-1] + len(line) + 1)
+
+    def __iter__(self) -> Iterator[Mutant]:
+        for node in walk_code(ast.parse(self.source)):
+            match node:
+                case ast.Compare(left=left, comparators=[right, *_]):
+                    yield from self.between(left, right, TURNED)
+                case ast.BoolOp(values=[left, right, *_]):
+                    yield from self.between(left, right, {"and": "or", "or": "and"})
+                case ast.UnaryOp(op=ast.Not(), operand=operand):
+                    yield Mutant(self.path, self.at(node), self.at(operand), "")
+                case _:
+                    yield from (self.whole(node, text) for text in replacements(node))
+
+    def at(self, node: ast.AST, *, end: bool = False) -> int:
+        """Return where a node begins or ends, in bytes."""
         line, column = ("end_lineno", "end_col_offset") if end else ("lineno", "col_offset")
-        return starts[getattr(node, line) - 1] + int(getattr(node, column))
+        return self.starts[getattr(node, line) - 1] + int(getattr(node, column))
 
-    def between(left: ast.AST, right: ast.AST, words: dict[str, str]) -> Iterator[Mutant]:
-        start, stop = at(left, end=True), at(right)
-        found = re.search(
-            r"\b(?:is not|not in|is|in|and|or)\b|[=!<>]=|[<>]", source[start:stop].decode()
-        )
+    def whole(self, node: ast.AST, text: str) -> Mutant:
+        """Replace a node."""
+        target = node.value if isinstance(node, ast.Return) and node.value else node
+        return Mutant(self.path, self.at(target), self.at(target, end=True), text)
+
+    def between(self, left: ast.AST, right: ast.AST, words: dict[str, str]) -> Iterator[Mutant]:
+        """Replace the operator between two nodes."""
+        start = self.at(left, end=True)
+        text = self.source[start : self.at(right)].decode()
+        found = re.search(r"\b(?:is not|not in|is|in|and|or)\b|[=!<>]=|[<>]", text)
         if found and found[0] in words:
-            yield Mutant(path, start + found.start(), start + found.end(), words[found[0]])
+            yield Mutant(self.path, start + found.start(), start + found.end(), words[found[0]])
 
-    for node in walk_code(ast.parse(source)):
-        match node:
-            case ast.Compare(left=left, comparators=[right, *_]):
-                yield from between(left, right, TURNED)
-            case ast.BoolOp(values=[left, right, *_]):
-                yield from between(left, right, {"and": "or", "or": "and"})
-            case ast.Constant(value=bool() as value):
-                yield Mutant(path, at(node), at(node, end=True), str(not value))
-            case ast.Constant(value=int() as value):
-                yield from (
-                    Mutant(path, at(node), at(node, end=True), str(value + step))
-                    for step in (-1, 1)
-                )
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                yield Mutant(path, at(node), at(operand), "")
-            case ast.AugAssign() | ast.Expr(value=ast.Call()):
-                yield Mutant(path, at(node), at(node, end=True), "pass")
-            case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
-                yield Mutant(path, at(value), at(value, end=True), "None")
+
+def replacements(node: ast.AST) -> Iterator[str]:
+    """Yield what a node may be replaced by."""
+    match node:
+        case ast.Constant(value=bool() as value):
+            yield str(not value)
+        case ast.Constant(value=int() as value):
+            yield from (str(value - 1), str(value + 1))
+        case ast.AugAssign() | ast.Expr(value=ast.Call()):
+            yield "pass"
+        case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
+            yield "None"
 
 
 def walk_code(node: ast.AST) -> Iterator[ast.AST]:
@@ -139,8 +158,9 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
     codes = set(re.findall(r"\b(?:ES|LME|INS|INF|HAR|EVG|SWE)\d{3}\b", path.read_text()))
     if codes:
         yield [str(tests / "rules" / "test_cases.py"), "-k", " or ".join(sorted(codes))]
-    if "compare" not in path.name:
-        yield [str(tests / "compatibility" / "test_corpus.py")]
+    near = {name for part in module.parts for name in ACCEPTANCE.get(part, ())}
+    yield [str(tests / "acceptance" / name) for name in sorted(near)]
+    yield [str(tests / "compatibility" / "test_corpus.py")]
 
 
 def is_killed(mutant: Mutant, copy: Path, limit: float) -> bool:
@@ -210,7 +230,7 @@ def main() -> None:
             mutant
             for path in files
             if path.suffix in {".py", ".c"} and "acceptors" not in path.parts
-            for mutant in (python_mutants(path) if path.suffix == ".py" else c_mutants(path))
+            for mutant in (PythonMutants(path) if path.suffix == ".py" else c_mutants(path))
         ]
         chosen = random.Random(given.seed).sample(everything, min(given.number, len(everything)))
         survivors = 0

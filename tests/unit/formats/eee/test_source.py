@@ -343,3 +343,31 @@ def test_a_deep_member_is_left_open(inspect: Pair, tmp_path: Path) -> None:
     report = inspect.check(tmp_path)
     assert "ES010" not in report.counts
     assert report.runs[0].verdict != "passed"
+
+
+def test_a_sample_that_one_of_its_rows_contradicts_does_not_agree(
+    inspect: Pair, tmp_path: Path
+) -> None:
+    assert inspect.log is not None
+    for sample in inspect.log["samples"]:
+        sample["scores"]["includes"] = sample["scores"]["match"]
+    (own,) = inspect.log["results"]["scores"]
+    inspect.log["results"]["scores"].append({**own, "name": "includes", "scorer": "includes"})
+    copies = [{**row, "evaluation_result_id": "includes:accuracy"} for row in inspect.rows]
+    inspect.rows = [one for both in zip(inspect.rows, copies, strict=True) for one in both]
+    assert " of 8 samples " in said(inspect.check(tmp_path))
+    inspect.rows[0] = {**inspect.rows[0], "output": {"raw": ["Another."]}}
+    assert " of 7 of 8 samples " in said(inspect.check(tmp_path))
+
+
+def test_scores_that_an_early_converter_made_leave_the_run_open(
+    inspect: Pair, tmp_path: Path
+) -> None:
+    for row in inspect.rows:
+        row["schema_version"] = "0.2.0"
+    row = inspect.rows[0]
+    row["evaluation"]["score"] = float(row["output"]["raw"][0] in row["input"]["reference"])
+    assert row["evaluation"]["score"] == 0
+    report = inspect.check(tmp_path)
+    assert "ES655" in about_source(report)
+    assert report.runs[0].incomplete_reason == "the scores of 1 row are not those of the source"
