@@ -371,3 +371,17 @@ def test_scores_that_an_early_converter_made_leave_the_run_open(
     report = inspect.check(tmp_path)
     assert "ES655" in about_source(report)
     assert report.runs[0].incomplete_reason == "the scores of 1 row are not those of the source"
+
+
+def test_rows_of_samples_that_share_an_id_take_one_each(inspect: Pair, tmp_path: Path) -> None:
+    assert inspect.log is not None
+    again, row = copy.deepcopy((inspect.log["samples"][0], inspect.rows[0]))
+    again["output"]["choices"][0]["message"]["content"] = "Another."
+    again["output"]["completion"] = "Another."
+    row["output"]["raw"] = ["Another."]
+    inspect.log["samples"].append(again)
+    inspect.rows.append(row)
+    report = inspect.check(tmp_path)
+    assert not about_source(report) & {"ES650", "ES651", "ES653"}
+    inspect.rows[-1] = inspect.rows[0]
+    assert "ES653" in about_source(inspect.check(tmp_path))

@@ -72,6 +72,23 @@ def test_a_sound_archive_has_no_errors(method: int, tmp_path: Path) -> None:
     assert codes(sound(method), tmp_path) == set()
 
 
+def with_wide_end(data: bytes, entries: int) -> bytes:
+    """Return an archive with the end record of ZIP64, which counts some entries."""
+    _, _, _, _, _, length, start, _ = struct.unpack("<4sHHHHIIH", data[-22:])
+    place = start + length
+    wide = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, entries, entries, length, start)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, place, 1)
+    end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    return data[:place] + wide + locator + end
+
+
+def test_the_wide_end_of_an_archive_counts_its_entries(tmp_path: Path) -> None:
+    data = assemble(0, bytes)
+    (count,) = struct.unpack("<H", data[-12:-10])
+    assert codes(with_wide_end(data, count), tmp_path) == set()
+    assert codes(with_wide_end(data, count + 1), tmp_path) == {"INS101"}
+
+
 @pytest.mark.parametrize("size", [0, 4, 12, 16, 20, 21, 24, 28])
 def test_only_what_has_the_size_of_a_descriptor_may_follow_a_member(
     size: int, tmp_path: Path
