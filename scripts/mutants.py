@@ -159,7 +159,11 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
     if codes:
         yield [str(tests / "rules" / "test_cases.py"), "-k", " or ".join(sorted(codes))]
     near = {name for part in module.parts for name in ACCEPTANCE.get(part, ())}
-    yield [str(tests / "acceptance" / name) for name in sorted(near)]
+    of_format = [tests / "compatibility" / f"test_{part}.py" for part in module.parts]
+    yield [
+        *(str(tests / "acceptance" / name) for name in sorted(near)),
+        *(str(path) for path in of_format if path.exists()),
+    ]
     yield [str(tests / "compatibility" / "test_corpus.py")]
 
 
