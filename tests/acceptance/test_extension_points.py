@@ -155,12 +155,12 @@ def test_a_statistic(tmp_path: Path) -> None:
     copy = Checkout(tmp_path, "Add a statistic to comparisons")
     runs = [TWO / name for name in ("acorn-7b", "acorn-3b")]
     text = copy.evalstream("compare", *runs, "--format", "text")
-    assert len(re.findall(r"^ +effect +0\.\d+ standard deviations", text, re.MULTILINE)) == 2
+    assert len(re.findall(r"^ +d_z +-?0\.\d+ standard deviations", text, re.MULTILINE)) == 2
     for one in json.loads(copy.evalstream("compare", *runs, "--format", "json"))["comparisons"]:
         estimate = one["estimate"]
         deviation = estimate["standard_error"] * estimate["n"] ** 0.5
-        assert abs(estimate["effect"] - estimate["difference"] / deviation) < 1e-12
-    assert '"effect":' in copy.evalstream("schema", "show", "comparison")
+        assert abs(estimate["d_z"] - estimate["difference"] / deviation) < 1e-12
+    assert '"d_z":' in copy.evalstream("schema", "show", "comparison")
 
 
 def test_a_recipe(tmp_path: Path) -> None:
