@@ -152,9 +152,11 @@ def nearest_tests(path: Path, copy: Path) -> Iterator[list[str]]:
     while not any(folder.glob("test_*.py")) and folder != tests / "unit":
         folder = folder.parent
     name = re.compile(rf"\bevalstream\.{'.'.join(module.parts)}\b|\bimport .*\b{module.name}\b")
+    word = module.name.partition("_")[0]
+    by_word = set(sorted((tests / "unit").rglob(f"test_{word}*.py"))[:MOST_IMPORTERS])
     users = (one for one in sorted(tests.rglob("test_*.py")) if name.search(one.read_text()))
     wider = {*list(users)[:MOST_IMPORTERS], *([] if mirror.exists() else folder.glob("test_*.py"))}
-    yield [str(one) for one in sorted(wider - {mirror})]
+    yield [str(one) for one in sorted((wider | by_word) - {mirror})]
     codes = set(re.findall(r"\b(?:ES|LME|INS|INF|HAR|EVG|SWE)\d{3}\b", path.read_text()))
     if codes:
         yield [str(tests / "rules" / "test_cases.py"), "-k", " or ".join(sorted(codes))]
