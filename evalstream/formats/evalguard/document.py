@@ -141,7 +141,7 @@ def _is_sound_json(path: str, text: bytes) -> bool:
 def _read_json(file: File, text: bytes, max_depth: int) -> Reading:
     reading = read_object(text, max_depth, torn=False, noun="a document")
     violations: list[PlacedFault] = []
-    for violation, line in reading.violations:
+    for violation, line, _ in reading.violations:
         if violation.code == ES109.code:
             violation = violation._replace(code=EVG101.code, keyword="type", pointer="")  # noqa: PLW2901
         violations.append((violation, line))
