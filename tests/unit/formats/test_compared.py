@@ -78,6 +78,7 @@ def test_every_format_says_whether_it_has_scores_of_samples(name: str, tmp_path:
         "harpia": EXAMPLES / "harpia",
         "evalguard": EXAMPLES / "evalguard",
         "swe_bench": EXAMPLES / "swe_bench" / "preds.jsonl",
+        "helm": EXAMPLES / "helm",
         "inspect": log,
         "lm_eval": next((EXAMPLES / "tutorial" / "log").rglob("samples_*.jsonl")),
     }.get(name)

@@ -117,6 +117,11 @@ def test_another_name_is_not_a_format() -> None:
         ("swe_bench/submission/results/resolved_by_repo.json", ("swe_bench", "groups")),
         ("swe_bench/submission/per_instance_details.json", ("swe_bench", "details")),
         ("swe_bench/logs/run_evaluation/tiny/run.json", ("swe_bench", "settings")),
+        ("helm/pens-model=acme_acorn-7b/stats.json", ("helm", "stats")),
+        ("helm/pens-model=acme_acorn-7b/per_instance_stats.json", ("helm", "per_instance_stats")),
+        ("helm/pens-model=acme_acorn-7b/scenario_state.json", ("helm", "scenario_state")),
+        ("helm/pens-model=acme_acorn-7b/run_spec.json", ("helm", "run_spec")),
+        ("helm/pens-model=acme_acorn-7b/scenario.json", ("helm", "scenario")),
     ],
 )
 def test_documents_are_recognised_by_their_content(path: str, kind: tuple[str, str]) -> None:
