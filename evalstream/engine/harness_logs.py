@@ -125,6 +125,7 @@ LOGS_OF_FORMATS: Final = {
     "helm scenario_state": Log(HELM, _STATE),
     "helm run_spec": Log(HELM, _RUN_SPEC),
     "helm scenario": Log(HELM, _SCENARIO),
+    "helm summary": Log(HELM, _INSTANCES),
 }
 """What documents of formats are for those who want them converted."""
 

@@ -145,7 +145,8 @@ def _judge_unknown(claim: Claim, name: Name, known: Instances) -> Judgement:
         and known.totals.has_metric(name.name)
         and not known.lacks_metric(name.name)
     )
-    if not is_known or (not is_plain and known.is_windowed):
+    is_doubtful = known.is_windowed or not known.are_copies_together
+    if not is_known or (not is_plain and is_doubtful):
         return leave_open(claim, Reason.FORMULA)
     return refute(claim, None, "no instance has it in this split and perturbation", 0)
 

@@ -22,6 +22,8 @@ STATISTICS: Final = "stats"
 STATE: Final = "scenario_state"
 RUN_SPEC: Final = "run_spec"
 SCENARIO: Final = "scenario"
+SUMMARY: Final = "summary"
+"""What helm-summarize writes of instances or requests, which repeats the others."""
 
 NOUNS: Final = {
     ENTRIES: "statistics of instances",
@@ -51,7 +53,9 @@ _SIGNS: Final = (
     (STATE, OBJECT, {"adapter_spec", REQUESTS}),
     (STATISTICS, ARRAY, {"name", "count", "sum", "sum_squared"}),
     (ENTRIES, ARRAY, {"instance_id", "train_trial_index", STATS}),
+    (SUMMARY, ARRAY, {"instance_id", "train_trial_index", "request"}),
 )
+_OF_SUMMARIES: Final = frozenset({"predicted_text", "request"})
 _SCENARIO: Final = frozenset({"name", "description", "tags"})
 
 
@@ -59,8 +63,8 @@ def detect_kind(file: Beginning) -> str | None:
     """Return the kind of a file, or None for a file of another format."""
     seen = file.seen
     for kind, layout, members in _SIGNS:
-        if seen.kind == layout and seen.keys >= members and "predicted_text" not in seen.keys:
-            return kind
+        if seen.kind == layout and seen.keys >= members:
+            return kind if not seen.keys & _OF_SUMMARIES else SUMMARY
     is_named = "definition_path" in seen.keys or os.path.basename(file.name) == "scenario.json"
     return SCENARIO if seen.kind == OBJECT and seen.keys >= _SCENARIO and is_named else None
 

@@ -6,7 +6,14 @@ import os
 from collections.abc import Callable, Iterator
 
 from evalstream.formats.base import other_formats
-from evalstream.formats.helm.documents import ENTRIES, NAME, NOUNS, STATISTICS, kind_of_file
+from evalstream.formats.helm.documents import (
+    ENTRIES,
+    NAME,
+    NOUNS,
+    STATISTICS,
+    SUMMARY,
+    kind_of_file,
+)
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
@@ -25,7 +32,8 @@ def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[
         reason = f"this is not a document of HELM; {other_formats()}"
         yield NoInput(path, reason, format=NAME)
         return
-    yield from pair_documents(lambda: iter([(kind, path)]), named=True)
+    runs = list(pair_documents(lambda: iter([(kind, path)]), named=True))
+    yield from runs or [NoInput(path, "no document that it repeats lies beside it", format=NAME)]
 
 
 def pair_documents(
@@ -34,7 +42,9 @@ def pair_documents(
     """Group documents into runs by their folders; what lies beside a `named` one belongs to it."""
     folders: dict[str, dict[str, list[str]]] = {}
     for kind, path in documents():
-        folders.setdefault(os.path.dirname(path), {}).setdefault(kind, []).append(path)
+        found = folders.setdefault(os.path.dirname(path), {})
+        if kind != SUMMARY:
+            found.setdefault(kind, []).append(path)
     for folder, found in folders.items():
         if named:
             for kind, path in find_beside(folder).items():
@@ -59,6 +69,8 @@ def is_local(path: str) -> bool:
 
 def _make_runs(found: dict[str, list[str]]) -> Iterator[Run]:
     """Make one run of a folder's documents; copies of a kind are runs of their own."""
+    if not found:
+        return
     first = {kind: paths.pop(0) for kind, paths in found.items()}
     rows, aggregate = first.pop(ENTRIES, None), first.pop(STATISTICS, None)
     beside = tuple(first[kind] for kind in NOUNS if kind in first)

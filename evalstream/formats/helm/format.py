@@ -7,7 +7,14 @@ from typing import ClassVar, Final
 
 from evalstream.formats.base import Detector, PairedFormat, Place, Show
 from evalstream.formats.helm import documents
-from evalstream.formats.helm.documents import ENTRIES, RUN_SPEC, SCENARIO, STATE, STATISTICS
+from evalstream.formats.helm.documents import (
+    ENTRIES,
+    RUN_SPEC,
+    SCENARIO,
+    STATE,
+    STATISTICS,
+    SUMMARY,
+)
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.comparison import Answered
@@ -35,6 +42,7 @@ class HelmFormat(PairedFormat):
         STATE: "inputs",
         RUN_SPEC: "inputs",
         SCENARIO: "inputs",
+        SUMMARY: "inputs",
     }
     options = frozenset()
     listing_names = documents.SUMMARIES

@@ -160,7 +160,9 @@ def find_contradiction(stat: Stat) -> tuple[str, float | None, str] | None:
         absent = next(key for key in FIGURES if getattr(stat, key) is None)
         return absent, None, f"it is missing, and count is {count:,}"
     size = max(abs(least), abs(most))
-    for key, figure, scale in _derive(stat, size):
+    single = (("min", mean, 0.0), ("max", mean, 0.0), ("variance", 0.0, size * size))
+    is_single = count == 1 and math.isfinite(size)
+    for key, figure, scale in (*_derive(stat, size), *(single if is_single else ())):
         if not is_near(getattr(stat, key), figure, scale):
             return key, figure, "the other members give another"
     is_between = least <= mean <= most or is_near(mean, min(max(mean, least), most), size)
