@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import describe_error
@@ -87,8 +87,8 @@ class _Check:
                 self._paths[kind] = path
         for kind in (RUN_SPEC, SCENARIO):
             if kind in self._paths:
-                value = self._documents.read(self._paths[kind], NOUNS[kind])
-                found.run_spec = value or {} if kind == RUN_SPEC else found.run_spec
+                value = self._read_object(self._paths[kind], NOUNS[kind])
+                found.run_spec = value if kind == RUN_SPEC else found.run_spec
         readers = (
             (STATISTICS, found.read_statistics),
             (STATE, found.read_requests),
@@ -98,6 +98,12 @@ class _Check:
             if kind in self._paths:
                 read(self._paths[kind])
                 self._store.flush()
+
+    def _read_object(self, path: str, noun: str) -> Mapping[str, Any]:
+        """Return a small document, an empty one where it cannot be read."""
+        text = self._documents.uncompressed(path)
+        found = None if text is None else self._documents.read(text, printable(path), noun)
+        return {} if found is None or found.value is None else found.value
 
     def summary(self) -> RunSummary:
         """Note what contradicts, judge the claims, and return the verdict."""

@@ -24,13 +24,14 @@ from evalstream.parsing.array_splitter import ArraySplitter, Element
 from evalstream.parsing.json import member, resolve_pointer
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
-from evalstream.stats.record_samples import has_identity, record_sample
 from evalstream.stats.run_samples import RunSamples
-from evalstream.stats.sample_batch import SampleBatch
 from evalstream.stats.sample_digests import (
     InputDigests,
+    SampleBatch,
     bytes_digest,
     cluster_digest,
+    has_identity,
+    record_sample,
     sample_text,
     text_digest,
 )

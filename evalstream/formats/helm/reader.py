@@ -87,7 +87,7 @@ class RunReader:
 
     def read_statistics(self, path: str) -> None:
         """Read the statistics of the run."""
-        name, text = printable(path), self._documents.bytes(path)
+        name, text = printable(path), self._documents.uncompressed(path)
         value = UNREADABLE if text is None else self._parse(text, name)
         if not isinstance(value, list):
             if value is not UNREADABLE:
