@@ -183,9 +183,11 @@ class RunReader:
 
     def _read_requests(self, name: str, parts: Iterator[bytes]) -> None:
         members = ObjectSplitter(REQUESTS, self._documents.options.max_line_bytes)
-        place = 0
+        place, adapter, scored = 0, self.adapter, frozenset(self._scored)
+        if adapter.get("output_mapping_pattern"):
+            scored = frozenset()
         for element in _iterate_elements(members, parts):
-            self._request(name, element, f"/{REQUESTS}/{place}", place)
+            self._request(name, element, place, adapter, scored)
             place += 1
         if members.issue is not None:
             self._note_broken(name, members.issue, f"/{REQUESTS}/{place}")
@@ -201,7 +203,15 @@ class RunReader:
         else:
             self.state = found
 
-    def _request(self, name: str, element: Element, place: str, number: int) -> None:
+    def _request(
+        self,
+        name: str,
+        element: Element,
+        number: int,
+        adapter: Mapping[str, Any],
+        scored: frozenset[str],
+    ) -> None:
+        place = f"/{REQUESTS}/{number}"
         value = self._parse_element(element, name, place)
         violations = []
         if value is not UNREADABLE:
@@ -210,9 +220,8 @@ class RunReader:
             self._miss(f"a request of {name} could not be read")
         else:
             request = read_request(value)
-            violations = list(check_model(request.model, self.adapter, place))
-            has_pattern = bool(self.adapter.get("output_mapping_pattern"))
-            scores = score_again(request, has_pattern) if self._scored else None
+            violations = list(check_model(request.model, adapter, place))
+            scores = score_again(request, scored) if scored else None
             asked = None if self._samples is None else self._samples.pack_input(request)
             at = Placed(request.instance, number, Position(element.line, element.column))
             name_of_split = Name("", request.split, request.sub_split)

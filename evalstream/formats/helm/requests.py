@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.helm.statistics import perturbation_text
@@ -107,11 +108,8 @@ def read_request(value: Mapping[str, Any]) -> Request:
     )
 
 
-def score_again(request: Request, has_pattern: bool) -> dict[str, float] | None:
-    """Return the scores of a plain request by metric, None where they are not known.
-
-    With `has_pattern` the run extracts answers by a regular expression, which is not applied here.
-    """
+def score_again(request: Request, metrics: Set[str]) -> dict[str, float] | None:
+    """Return the scores of a plain request by some metrics, None where they are not known."""
     correct, completions = request.correct, request.completions
     texts = [text_or_none(one.get("text")) for one in completions]
     likely = [one.get("logprob", 0) for one in completions]
@@ -123,11 +121,10 @@ def score_again(request: Request, has_pattern: bool) -> dict[str, float] | None:
     answers: list[str | None] = [str(texts[place]).strip() for place in order]
     mapping = request.value.get("output_mapping")
     if isinstance(mapping, dict):
-        if has_pattern:
-            return None
         answers = [text_or_none(mapping.get(answer)) for answer in answers]
     scores = {}
-    for metric, agrees in _METRICS.items():
+    for metric in metrics & _METRICS.keys():
+        agrees = _METRICS[metric]
         found = [_score(answer, correct, agrees) for answer in answers]
         scores[metric] = found[0]
         scores[f"{metric}@"] = max(found)
@@ -138,6 +135,7 @@ def _score(answer: str | None, correct: Sequence[str], agrees: Callable[[str, st
     return float(bool(answer) and any(agrees(gold, str(answer)) for gold in correct))
 
 
+@lru_cache(maxsize=64)
 def normalize_text(text: str) -> str:
     """Return a text in lower case, without ASCII punctuation, articles and superfluous space."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
