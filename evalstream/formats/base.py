@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from evalstream.model.source_log import SourceLog, Wanted
     from evalstream.rules.cross_run import CrossRunRules
 
+Cell = Literal["text", "json", "number", "boolean"]
+"""The types of columns: a text, any value as its JSON, a floating-point number, true or false."""
+
 Place = Literal["rows", "aggregate", "inputs"]
 """The roles of documents in a run."""
 
@@ -100,6 +103,9 @@ class Format(Protocol):
 
     seals_itself: ClassVar[bool] = False
     """Whether a seal is written into one of the run's own documents, not into an aggregate."""
+
+    compared: ClassVar[Set[str]] = frozenset()
+    """What its runs are compared by with other runs, of what `CrossRunRules.codes` lists."""
 
     event_members: ClassVar[Set[str]] = frozenset()
     """Members that together show a line of its event log, which is not a document."""
@@ -204,6 +210,9 @@ class RowFormat(Format, Protocol):
 
     row_members: ClassVar[Set[str]]
     """Members that a row has, and hardly any other line."""
+
+    columns: ClassVar[Mapping[str, tuple[tuple[str, ...], Cell]]]
+    """The columns of its rows in a table: where each stands in a row, and its type."""
 
     @property
     def cross_run(self) -> CrossRunRules:

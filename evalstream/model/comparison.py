@@ -291,12 +291,15 @@ class Answered(NamedTuple):
     """The sample_id and the answer of a row that is read again, and the digest of its sample.
 
     `is_whole` says that a scorer saw no more of the model than the answer, such as no tool calls.
+    `record` is all that the row or the record says of the sample: input, answer, extracted values,
+    scores, usage, times, errors, metadata.
     """
 
     sample_id: Any
     answer: Any
     sample: int
-    is_whole: bool = True
+    is_whole: bool
+    record: Any
 
 
 class Flip(NamedTuple):

@@ -215,6 +215,19 @@ def canonical(value: Any) -> bytes:
         return json.dumps(value, sort_keys=True).encode()
 
 
+def reduce_value(value: Any) -> Any:
+    """Return one value for JSON values that say the same: 1 for 1.0, and nothing for null.
+
+    Members that are null, empty objects and empty lists say as much as absent ones.
+    """
+    if isinstance(value, dict):
+        reduced = ((name, reduce_value(one)) for name, one in value.items())
+        return {name: one for name, one in reduced if one is not None} or None
+    if isinstance(value, (list, tuple)):
+        return [reduce_value(one) for one in value] or None
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def ascii_text(text: str) -> bytes:
     """Encode a string as Python's json does: everything but printable ASCII is escaped."""
     if text.isascii() and _DELETE not in text:

@@ -29,6 +29,7 @@ ALSO_WRONG = {
     "ES702": {"ES803"},  # the rows refute a negative error
     "ES703": {"ES803"},  # the rows refute an error that contradicts its deviation
     "ES606": {"ES603"},  # the id that was overwritten is missing
+    "ES944": {"ES801", "ES803", "ES808"},  # why it does not pass
     "ES216": {"ES202"},  # what fails the one version
     "HLM201": {"HLM401"},  # an instance that stands twice moves every figure
     "HLM202": {"HLM401"},  # and so does one that is missing

@@ -129,36 +129,39 @@ def answers(
     wanted = [offset for _, offset in places]
     path = run.rows or ""
     state = find_beside(os.path.dirname(path)).get(STATE) if is_local(path) else None
-    known: dict[int, Instance] = {}
+    known: dict[int, ReadEntry] = {}
     if wanted and state is not None:
-        known = dict(_find_instances(path, options, set(wanted)))
-    said = dict(_find_answers(state or "", options, set(known.values()))) if known else {}
+        known = dict(_find_entries(path, options, set(wanted)))
+    instances = {one.instance for one in known.values()}
+    said = dict(_find_answers(state or "", options, instances)) if known else {}
     for offset in wanted:
-        instance = known.get(offset)
-        if instance is None:
+        entry = known.get(offset)
+        if entry is None:
             yield None
-        else:
-            name = sample_text(instance.id)
-            yield Answered(instance.id, said.get(instance), bytes_digest(name) if name else UNKNOWN)
+            continue
+        answers, name = said.get(entry.instance, []), sample_text(entry.instance.id)
+        stats = {str(one): stat.sum for one, stat in entry.stats}
+        record = {"instance": list(entry.instance), "answers": answers, "statistics": stats}
+        digest = bytes_digest(name) if name else UNKNOWN
+        first = next(iter(answers), None)
+        yield Answered(entry.instance.id, first, digest, is_whole=True, record=record)
 
 
-def _find_instances(
-    path: str, options: Options, wanted: set[int]
-) -> Iterator[tuple[int, Instance]]:
+def _find_entries(path: str, options: Options, wanted: set[int]) -> Iterator[tuple[int, ReadEntry]]:
     reader = EntryReader(options.max_depth)
     for element in iterate_elements(path, ArraySplitter(options.max_line_bytes)):
         if element.offset in wanted:
             found = reader.read(element.text)
             if found is not None:
-                yield element.offset, found.instance
+                yield element.offset, found
 
 
 def _find_answers(
     path: str, options: Options, wanted: set[Instance]
-) -> Iterator[tuple[Instance, str | None]]:
+) -> Iterator[tuple[Instance, list[str | None]]]:
     for request in iterate_requests(path, options):
         if request.instance in wanted:
-            yield request.instance, next(map(text_of, request.completions), None)
+            yield request.instance, list(map(text_of, request.completions))
 
 
 def iterate_requests(path: str, options: Options) -> Iterator[Request]:

@@ -73,6 +73,8 @@ class HelmSource:
         self.label = f"{NAME} log {printable(os.path.dirname(paths[STATE]) or os.curdir)}"
         run_spec, scenario = (_read(paths.get(kind), options) for kind in (RUN_SPEC, SCENARIO))
         self._adapter = member(run_spec, "adapter_spec")
+        deployment = str(member(self._adapter, "model_deployment") or "")
+        self._platform = deployment.partition("/")[0] if "/" in deployment else None
         self.models = frozenset(stated_values(member(self._adapter, "model")))
         run_name = str(member(run_spec, "name") or "")
         self._dataset = str(member(scenario, "name") or run_name.partition(":")[0])
@@ -112,7 +114,13 @@ class HelmSource:
         data = self._state_data(listed)
         settings = {} if first is None else _state_settings(first, self._adapter)
         self.stated = {**data, **settings, "evaluation_timestamp": times}
-        self.stated_of_run = {"evaluation_timestamp": times}
+        developers = {one.partition("/")[0] for one in self.models if "/" in one}
+        self.stated_of_run = {
+            "evaluation_timestamp": times,
+            "eval_library/name": (NAME,),
+            "model_info/developer": tuple(developers),
+            "model_info/inference_platform": stated_values(self._platform),
+        }
 
     def find_part(self, _name: str) -> str | None:
         """Return "": rows do not say which request of an instance they are about."""
@@ -185,6 +193,7 @@ class HelmSource:
                 stated_values(one.get("stddev")),
                 frozenset(counts),
                 is_required=is_required,
+                stated=_state_result(name, one),
             )
 
     def _state_data(self, listed: list[str] | None) -> Stated:
@@ -234,6 +243,20 @@ def _result_id(name: Name) -> str:
     """Return the id that converters give to a result; they do not say what it is computed on."""
     said = json.loads(name.perturbation) if name.perturbation else {}
     return _join(name.name, name.split, said.get("name"))
+
+
+def _state_result(name: Name, value: Mapping[str, Any]) -> Stated:
+    """Return what a statistic says of its result beside its figures."""
+    said = json.loads(name.perturbation) if name.perturbation else {}
+    place, best = "score_details/details", name.name.partition("@")[2]
+    return {
+        "metric_config/metric_parameters/k": (int(best),) if best.isdecimal() else (),
+        f"{place}/count": (value["count"],),
+        f"{place}/num_train_trials": (value["count"],),
+        f"{place}/stddev_across_train_trials": stated_values(value.get("stddev")),
+        f"{place}/split": (name.split or "",),
+        f"{place}/perturbation": (said.get("name") or "",),
+    }
 
 
 def _read_facts(entry: ReadEntry) -> dict[str, Any]:

@@ -185,7 +185,11 @@ class _Reader:
             found.details = path, value
         elif kind == GROUPS:
             found.groups.append((path, value))
-        elif kind != SETTINGS:
+        elif kind == SETTINGS:
+            message = "the settings of a run hold nothing that can be checked"
+            self._documents.note(ES005.violation(message), printable(path))
+            self._documents.cannot(f"{printable(path)}: {message}")
+        else:
             raise ValueError(f"no such kind of document: {kind}")
 
     def _outcome(self, path: str, value: dict[str, Any]) -> None:
