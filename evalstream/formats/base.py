@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from evalstream.io.progress import Progress
+from evalstream.io.remote import is_remote
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
@@ -311,6 +312,8 @@ def open_source(path: str, options: Options, wanted: Wanted) -> SourceLog:
 
     Raises OSError and CannotCheck.
     """
+    if not is_remote(path):
+        os.stat(path)
     for name in _names():
         one: Format = import_module(f"{__package__}.{name}.format").FORMAT
         found = one.source(path, options, wanted)

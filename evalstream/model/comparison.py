@@ -366,15 +366,16 @@ class Matrix(NamedTuple):
 class Rank(NamedTuple):
     """The rank of a run by its mean over the samples that all runs share.
 
-    `share` is the share of resamples in which it has this rank. `group` counts from 1: runs of one
-    group are not significantly worse than its first run; None unless each two runs were compared.
+    `share` is the share of resamples in which it has this rank. `groups` are numbers from 1: two
+    runs share one if they do not differ significantly, and only then; without any unless each two
+    runs were compared.
     """
 
     label: str
     mean: float
     rank: int
     share: float
-    group: int | None = None
+    groups: Sequence[int] = ()
 
 
 class Ranking(NamedTuple):

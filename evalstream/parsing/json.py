@@ -51,7 +51,7 @@ class SyntaxIssue(NamedTuple):
     """One violation in the text of a JSON document.
 
     `name` is the name of the rule that it breaks; `offset` is in bytes from the start of the text;
-    `line` counts from 1; `excerpt` is the text around the error and `caret` the index of the error
+    `line` and `column` count from 1; `excerpt` is the text around the error and `caret` its index
     in it; `replaced` means that the value at `pointer` is a substitute.
     """
 
@@ -65,6 +65,7 @@ class SyntaxIssue(NamedTuple):
     at_end: bool = False
     found: str | None = None
     replaced: bool = False
+    column: int | None = None
 
 
 class Parsed(NamedTuple):

@@ -141,8 +141,8 @@ class _Reader:
             if line.strip():
                 is_torn, depth = number == len(lines), self._documents.options.max_depth
                 reading = read_object(line, depth, torn=is_torn, noun="a prediction", offset=offset)
-                for violation, _ in reading.violations:
-                    self._documents.note(violation, name, number)
+                for one in reading.violations:
+                    self._documents.note(one.violation, name, number)
                 if reading.value is None:
                     self._documents.cannot(f"a prediction of {name} could not be read")
                 else:

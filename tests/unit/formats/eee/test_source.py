@@ -380,6 +380,12 @@ def test_a_deep_member_is_left_open(inspect: Pair, tmp_path: Path) -> None:
     assert report.runs[0].verdict != "passed"
 
 
+def test_a_source_that_is_not_there_is_named_as_missing() -> None:
+    (run,) = evalstream.check(EXAMPLES / "run.jsonl", source="nope").runs
+    assert run.verdict == "incomplete"
+    assert "No such file or directory" in (run.incomplete_reason or "")
+
+
 SEALS = {
     *("schema_version", "evaluation_id", "retrieved_timestamp", "evaluation_result_id"),
     "detailed_evaluation_results",
