@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from paths import EXAMPLES
 
+from evalstream.formats.eee import source_results
 from evalstream.formats.helm.source import HelmSource, open_source
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
@@ -72,6 +73,13 @@ def test_members_are_those_of_the_request() -> None:
     assert first.members["answer_attribution/*/extracted_value"] == (text.strip(),)
     assert first.members["performance/generation_time_ms"] == (500.0,)
     assert first.members["token_usage/input_tokens"] == (7,)
+
+
+def test_everything_that_the_log_states_has_a_name_in_reports() -> None:
+    with closing(opened(RUN)) as log:
+        list(log.samples())
+        stated = [log.stated, log.stated_of_run, *(one.stated for one in log.results or ())]
+    assert all(source_results._name(place) for some in stated for place in some)
 
 
 def test_other_paths_are_no_log_and_a_run_without_requests_is_refused(tmp_path: Path) -> None:
