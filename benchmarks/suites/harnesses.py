@@ -1,4 +1,4 @@
-"""Measures checks of the logs of two harnesses: lm-evaluation-harness and Inspect."""
+"""Measures checks of the logs of three harnesses: lm-evaluation-harness, Inspect and HELM."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.contenders.evalstream import CHECK, REPORT
+from benchmarks.generate.helm_runs import write_helm_run
 from benchmarks.generate.inspect_logs import write_inspect_log, zstandard
 from benchmarks.generate.lm_eval_logs import write_lm_eval_log
 from benchmarks.harness.budgets import PEAK_MEGABYTES, Budget
@@ -30,6 +31,9 @@ LM_EVAL_SLOWEST, LM_EVAL_AIM = 3.5, 2.5
 
 INSPECT_SLOWEST, INSPECT_AIM = 25.0, 15.0
 """How many times as long as unpacking the log a check may take: it loads each sample twice."""
+
+HELM_SLOWEST, HELM_AIM = 30.0, 3.0
+"""How many times as long as hashing its large files a check of a run of HELM may take."""
 
 INSPECT_MEGABYTES = 200
 """How much memory a check of a log of Inspect may use; its library takes 90 MB."""
@@ -91,7 +95,23 @@ def inspect(folder: Path, scale: Scale) -> Section:
     return section
 
 
-SECTIONS = {section.__name__: section for section in (lm_eval, inspect)}
+def helm(folder: Path, scale: Scale) -> Section:
+    """Check a run of HELM, half of it statistics of instances, half of it requests."""
+    section = Section("Runs of HELM", speed_columns("run", floor="openssl"))
+    run = write_helm_run(folder / "run", scale.size, SEED)
+    for path in run.files:
+        warm(path)
+    floor = Task("openssl", ["openssl", "dgst", "-sha256", *map(str, run.files)], run.bytes)
+    command = [*CHECK, str(folder / "run"), *REPORT]
+    task = Task("helm", command, run.bytes, floor, partial(_passed, 1, run.instances))
+    ratio, peak = _measure(section, task, scale)
+    section.hold(Budget("peak memory, helm", PEAK_MEGABYTES, "MB"), peak)
+    budget = Budget("helm, to openssl", HELM_SLOWEST, "times", aim=HELM_AIM)
+    section.hold(budget, ratio, judges=scale.judges)
+    return section
+
+
+SECTIONS = {section.__name__: section for section in (lm_eval, inspect, helm)}
 
 
 def main(arguments: Sequence[str]) -> int:

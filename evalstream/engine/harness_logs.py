@@ -2,7 +2,8 @@
 
 The members are those that the harnesses write: Inspect (inspect_ai, also older logs without
 `version`), lm-evaluation-harness 0.4, HELM 0.5, LightEval 0.4 to 0.13, promptfoo 0.9x to 0.12x,
-OpenAI evals 1 to 3 and simple-evals. The commands are those of the package every-eval-ever 0.3.0.
+Harbor 0.25, OpenAI evals 1 to 3 and simple-evals. The commands are those of the package
+every-eval-ever 0.3.0.
 """
 
 import os
@@ -19,6 +20,7 @@ LM_EVAL: Final = "lm-evaluation-harness"
 HELM: Final = "HELM"
 LIGHTEVAL: Final = "LightEval"
 PROMPTFOO: Final = "promptfoo"
+HARBOR: Final = "Harbor"
 OPENAI_EVALS: Final = "OpenAI evals"
 SIMPLE_EVALS: Final = "simple-evals"
 
@@ -53,7 +55,8 @@ class Log(NamedTuple):
         text = f"this is {self.what} of {self.harness}, not a file of Every Eval Ever"
         command = self._command(path)
         if command is None:
-            return f"{text}; no converter is known"
+            where = _SCORES.get(self.harness)
+            return f"{text}; no converter is known" + (f": {where}" if where else "")
         own = FORMATS_OF_LOGS.get(self.harness)
         way = "" if own is None else f"check it as it is with --input-format {own}, or "
         return f"{text}; {way}convert it with: {command}"
@@ -73,7 +76,14 @@ class Log(NamedTuple):
         return _FILE.format(source=source, place=named, more=more)
 
 
-FORMATS_OF_LOGS: Final = {INSPECT: "inspect", LM_EVAL: "lm_eval"}
+_SCORES: Final = {
+    LIGHTEVAL: "write rows from details_*.parquet, which lighteval makes with --save-details",
+    PROMPTFOO: "write rows from its results, which promptfoo exports with --output FILE.jsonl",
+    HARBOR: "write rows from verifier_result.rewards in the result.json of each trial",
+}
+"""What can be done with logs that no converter reads: where their scores are."""
+
+FORMATS_OF_LOGS: Final = {INSPECT: "inspect", LM_EVAL: "lm_eval", HELM: "helm"}
 """The formats of logs that can be checked as they are, by harness."""
 
 
@@ -100,11 +110,22 @@ def _is_details(name: str) -> bool:
 _SAMPLES: Final = "a file of samples"
 _RESULTS: Final = "a file of results"
 _LOG: Final = "a log"
+_RUN_SPEC: Final = "a run specification"
+_STATE: Final = "the state of a scenario"
+_SCENARIO: Final = "a scenario"
+_INSTANCES: Final = "a file of instances"
+_STATISTICS: Final = "a file of statistics"
 
 LOGS_OF_FORMATS: Final = {
     "inspect log": Log(INSPECT, _LOG),
     "lm_eval samples": Log(LM_EVAL, _SAMPLES),
     "lm_eval results": Log(LM_EVAL, _RESULTS),
+    "helm per_instance_stats": Log(HELM, _INSTANCES),
+    "helm stats": Log(HELM, _STATISTICS),
+    "helm scenario_state": Log(HELM, _STATE),
+    "helm run_spec": Log(HELM, _RUN_SPEC),
+    "helm scenario": Log(HELM, _SCENARIO),
+    "helm summary": Log(HELM, _INSTANCES),
 }
 """What documents of formats are for those who want them converted."""
 
@@ -126,11 +147,11 @@ _SIGNS: Final = (
     _sign(
         LM_EVAL, "a file of results", _ONE, "results versions config config/model config/model_args"
     ),
-    _sign(HELM, "a run specification", _ONE, "scenario_spec adapter_spec metric_specs"),
-    _sign(HELM, "the state of a scenario", _ONE, "adapter_spec request_states"),
-    _sign(HELM, "a scenario", _ONE, "name description tags definition_path"),
-    _sign(HELM, "a file of instances", _LIST, "instance_id train_trial_index", "stats request"),
-    _sign(HELM, "a file of statistics", _LIST, "name count sum sum_squared"),
+    _sign(HELM, _RUN_SPEC, _ONE, "scenario_spec adapter_spec metric_specs"),
+    _sign(HELM, _STATE, _ONE, "adapter_spec request_states"),
+    _sign(HELM, _SCENARIO, _ONE, "name description tags definition_path"),
+    _sign(HELM, _INSTANCES, _LIST, "instance_id train_trial_index", "stats request"),
+    _sign(HELM, _STATISTICS, _LIST, "name count sum sum_squared"),
     _sign(
         LIGHTEVAL,
         "a file of results",
@@ -149,6 +170,8 @@ _SIGNS: Final = (
     _sign(
         PROMPTFOO, "a file of results", (OBJECT, LINES, ARRAY), "promptIdx testIdx gradingResult"
     ),
+    _sign(HARBOR, "a result of a job", _ONE, "stats stats/evals", "n_total_trials stats/n_trials"),
+    _sign(HARBOR, "a result of a trial", _ONE, "trial_name task_name task_checksum"),
     _sign(OPENAI_EVALS, "a log", _ROWS, "spec spec/eval_name spec/base_eval spec/completion_fns"),
     _sign(
         OPENAI_EVALS, "a log", _ROWS, "run_id event_id sample_id type data created_by created_at"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from evalstream.model.finding import Locator, PlacedViolation, Position
+from evalstream.model.finding import Locator, PlacedViolation, Position, Violation
 
 if TYPE_CHECKING:
     from evalstream.parsing.object_splitter import Envelope
@@ -59,6 +59,15 @@ def envelope_locator(envelope: Envelope) -> Locator:
         }
 
     return locate
+
+
+def place_in_part(
+    violations: Iterable[Violation], text: bytes, base: str, start: Position
+) -> list[PlacedViolation]:
+    """Add the positions of pointers below `base`, whose value is `text`, or else its line."""
+    unplaced = [PlacedViolation(violation) for violation in violations]
+    placed = place_violations(unplaced, part_locator(text, base, start))
+    return [one._replace(line=one.line or start.line) for one in placed]
 
 
 def _move(position: Position, lines: int, columns: int | None) -> Position:

@@ -28,6 +28,7 @@ _PREFIXES: Final = {
     "lm_eval": "LME",
     "inspect": "INS",
     "swe_bench": "SWE",
+    "helm": "HLM",
 }
 """The formats by the names of their folders, each with the letters that its codes begin with."""
 

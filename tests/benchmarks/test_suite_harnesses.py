@@ -34,6 +34,12 @@ def test_a_log_of_inspect_gives_a_right_answer(tmp_path: Path) -> None:
     assert bool(found.verdicts) == (why is None)
 
 
+def test_a_run_of_helm_gives_a_right_answer(tmp_path: Path) -> None:
+    found = harnesses.helm(tmp_path, TINY)
+    assert not found.errors
+    assert {one.state for one in found.verdicts} <= {State.HELD, State.UNKNOWN, State.UNJUDGED}
+
+
 @pytest.mark.parametrize(
     ("changes", "shown"),
     [
@@ -101,6 +107,17 @@ def test_each_budget_of_lm_eval_can_break(
 ) -> None:
     monkeypatch.setattr(harnesses, "measured", measured_as(times, peaks))
     assert missed(harnesses.lm_eval, tmp_path) == broken
+
+
+@pytest.mark.parametrize(
+    ("times", "peak", "broken"),
+    [(29.0, 100, []), (31.0, 100, ["helm, to openssl"]), (29.0, 131, ["peak memory, helm"])],
+)
+def test_each_budget_of_helm_can_break(
+    times: float, peak: float, broken: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harnesses, "measured", measured_as(times, {"helm": peak}))
+    assert missed(harnesses.helm, tmp_path) == broken
 
 
 GROWTH = "memory for the large log of inspect above that for the other"

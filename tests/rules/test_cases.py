@@ -31,6 +31,9 @@ ALSO_WRONG = {
     "ES606": {"ES603"},  # the id that was overwritten is missing
     "ES944": {"ES801", "ES803", "ES808"},  # why it does not pass
     "ES216": {"ES202"},  # what fails the one version
+    "HLM201": {"HLM401"},  # an instance that stands twice moves every figure
+    "HLM202": {"HLM401"},  # and so does one that is missing
+    "HLM203": {"HLM202", "HLM401"},  # the instance whose id was changed is missing
     "ES215": {"ES202", "ES208"},  # a row of 0.2.0 is judged by the nearest version of 9.9
 }
 """Errors of other rules that the bad example of a rule brings with it, and why."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, Final
 
+from evalstream.engine.log_reading import UNREADABLE
 from evalstream.formats.inspect.archive import Archive, ArchiveMember
 from evalstream.formats.inspect.log_check import LogCheck, SampleText
-from evalstream.formats.inspect.reading import UNREADABLE
 from evalstream.formats.inspect.rules.log import (
     INS101,
     INS102,

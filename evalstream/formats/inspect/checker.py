@@ -10,6 +10,14 @@ from functools import partial
 from typing import Any
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.log_reading import (
+    UNREADABLE,
+    begun,
+    copy_to_disk,
+    open_log,
+    parse_text,
+    pieces,
+)
 from evalstream.engine.positions import envelope_locator
 from evalstream.engine.row_pass import BREAKS, describe_error
 from evalstream.formats.base import other_formats
@@ -18,14 +26,6 @@ from evalstream.formats.inspect.catalogue import CATALOGUE
 from evalstream.formats.inspect.claims import ClaimCheck
 from evalstream.formats.inspect.documents import ENDING, SAMPLES, ZIP
 from evalstream.formats.inspect.log_check import LogCheck, SampleText
-from evalstream.formats.inspect.reading import (
-    UNREADABLE,
-    begun,
-    copy_to_disk,
-    open_log,
-    parse_text,
-    pieces,
-)
 from evalstream.formats.inspect.views import LogView
 from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream

@@ -8,9 +8,9 @@ from contextlib import closing
 from math import nan
 from typing import Any, Final
 
+from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
-from evalstream.formats.inspect.reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.inspect.score_values import to_float
 from evalstream.formats.inspect.views import LogView, SampleView, score_value
 from evalstream.io.file_state import Watch

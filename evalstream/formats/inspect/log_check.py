@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.engine.positions import part_locator, place_violations
+from evalstream.engine.log_reading import UNREADABLE, parse_text
+from evalstream.engine.positions import place_in_part
 from evalstream.formats.inspect.documents import EXTRA, VERSIONS
 from evalstream.formats.inspect.library import Library, attachment_digest, inspect_library
-from evalstream.formats.inspect.reading import UNREADABLE, parse_text
 from evalstream.formats.inspect.rules import (
     coverage,
     log,
@@ -72,11 +72,9 @@ class SampleText(NamedTuple):
 
     def placed(self, violations: Iterable[Violation]) -> list[PlacedViolation]:
         """Return violations with their positions, or else with the line of the sample."""
-        unplaced = [PlacedViolation(violation) for violation in violations]
         if self.start is None:
-            return unplaced
-        found = place_violations(unplaced, part_locator(self.text, self.place, self.start))
-        return [one._replace(line=one.line or self.line) for one in found]
+            return [PlacedViolation(violation) for violation in violations]
+        return place_in_part(violations, self.text, self.place, self.start)
 
 
 class LogCheck:

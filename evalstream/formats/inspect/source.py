@@ -13,10 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any, Final
 
-from evalstream.formats.inspect.archive import Archive
-from evalstream.formats.inspect.archive_check import HEADER, REDUCTIONS, START
-from evalstream.formats.inspect.documents import ENDING, SAMPLES, VERSIONS, ZIP, detect_kind
-from evalstream.formats.inspect.reading import (
+from evalstream.engine.log_reading import (
     UNREADABLE,
     begun,
     copy_to_disk,
@@ -24,6 +21,9 @@ from evalstream.formats.inspect.reading import (
     parse_text,
     pieces,
 )
+from evalstream.formats.inspect.archive import Archive
+from evalstream.formats.inspect.archive_check import HEADER, REDUCTIONS, START
+from evalstream.formats.inspect.documents import ENDING, SAMPLES, VERSIONS, ZIP, detect_kind
 from evalstream.formats.inspect.source_members import list_messages, state_members
 from evalstream.formats.inspect.source_settings import (
     iterate_task_names,

@@ -42,7 +42,7 @@ MISTAKES = {
     "check x -qv": "--verbose and --quiet cannot be combined",
     "check x --shard 1/2 -v": "--shard cannot be combined with --verbose",
     "check x --select ES4 --ignore ES4": "--ignore leaves no rule to check",
-    "check x --ignore ES,INF,HAR,EVG,LME,INS,SWE": "--ignore leaves no rule to check",
+    "check x --ignore ES,INF,HAR,EVG,LME,INS,SWE,HLM": "--ignore leaves no rule to check",
     "check x --input-format eee --format-name harpia": "--input-format eee and --format-name "
     "harpia contradict each other",
     "check x --inputs a --inputs-file b": "--inputs-file b and --inputs a contradict each other",

@@ -168,7 +168,10 @@ def test_documents_of_other_formats_are_found_in_a_store(store: Place) -> None:
     assert log == Run(f"{store.prefix}/log.json", None, format="inspect")
     store._keep("helm.json", b'{"adapter_spec": {}, "request_states": []}')
     (helm,) = find_runs([f"{store.prefix}/helm.json"])
-    assert "convert helm" in getattr(helm, "reason", "")
+    assert helm == Run(None, f"{store.prefix}/helm.json", format="helm")
+    store._keep("job.json", b'{"n_total_trials": 1, "stats": {"evals": {}}}')
+    (job,) = find_runs([f"{store.prefix}/job.json"])
+    assert "Harbor" in getattr(job, "reason", "")
 
 
 def test_what_a_list_tells_goes_with_the_run(s3: Store) -> None:

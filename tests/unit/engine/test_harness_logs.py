@@ -34,6 +34,9 @@ LIGHT = {"config_general": {"lighteval_sha": "0"}, "results": {}, "versions": {}
          "config_tasks": {}, "summary_tasks": {}, "summary_general": {}}  # fmt: skip
 FOO = {"evalId": "eval-1", "results": {"version": 3, "results": [], "stats": {}}, "config": {},
        "shareableUrl": None}  # fmt: skip
+JOB = {"id": "j", "n_total_trials": 2, "stats": {"evals": {"agent__model": {"n_trials": 2}}}}
+TRIAL = {"task_name": "t", "trial_name": "t__1", "task_checksum": "0", "agent_info": {},
+         "verifier_result": {"rewards": {"reward": 1}}}  # fmt: skip
 STATS = [{"instance_id": "id1", "train_trial_index": 0, "stats": []}]
 HELM = [{"name": {"name": "exact_match"}, "count": 1, "sum": 1.0, "sum_squared": 1.0}]
 RUN_SPEC = {"name": "r", "scenario_spec": {}, "adapter_spec": {}, "metric_specs": [], "groups": []}
@@ -90,6 +93,8 @@ LOGS: list[tuple[str, bytes, str, str | None]] = [
     ("promptfoo.json", document(FOO), "promptfoo", None),
     ("promptfoo.jsonl", lines({"testIdx": 0, "promptIdx": 0, "gradingResult": None}),
      "promptfoo", None),
+    ("result.json", document(JOB), "Harbor", None),
+    ("trial.json", document(TRIAL), "Harbor", None),
     ("evals.jsonl", lines(SPEC, EVENT), "OpenAI evals", None),
     ("events.jsonl", lines(EVENT, EVENT), "OpenAI evals", None),
     ("simple.json", document({"score": 0.5, "score:std": 0.1, "chars": 3}), "simple-evals", None),
@@ -117,7 +122,7 @@ def test_a_log_is_one_finding_with_the_way_to_convert_it(
         (finding,) = report
         assert f" of {harness}, " in finding.message
         if command is None:
-            assert finding.message.endswith("no converter is known")
+            assert "; no converter is known" in finding.message
         else:
             assert f"every_eval_ever convert {command}" in finding.message
         assert (finding.file, finding.name) == (name, "foreign-format")
@@ -135,6 +140,22 @@ def test_a_log_on_standard_input_is_recognised(
     assert f" of {harness}, " in text
     assert "ES008 foreign-format: 1" in text
     assert "FILE" in text or "FOLDER" in text or "no converter" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(LIGHT, "--save-details"), (FOO, "--output FILE.jsonl"), (JOB, "verifier_result.rewards"),
+     (TRIAL, "verifier_result.rewards")],
+)  # fmt: skip
+def test_a_log_without_a_converter_says_where_its_scores_are(value: Any, words: str) -> None:
+    Path("log.json").write_bytes(document(value))
+    (finding,) = evalstream.check("log.json", jobs=1)
+    assert (finding.code, words in finding.message) == ("ES008", True)
+
+
+@pytest.mark.parametrize("value", [{"stats": {"evals": 3}}, {"trial_name": "t", "task_name": "t"}])
+def test_other_documents_with_some_of_the_members_are_no_logs(value: Any) -> None:
+    assert detect_log(Beginning("", document(value))) is None
 
 
 def test_paths_are_quoted_for_the_shell() -> None:
@@ -272,7 +293,7 @@ def test_nothing_of_a_stream_is_lost(flag: str) -> None:
 
 
 def test_a_log_is_copied_and_not_passed_on() -> None:
-    data = document(RUN_SPEC)
+    data = document(LIGHT)
     assert piped(data, "--tee", "copy")[0] == 3
     assert Path("copy").read_bytes() == data
 

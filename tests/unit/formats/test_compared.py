@@ -77,14 +77,15 @@ def test_every_format_says_whether_it_has_scores_of_samples(name: str, tmp_path:
         "infereval": EXAMPLES / "infereval",
         "harpia": EXAMPLES / "harpia",
         "evalguard": EXAMPLES / "evalguard",
-        "swe_bench": EXAMPLES / "swe_bench" / "preds.jsonl",
+        "swe_bench": EXAMPLES / "swe_bench" / "acme__acorn-7b.tiny.json",
+        "helm": EXAMPLES / "helm",
         "inspect": log,
         "lm_eval": next((EXAMPLES / "tutorial" / "log").rglob("samples_*.jsonl")),
     }.get(name)
     assert path is not None, f"{name} has no example here"
     found = collected(path)
     assert found.checked.run.format == name
-    assert (found.checked.samples is None) is (name in {"evalguard", "swe_bench"})
+    assert (found.checked.samples is None) is (name == "evalguard")
 
 
 def test_the_checksum_of_a_benchmark_is_not_that_of_the_run() -> None:

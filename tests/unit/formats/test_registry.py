@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalstream.discovery.inputs import OPTIONS
-from evalstream.engine.harness_logs import FOREIGN
+from evalstream.engine.harness_logs import FOREIGN, FORMATS_OF_LOGS
 from evalstream.formats.base import AnyFormat, other_formats
 from evalstream.formats.registry import (
     CATALOGUE,
@@ -139,12 +139,19 @@ def test_another_name_is_not_a_format() -> None:
         ("swe_bench/submission/results/resolved_by_repo.json", ("swe_bench", "groups")),
         ("swe_bench/submission/per_instance_details.json", ("swe_bench", "details")),
         ("swe_bench/logs/run_evaluation/tiny/run.json", ("swe_bench", "settings")),
+        ("helm/pens-model=acme_acorn-7b/stats.json", ("helm", "stats")),
+        ("helm/pens-model=acme_acorn-7b/per_instance_stats.json", ("helm", "per_instance_stats")),
+        ("helm/pens-model=acme_acorn-7b/scenario_state.json", ("helm", "scenario_state")),
+        ("helm/pens-model=acme_acorn-7b/run_spec.json", ("helm", "run_spec")),
+        ("helm/pens-model=acme_acorn-7b/scenario.json", ("helm", "scenario")),
     ],
 )
 def test_documents_are_recognised_by_their_content(path: str, kind: tuple[str, str]) -> None:
     text = (EXAMPLES / path).read_bytes()
     assert shown(text) == kind
-    assert shown(text, *(name for name in NAMES if name != kind[0])) is None
+    other = shown(text, *(name for name in NAMES if name != kind[0]))
+    # Without its own format, a log of a harness is one that must be converted.
+    assert other is None or (other[0] == FOREIGN and kind[0] in FORMATS_OF_LOGS.values())
     assert kind[1] in FORMATS[kind[0]].places
 
 

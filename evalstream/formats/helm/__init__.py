@@ -1,0 +1,1 @@
+"""Runs of HELM: statistics, their instances, and the requests behind them."""

@@ -1,0 +1,182 @@
+"""Check a run of HELM: read its documents, then hold them against each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.row_pass import describe_error
+from evalstream.formats.helm.catalogue import CATALOGUE
+from evalstream.formats.helm.claims import Instances, judge_statistics
+from evalstream.formats.helm.documents import (
+    ENTRIES,
+    NAME,
+    NOUNS,
+    RUN_SPEC,
+    SCENARIO,
+    STATE,
+    STATISTICS,
+    kind_of_file,
+)
+from evalstream.formats.helm.reader import FIRST_OF_BASIC, RunReader
+from evalstream.formats.helm.rules import figures as about_figures
+from evalstream.formats.helm.rules import instances as about_instances
+from evalstream.formats.helm.statistics import Name
+from evalstream.formats.helm.store import InstanceStore, Placed
+from evalstream.io.names import printable
+from evalstream.io.progress import Progress
+from evalstream.model.claim import JudgedClaim
+from evalstream.model.errors import CannotCheck
+from evalstream.model.finding import Finding, Violation
+from evalstream.model.options import Options
+from evalstream.model.report import Checked, RunSummary
+from evalstream.model.run import Run
+from evalstream.model.text import count_noun
+from evalstream.rules.inputs import ES005
+
+if TYPE_CHECKING:
+    from evalstream.formats.helm.compared import EntrySamples
+
+
+def check(
+    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+) -> RunSummary:
+    """Check one run and pass its findings to `show`, in order."""
+    documents = DocumentCheck(run, options, show, CATALOGUE)
+    with closing(InstanceStore()) as store:
+        one = _Check(documents, store, progress)
+        progress.begin(documents.name, 0)
+        try:
+            one.read()
+            return one.summary()
+        finally:
+            progress.end()
+
+
+class _Check:
+    def __init__(self, documents: DocumentCheck, store: InstanceStore, progress: Progress) -> None:
+        self._documents, self._store = documents, store
+        self._samples = self._collect_samples()
+        self._found = RunReader(documents, store, progress, self._samples)
+        self._paths: dict[str, str] = {}
+
+    def _collect_samples(self) -> EntrySamples | None:
+        request, collected = self._documents.options.samples, self._documents.collector.samples
+        if request is None or collected is None:
+            return None
+        from evalstream.formats.helm.compared import EntrySamples
+
+        return EntrySamples(collected, request, self._store)
+
+    def read(self) -> None:
+        """Read all documents, the small ones first."""
+        run, found = self._documents.run, self._found
+        for path in filter(None, (run.rows, run.aggregate, run.inputs, *run.beside)):
+            kind, reason = None, f"this is not a document of HELM ({NAME})"
+            try:
+                kind = kind_of_file(path)
+            except (OSError, CannotCheck) as error:
+                reason = f"cannot be read: {describe_error(error)}"
+            if kind is None or kind in self._paths:
+                self._documents.note(ES005.violation(reason), printable(path))
+                self._documents.cannot(f"{printable(path)}: {reason}")
+            else:
+                self._paths[kind] = path
+        for kind in (RUN_SPEC, SCENARIO):
+            if kind in self._paths:
+                value = self._read_object(self._paths[kind], NOUNS[kind])
+                found.run_spec = value if kind == RUN_SPEC else found.run_spec
+        readers = (
+            (STATISTICS, found.read_statistics),
+            (STATE, found.read_requests),
+            (ENTRIES, found.read_entries),
+        )
+        for kind, read in readers:
+            if kind in self._paths:
+                read(self._paths[kind])
+                self._store.flush()
+
+    def _read_object(self, path: str, noun: str) -> Mapping[str, Any]:
+        """Return a small document, an empty one where it cannot be read."""
+        text = self._documents.uncompressed(path)
+        found = None if text is None else self._documents.read(text, printable(path), noun)
+        return {} if found is None or found.value is None else found.value
+
+    def summary(self) -> RunSummary:
+        """Note what contradicts, judge the claims, and return the verdict."""
+        found, known = self._found, self._known()
+        self._note_instances()
+        claims: list[JudgedClaim] | None = None
+        if found.claimed is not None:
+            judgements = list(judge_statistics(found.claimed, known))
+            claims = [one.claim for one in judgements]
+            self._note(STATISTICS, about_figures.check_figures(judgements))
+            self._note(STATISTICS, about_figures.check_names(found.claimed, known))
+        if self._samples is not None:
+            self._samples.finish(found.run_spec, found.adapter)
+        number = sum(known.numbers.values())
+        statistics = self._paths.get(STATISTICS)
+        summary = self._documents.close(
+            rows=number,
+            claims=claims or [],
+            claims_file=None if statistics is None else printable(statistics),
+        )
+        summary.checked = tuple(self._iterate_checked(number))
+        return summary
+
+    def _known(self) -> Instances:
+        found, store = self._found, self._store
+        counts: dict[Name, list[int]] | None = None
+        if found.state is not None:
+            counts = {}
+            for _, name, number in store.count_instances():
+                counts.setdefault(name, []).append(number)
+        return Instances(
+            found.totals,
+            counts,
+            found.is_whole,
+            found.is_windowed,
+            store.are_copies_together,
+            dict(store.count_entries()),
+        )
+
+    def _note_instances(self) -> None:
+        """Note what contradicts between requests, entries and the specification of the run."""
+        found, store = self._found, self._store
+        times = Counter(one.name for one in found.claimed or ())
+        repeats = frozenset(name.name for name, number in times.items() if number > 1)
+        trials = [] if found.totals is None else list(found.totals.trials)
+        if found.state and found.totals is not None and found.is_whole:
+            has_basic = found.totals.has_metric(FIRST_OF_BASIC)
+            for placed, violation, is_request in about_instances.check_instances(
+                store, has_basic=has_basic, is_windowed=found.is_windowed
+            ):
+                self._place(STATE if is_request else ENTRIES, placed, violation)
+            for placed, violation in about_instances.check_scores(store):
+                self._place(ENTRIES, placed, violation)
+        if not found.is_windowed:
+            for placed, violation in about_instances.check_repeats(store, repeats):
+                self._place(ENTRIES, placed, violation)
+        declaring = RUN_SPEC if found.run_spec else STATE
+        self._note(
+            declaring, about_instances.check_declared(found.adapter, max(store.count_ids()), trials)
+        )
+        self._note(STATE, about_instances.check_specifications(found.run_spec, found.state or {}))
+
+    def _place(self, kind: str, placed: Placed, violation: Violation) -> None:
+        name = printable(self._paths[kind])
+        self._documents.note(violation, name, placed.start.line, placed.start.column)
+
+    def _note(self, kind: str, violations: Iterable[Violation]) -> None:
+        name = printable(self._paths[kind]) if kind in self._paths else None
+        self._documents.note_all(violations, name)
+
+    def _iterate_checked(self, number: int) -> Iterator[Checked]:
+        """Say what was verified beside the claims."""
+        if number and self._found.state is not None:
+            again = self._store.count_scored()
+            text = f"{again:,} of {count_noun(number, 'instance')} scored again"
+            yield Checked(text, True if again else None)

@@ -1,0 +1,180 @@
+"""What a run gives to a comparison: its instances as samples, its metrics, its answers."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from typing import Any, Final
+
+from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
+from evalstream.formats.helm.claims import is_score
+from evalstream.formats.helm.documents import REQUESTS, STATE
+from evalstream.formats.helm.entries import EntryReader, ReadEntry
+from evalstream.formats.helm.files import find_beside, is_local
+from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
+from evalstream.formats.helm.store import Instance, InstanceStore
+from evalstream.io.file_state import Watch
+from evalstream.model.comparison import Answered, MetricName, RunDescription
+from evalstream.model.options import Options
+from evalstream.model.run import Run
+from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest
+from evalstream.parsing.array_splitter import ArraySplitter, Element
+from evalstream.parsing.json import member, resolve_pointer
+from evalstream.parsing.object_splitter import ObjectSplitter
+from evalstream.parsing.setting_texts import flatten_settings, setting_text
+from evalstream.stats.run_samples import RunSamples
+from evalstream.stats.sample_digests import (
+    InputDigests,
+    SampleBatch,
+    bytes_digest,
+    cluster_digest,
+    has_identity,
+    record_sample,
+    sample_text,
+    text_digest,
+)
+
+BATCH_SAMPLES: Final = 1000
+
+_LOWER_IS_BETTER: Final = frozenset(
+    {
+        *("wer_score", "mer_score", "wip_score", "cer_score", "absolute_value_difference"),
+        *("chinese_wer_score", "chinese_mer_score", "chinese_wip_score", "chinese_cer_score"),
+    }
+)
+"""Metrics of instances of which less is better (metrics/evaluate_reference_metrics.py)."""
+
+_MODEL_MEMBERS: Final = frozenset({"model", "model_deployment"})
+
+_WORDS: Final = struct.Struct("=6Q")
+
+
+class EntrySamples:
+    """Collects the entries of a run: each is a row of each of its scores."""
+
+    def __init__(self, samples: RunSamples, request: SampleRequest, store: InstanceStore) -> None:
+        self._samples, self._request, self._store = samples, request, store
+        self._batch, self._unidentified = SampleBatch(), 0
+
+    def pack_input(self, request: Request) -> bytes:
+        """Return the digests of what a request asks, for the entry of its instance."""
+        shown = InputDigests(request.text, request.correct, request.choices)
+        prompt = text_digest(member(request.value.get("request"), "prompt"))
+        pointer, cluster = self._request.cluster, UNKNOWN
+        if pointer is not None:
+            cluster = cluster_digest(resolve_pointer(request.value, pointer))
+        return _WORDS.pack(shown.high, shown.low, shown.question, shown.input, prompt, cluster)
+
+    def add(self, found: ReadEntry, line: int, offset: int) -> None:
+        """Add an entry, by the line and the byte offset of its beginning in the document."""
+        row = record_sample(self._request, found.instance.id, None, line, offset)
+        packed = self._store.inputs(found.instance)
+        if packed is not None:
+            high, low, question, shown, prompt, cluster = _WORDS.unpack(packed)
+            row = row._replace(question=question, input=shown, prompt=prompt, cluster=cluster)
+            if self._request.by == "input":
+                row = row._replace(high=high, low=low)
+        self._unidentified += not has_identity(row)
+        for name, stat in found.stats:
+            if not is_score(name) or not stat.count:
+                continue
+            score = stat.sum / stat.count
+            flags = {1.0: SampleFlag.RIGHT, 0.0: SampleFlag.WRONG}.get(score, SampleFlag(0))
+            label = GroupLabel(None, str(name._replace(name="")).removeprefix(":"), name.name)
+            self._batch.add(label, row._replace(score=score, flags=int(flags)))
+        if len(self._batch) >= BATCH_SAMPLES:
+            self._samples.take(self._batch.take(), 0)
+
+    def finish(self, run_spec: Mapping[str, Any], adapter: Mapping[str, Any]) -> None:
+        """Pass on what waits, and describe the run."""
+        self._samples.take(self._batch.take(), 0)
+        self._samples.unidentified = self._unidentified
+        labels, scenario = self._samples.labels, _describe_scenario(run_spec)
+        found = {key: value for key, value in adapter.items() if key not in _MODEL_MEMBERS}
+        settings = flatten_settings("adapter_spec", found)
+        model = adapter.get("model")
+        metrics = [
+            MetricName(
+                f"{scenario}:{label.name}" if label.name else scenario,
+                label.result,
+                label.result in _LOWER_IS_BETTER,
+            )
+            for label in labels
+        ]
+        deployment = adapter.get("model_deployment")
+        self._samples.description = RunDescription(
+            model if isinstance(model, str) else None,
+            scenario,
+            metrics,
+            [settings for _ in labels],
+            {"harness": "helm"}
+            | ({} if deployment is None else {"model_deployment": setting_text(deployment)}),
+        )
+
+
+def _describe_scenario(run_spec: Mapping[str, Any]) -> str:
+    """Return the name of a run's scenario with its arguments, "" where it is not known."""
+    spec = run_spec.get("scenario_spec")
+    name, args = member(spec, "class_name"), member(spec, "args")
+    parts = [f"{key}={setting_text(value)}" for key, value in sorted((args or {}).items())]
+    return ",".join([str(name or "").rpartition(".")[2], *parts])
+
+
+def answers(
+    run: Run, options: Options, places: Iterable[tuple[int, int]]
+) -> Iterator[Answered | None]:
+    """Iterate over the answers to instances whose entries stand at some places, in their order."""
+    wanted = [offset for _, offset in places]
+    path = run.rows or ""
+    state = find_beside(os.path.dirname(path)).get(STATE) if is_local(path) else None
+    known: dict[int, ReadEntry] = {}
+    if wanted and state is not None:
+        known = dict(_find_entries(path, options, set(wanted)))
+    instances = {one.instance for one in known.values()}
+    said = dict(_find_answers(state or "", options, instances)) if known else {}
+    for offset in wanted:
+        entry = known.get(offset)
+        if entry is None:
+            yield None
+            continue
+        answers, name = said.get(entry.instance, []), sample_text(entry.instance.id)
+        stats = {str(one): stat.sum for one, stat in entry.stats}
+        record = {"instance": list(entry.instance), "answers": answers, "statistics": stats}
+        digest = bytes_digest(name) if name else UNKNOWN
+        first = next(iter(answers), None)
+        yield Answered(entry.instance.id, first, digest, is_whole=True, record=record)
+
+
+def _find_entries(path: str, options: Options, wanted: set[int]) -> Iterator[tuple[int, ReadEntry]]:
+    reader = EntryReader(options.max_depth)
+    for element in iterate_elements(path, ArraySplitter(options.max_line_bytes)):
+        if element.offset in wanted:
+            found = reader.read(element.text)
+            if found is not None:
+                yield element.offset, found
+
+
+def _find_answers(
+    path: str, options: Options, wanted: set[Instance]
+) -> Iterator[tuple[Instance, list[str | None]]]:
+    for request in iterate_requests(path, options):
+        if request.instance in wanted:
+            yield request.instance, list(map(text_of, request.completions))
+
+
+def iterate_requests(path: str, options: Options) -> Iterator[Request]:
+    """Iterate over the requests of a run that can be read. Raises OSError and CannotCheck."""
+    for element in iterate_elements(path, ObjectSplitter(REQUESTS, options.max_line_bytes)):
+        value = parse_text(element.text, options.max_depth, lambda _violation, _line: None)
+        if value is not UNREADABLE and find_malformed(value) is None:
+            yield read_request(value)
+
+
+def iterate_elements(path: str, splitter: ArraySplitter | ObjectSplitter) -> Iterator[Element]:
+    """Iterate over the elements of a document's list. Raises OSError and CannotCheck."""
+    with closing(open_log(path, Watch())[0]) as reader:
+        for piece in pieces(begun(reader)[1]):
+            yield from splitter.feed(piece)
+        yield from (element for element in splitter.end() if element.whole)

@@ -1,0 +1,106 @@
+"""HLM1: rules about the structure of documents, and about one statistic alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evalstream.formats.helm import requests
+from evalstream.formats.helm.entries import ReadEntry
+from evalstream.formats.helm.statistics import Stat, find_contradiction, find_malformed
+from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import pointer, resolve_pointer, type_name
+from evalstream.rules.base import Rule
+
+
+def check_statistic(value: Any, place: str) -> Iterator[Violation]:
+    """Yield what is malformed in a statistic."""
+    found = find_malformed(value)
+    if found is not None:
+        key, message = found
+        where = f"{place}/{key}" if key else place
+        yield HLM101.violation(message, pointer=where, found=value.get(key) if key else None)
+
+
+def check_entry(value: Any, place: str) -> Iterator[Violation]:
+    """Yield what is malformed in the statistics of an instance."""
+    if not isinstance(value, dict):
+        message = f"an entry must be an object, not {type_name(value)}"
+        yield HLM101.violation(message, pointer=place)
+        return
+    for key, is_sound, noun in (
+        ("instance_id", requests.is_id(value.get("instance_id")), "a text"),
+        ("train_trial_index", requests.is_trial(value.get("train_trial_index")), "a count"),
+        ("stats", isinstance(value.get("stats"), list), "a list"),
+        ("perturbation", isinstance(value.get("perturbation"), (dict, type(None))), "an object"),
+    ):
+        if not is_sound:
+            where = place + pointer([key]) if key in value else place
+            message = f"{key} must be {noun}" if key in value else f"{key} is missing"
+            yield HLM101.violation(message, pointer=where, found=value.get(key))
+    stats = value.get("stats")
+    for index, stat in enumerate(stats if isinstance(stats, list) else ()):
+        yield from check_statistic(stat, f"{place}/stats/{index}")
+
+
+def check_request(value: Any, place: str) -> Iterator[Violation]:
+    """Yield what is malformed in a request."""
+    found = requests.find_malformed(value)
+    if found is not None:
+        where, message = found
+        yield HLM101.violation(message, pointer=place + where, found=resolve_pointer(value, where))
+
+
+def check_members(
+    stat: Stat, place: str, value: Mapping[str, Any] | None = None
+) -> Iterator[Violation]:
+    """Yield a contradiction between the members of a statistic; `value` is its JSON value."""
+    found = find_contradiction(stat)
+    if found is not None:
+        key, expected, why = found
+        where = place if getattr(stat, key) is None else place + pointer([key])
+        given = None if value is None else value.get(key)
+        yield HLM102.violation(f"{key}: {why}", pointer=where, expected=expected, found=given)
+
+
+def check_values(found: ReadEntry, place: str) -> Iterator[Violation]:
+    """Yield contradictions in an entry: in its statistics, and between their names."""
+    first = found.stats[0][0] if found.stats else None
+    for index, (name, stat) in enumerate(found.stats):
+        value = stat.sum
+        is_single = stat.count == 1 and value == stat.min == stat.max == stat.mean
+        if not (
+            is_single and stat.sum_squared == value * value and 0 == stat.variance == stat.stddev
+        ):
+            yield from check_members(stat, f"{place}/stats/{index}")
+        if first is not None and name[1:3] != first[1:3]:
+            message = f"{name.name} is of another split than {first.name} of the same instance"
+        elif name.perturbation != found.instance.perturbation:
+            message = f"{name.name} is of another perturbation than its instance"
+        else:
+            continue
+        yield HLM103.violation(message, pointer=f"{place}/stats/{index}/name")
+
+
+HLM101: Final = Rule(
+    "HLM101",
+    "malformed-helm-document",
+    Severity.ERROR,
+    "a member is missing or has another type than the harness writes",
+)
+
+HLM102: Final = Rule(
+    "HLM102",
+    "contradicting-statistic",
+    Severity.ERROR,
+    "the members of a statistic do not follow from its sums",
+)
+
+HLM103: Final = Rule(
+    "HLM103",
+    "mixed-statistics",
+    Severity.ERROR,
+    "a statistic is of another split or perturbation than its instance",
+)
+
+RULES: Final = (HLM101, HLM102, HLM103)

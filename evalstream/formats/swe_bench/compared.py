@@ -1,0 +1,75 @@
+"""What a run gives to a comparison: its instances, and whether they are resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from evalstream.formats.swe_bench.documents import NAME
+from evalstream.formats.swe_bench.views import Submitted
+from evalstream.model.comparison import MetricName, RunDescription
+from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRequest
+from evalstream.parsing.json import member, text_or_none
+from evalstream.stats.run_samples import RunSamples
+from evalstream.stats.sample_digests import InputDigests, SampleBatch, record_sample
+
+BENCHMARK: Final = "SWE-bench"
+RESOLVED: Final = "resolved"
+
+_EVALUATED: Final = ("completed", "unresolved", "error", "empty_patch")
+_LEFT_OUT: Final = ("no_generation", "no_logs")
+"""Lists of a run report, and of a submission, whose instances are not resolved."""
+
+
+def collect_samples(samples: RunSamples, request: SampleRequest, run: Submitted) -> None:
+    """Add the instances of a run, each by its id, and describe the run.
+
+    Without outcomes of the instances that are not resolved there is none, and no description.
+    """
+    label, batch = GroupLabel(None, BENCHMARK, RESOLVED), SampleBatch()
+    outcomes = find_outcomes(run)
+    if not outcomes:
+        return
+    errors = run.report.places("error") if run.report is not None else {}
+    for number, (one, is_resolved) in enumerate(outcomes.items(), start=1):
+        row = record_sample(request, one, InputDigests(one, (), ()), number, 0)
+        flags = SampleFlag.RIGHT if is_resolved else SampleFlag.WRONG
+        if one in errors:
+            flags |= SampleFlag.FAILED
+        batch.add(label, row._replace(score=float(is_resolved), flags=int(flags)))
+    samples.take(batch.take(), 0)
+    samples.unidentified = 0
+    samples.description = RunDescription(
+        _find_model(run), None, [MetricName(BENCHMARK, RESOLVED)], [{}], {"harness": NAME}
+    )
+
+
+def find_outcomes(run: Submitted) -> dict[str, bool]:
+    """Return whether each evaluated instance is resolved: by its report, else by the lists.
+
+    Instances without a prediction were not evaluated. The results of a submission list only those
+    that are resolved: the others are in its details or predictions, or are not known.
+    """
+    found: dict[str, bool] = {}
+    if run.report is not None:
+        found = dict.fromkeys(run.report.union(_EVALUATED), False)
+        found |= dict.fromkeys(run.report.places(RESOLVED), True)
+    elif run.details is not None:
+        found = {
+            one: said
+            for one, detail in run.details[1].items()
+            if isinstance(said := member(detail, RESOLVED), bool)
+        }
+    elif run.results is not None and run.predictions is not None:
+        found = dict.fromkeys((*run.predictions, *run.results.union(_LEFT_OUT)), False)
+        found |= dict.fromkeys(run.results.places(RESOLVED), True)
+    own: Mapping[str, bool | None] = {one: each.is_resolved for one, each in run.outcomes.items()}
+    return {**found, **{one: said for one, said in own.items() if said is not None}}
+
+
+def _find_model(run: Submitted) -> str | None:
+    """Return the model that the first prediction names, else the name of a submission."""
+    for prediction in (run.predictions or {}).values():
+        return prediction.model
+    metadata = None if run.metadata is None else run.metadata[1]
+    return text_or_none(member(member(metadata, "info"), "name"))

@@ -1,0 +1,524 @@
+"""Runs of HELM: what is found, what is sound, and what stays open."""
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import EXAMPLES
+
+import evalstream
+from evalstream.discovery import find_runs
+from evalstream.formats.helm.requests import normalize_text
+from evalstream.model.report import Report
+from evalstream.model.run import Run
+
+RUN = "pens-model=acme_acorn-7b"
+ENTRIES, STATISTICS = "per_instance_stats.json", "stats.json"
+STATE, RUN_SPEC = "scenario_state.json", "run_spec.json"
+MISSPELLED = {"name": "misspelling", "robustness": True, "fairness": False}
+PERTURBED = {**MISSPELLED, "computed_on": "perturbed"}
+WORST = {"computed_on": "worst"}
+ONE_WORST, BEFORE = {**MISSPELLED, **WORST}, {**MISSPELLED, "computed_on": "original"}
+ROBUST = {"name": "robustness", "robustness": True, "fairness": False, **WORST}
+FAIR = {"name": "fairness", "robustness": False, "fairness": True, **WORST}
+
+
+@pytest.fixture(autouse=True)
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in a copy of the example."""
+    shutil.copytree(EXAMPLES / "helm" / RUN, tmp_path / RUN)
+    monkeypatch.chdir(tmp_path / RUN)
+
+
+def edit(path: str, act: Callable[[Any], Any]) -> None:
+    """Change a JSON document in place, or replace it with what `act` returns."""
+    value = json.loads(Path(path).read_bytes())
+    found = act(value)
+    Path(path).write_text(json.dumps(value if found is None else found, indent=2))
+
+
+def check(*paths: str, **options: Any) -> Report:
+    """Check files of the example, all of them if none is named."""
+    return evalstream.check(list(paths or (".",)), jobs=1, **options)
+
+
+def codes(report: Report) -> set[str]:
+    """Return the codes of the findings of runs."""
+    return set(report.counts)
+
+
+def named(metric: str, perturbation: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the name of a statistic."""
+    found: dict[str, Any] = {"name": metric, "split": "test"}
+    return found if perturbation is None else {**found, "perturbation": perturbation}
+
+
+def statistic(name: dict[str, Any], *values: float) -> dict[str, Any]:
+    """Return a statistic over some values, as HELM computes it."""
+    number, total = len(values), sum(values)
+    squares = sum(value * value for value in values)
+    found = {"name": name, "count": number, "sum": total, "sum_squared": squares}
+    if not values:
+        return found
+    variance = max(0, squares / number - (total / number) ** 2)
+    figures = {"min": min(values), "max": max(values), "mean": total / number}
+    return {**found, **figures, "variance": variance, "stddev": math.sqrt(variance)}
+
+
+def replace(stats: list[Any], one: dict[str, Any]) -> None:
+    """Put a statistic in the place of the one of its name, or behind all others."""
+    names = [known["name"] for known in stats]
+    if one["name"] in names:
+        stats[names.index(one["name"])] = one
+    else:
+        stats.append(one)
+
+
+def score(entries: list[Any], place: int, name: str, *values: float) -> None:
+    """Set the value of a metric in an entry."""
+    found = next(one for one in entries[place]["stats"] if one["name"]["name"] == name)
+    found.update(statistic(found["name"], *values))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("path", [".", ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
+def test_any_document_stands_for_its_run(path: str, strict: bool) -> None:
+    report = check(path, strict=strict)
+    (run,) = report.runs
+    assert (report.exit_code, codes(report), run.verdict) == (0, set(), "passed")
+    assert (run.rows, len(run.claims)) == (8, 71)
+    assert {claim.state.value for claim in run.claims} == {"confirmed"}
+    assert [one.text for one in run.checked] == ["8 of 8 instances scored again"]
+
+
+def test_all_documents_of_a_run_named_at_once_are_one_run() -> None:
+    report = check(ENTRIES, STATISTICS, STATE)
+    assert ([run.verdict for run in report.runs], codes(report)) == (["passed"], set())
+
+
+def test_runs_in_one_folder_of_a_suite_are_runs_of_their_own() -> None:
+    shutil.copytree(".", "../other")
+    edit(f"../other/{STATISTICS}", lambda stats: replace(stats, statistic(named("exact_match"), 1)))
+    report = check("..")
+    assert sorted(run.verdict for run in report.runs) == ["failed", "passed"]
+
+
+def test_files_of_summaries_are_no_documents_of_a_run() -> None:
+    shown = [{"instance_id": "id0", "train_trial_index": 0, "predicted_text": "A", "stats": {}}]
+    Path("display_predictions.json").write_text(json.dumps(shown))
+    Path("instances.json").write_text(json.dumps([{"input": {"text": "?"}, "id": "id0"}]))
+    report = check(".", strict=True)
+    assert (report.exit_code, [run.rows for run in report.runs if not run.is_note]) == (0, [8])
+    assert codes(report) <= {"ES007"}
+
+
+MEMBERS = ["count", "sum", "sum_squared", "min", "max", "mean", "variance", "stddev"]
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_every_member_of_a_statistic_is_held(member: str) -> None:
+    edit(STATISTICS, lambda stats: stats[7].update({member: 3}))
+    report = check()
+    assert report.exit_code == 1
+    assert codes(report) <= {"HLM102", "HLM401"}
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_every_member_of_an_instance_s_statistic_is_held(member: str) -> None:
+    edit(ENTRIES, lambda entries: entries[3]["stats"][3].pop("x", None))
+    edit(ENTRIES, lambda entries: entries[3]["stats"][1].update({member: 3}))
+    report = check()
+    assert report.exit_code == 1
+    assert "HLM102" in codes(report)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        named("exact_match"),
+        named("exact_match", PERTURBED),
+        named("exact_match", ROBUST),
+        named("exact_match", FAIR),
+        named("exact_match", ONE_WORST),
+        named("exact_match", BEFORE),
+        named("perplexity"),
+        named("bits_per_byte", PERTURBED),
+        named("logprob_per_byte"),
+        named("num_instances"),
+        named("num_instances", PERTURBED),
+        named("training_co2_cost"),
+    ],
+)
+def test_every_kind_of_figure_is_refuted_where_it_was_changed(name: dict[str, Any]) -> None:
+    edit(STATISTICS, lambda stats: replace(stats, statistic(name, 0.875)))
+    report = check()
+    assert (report.exit_code, codes(report)) == (1, {"HLM401"})
+    (finding,) = report
+    assert finding.found == 0.875
+
+
+def test_a_figure_of_a_split_that_no_instance_has_is_refuted() -> None:
+    name = {"name": "exact_match", "split": "valid"}
+    edit(STATISTICS, lambda stats: stats.append(statistic(name, 1.0)))
+    assert codes(check()) == {"HLM401"}
+
+
+def test_a_figure_without_values_of_instances_is_open() -> None:
+    name = named("classification_macro_f1")
+    edit(STATISTICS, lambda stats: stats.append(statistic(name, 1.0)))
+    report = check()
+    assert (report.exit_code, codes(report)) == (0, {"HLM402"})
+    assert check(strict=True).exit_code == 1
+
+
+def test_a_statistic_that_was_left_out_is_missed() -> None:
+    edit(STATISTICS, lambda stats: [one for one in stats if one["name"] != named("exact_match")])
+    assert codes(check()) == {"HLM403"}
+
+
+def lose_one(entries: list[Any]) -> None:
+    """Leave a metric out of one instance, as HELM does where it is NaN."""
+    entries[2]["stats"] = [one for one in entries[2]["stats"] if one["name"]["name"] != "max_prob"]
+
+
+def test_a_metric_that_some_instance_lacks_may_be_left_out() -> None:
+    """HELM leaves out what is NaN: the instance's value, and all figures over it."""
+    edit(ENTRIES, lose_one)
+    edit(STATISTICS, lambda stats: [one for one in stats if not is_over_originals(one)])
+    report = check(strict=True)
+    assert (report.exit_code, codes(report)) == (0, set())
+
+
+def is_over_originals(one: dict[str, Any]) -> bool:
+    """Tell whether a figure is over the values of instances without a perturbation."""
+    computed_on = one["name"].get("perturbation", {}).get("computed_on")
+    return one["name"]["name"] == "max_prob" and computed_on != "perturbed"
+
+
+def test_worst_cases_over_instances_that_lack_a_metric_are_open() -> None:
+    """NaN among the values makes their least one depend on their order."""
+    edit(ENTRIES, lose_one)
+
+    def drop_plain(stats: list[Any]) -> list[Any]:
+        return [one for one in stats if one["name"] != named("max_prob")]
+
+    edit(STATISTICS, drop_plain)
+    report = check()
+    assert (report.exit_code, codes(report)) == (0, {"HLM402"})
+
+
+def test_a_statistic_that_stands_twice_is_found() -> None:
+    edit(STATISTICS, lambda stats: stats.insert(0, stats[7]))
+    assert codes(check()) == {"HLM404"}
+
+
+def test_two_classes_of_metrics_may_compute_one_metric() -> None:
+    """The runner only logs a duplicate metric name; both aggregates and both entries stand."""
+    edit(ENTRIES, lambda entries: entries + entries)
+    edit(STATISTICS, lambda stats: stats + [one for one in stats if not is_count(one)])
+
+    def name_twice(spec: dict[str, Any]) -> None:
+        spec["metric_specs"].append(spec["metric_specs"][0])
+
+    edit(RUN_SPEC, name_twice)
+    report = check(strict=True)
+    assert (report.exit_code, codes(report)) == (0, set())
+
+
+def is_count(one: dict[str, Any]) -> bool:
+    """Tell whether a statistic counts the instances."""
+    return bool(one["name"]["name"] == "num_instances")
+
+
+def test_an_entry_that_stands_twice_is_found_wherever_it_stands() -> None:
+    edit(ENTRIES, lambda entries: entries.append(entries[2]))
+    assert {"HLM201", "HLM401"} == codes(check())
+
+
+def test_an_instance_that_was_dropped_with_its_figures_is_missed() -> None:
+    """Figures computed again over the rest do not hide it."""
+    numbers = recompute_without(3)
+    assert numbers < 8
+    report = check()
+    assert {"HLM202"} <= codes(report)
+    assert report.exit_code == 1
+
+
+def recompute_without(worst: int) -> int:
+    """Drop an unperturbed instance and its copy, and compute exact_match again."""
+    entries = json.loads(Path(ENTRIES).read_bytes())
+    kept = [one for one in entries if one["instance_id"] != f"id{worst}"]
+    Path(ENTRIES).write_text(json.dumps(kept, indent=2))
+    return len(kept)
+
+
+def test_an_instance_without_a_request_is_found() -> None:
+    edit(STATE, lambda state: {**state, "request_states": state["request_states"][:-1]})
+    assert codes(check()) == {"HLM203", "HLM401"}
+
+
+def test_a_score_that_was_changed_with_all_its_figures_contradicts_the_answer() -> None:
+    """All aggregates follow the changed score; only the answer does not."""
+
+    def win(entries: list[Any]) -> None:
+        for place in range(8):
+            score(entries, place, "exact_match", 1)
+
+    edit(ENTRIES, win)
+
+    def follow(stats: list[Any]) -> None:
+        for one in stats:
+            if one["name"]["name"] == "exact_match":
+                one.update(statistic(one["name"], 1.0))
+
+    edit(STATISTICS, follow)
+    report = check()
+    assert (report.exit_code, codes(report)) == (1, {"HLM301"})
+    assert report.counts["HLM301"] == 4
+
+
+def test_without_requests_such_a_change_is_not_found_and_counts_are_open() -> None:
+    Path(STATE).unlink()
+    report = check()
+    assert (report.exit_code, codes(report)) == (0, {"HLM402"})
+    assert {claim.label.split(":")[0] for claim in report.runs[0].claims if claim.reason} == {
+        "num_instances"
+    }
+
+
+@pytest.mark.parametrize("missing", [ENTRIES, STATISTICS])
+def test_a_run_without_statistics_confirms_nothing(missing: str) -> None:
+    Path(missing).unlink()
+    report = check()
+    assert [run.verdict for run in report.runs] == ["unconfirmed"]
+    assert check(strict=True).exit_code == 1
+
+
+def test_entries_in_another_order_leave_worst_cases_open_but_not_wrong() -> None:
+    edit(ENTRIES, lambda entries: entries[::2] + entries[1::2])
+    report = check()
+    assert report.exit_code == 0
+    assert {claim.state.value for claim in report.runs[0].claims} == {"confirmed", "open"}
+
+
+def test_a_copy_of_another_perturbation_counts_in_its_own_figures() -> None:
+    edit(ENTRIES, lambda entries: entries[1]["perturbation"].update(name="typos"))
+    report = check()
+    assert report.exit_code == 1
+    assert "HLM103" in codes(report)
+
+
+def test_names_of_early_releases_have_neither_split_nor_perturbation() -> None:
+    """They were added to the entries in March 2023."""
+
+    def age(entries: list[Any]) -> None:
+        for entry in entries:
+            for one in entry["stats"]:
+                one["name"] = {"name": one["name"]["name"]}
+
+    edit(ENTRIES, age)
+    report = check()
+    assert (report.exit_code, codes(report)) == (0, set())
+
+
+def test_trials_are_averaged_before_they_are_merged() -> None:
+    """count is the number of trials, and the mean is that of the means of trials."""
+    edit(ENTRIES, lambda entries: entries + [{**one, "train_trial_index": 1} for one in entries])
+
+    def repeat(state: dict[str, Any]) -> None:
+        state["request_states"] += [
+            {**one, "train_trial_index": 1} for one in state["request_states"]
+        ]
+        state["adapter_spec"]["num_train_trials"] = 2
+
+    edit(STATE, repeat)
+    edit(RUN_SPEC, lambda spec: spec["adapter_spec"].update(num_train_trials=2))
+
+    def merge(stats: list[Any]) -> None:
+        for one in stats:
+            values = [one["mean"]] * 2 if one["count"] else []
+            one.update(statistic(one["name"], *values))
+
+    edit(STATISTICS, merge)
+    report = check(strict=True)
+    assert (report.exit_code, codes(report), report.runs[0].rows) == (0, set(), 16)
+    edit(RUN_SPEC, lambda spec: spec["adapter_spec"].update(num_train_trials=3))
+    edit(STATE, lambda state: state["adapter_spec"].update(num_train_trials=3))
+    assert codes(check()) == {"HLM204"}
+
+
+def test_requests_to_another_model_are_found() -> None:
+    edit(STATE, lambda state: state["request_states"][2]["request"].update(model="acme/oak-7b"))
+    report = check()
+    assert codes(report) == {"HLM206"}
+    (finding,) = report
+    assert finding.pointer == "/request_states/2/request/model"
+    assert finding.line is not None
+
+
+def test_language_models_have_an_entry_for_each_window() -> None:
+    def window(spec: dict[str, Any]) -> None:
+        spec["adapter_spec"]["method"] = "language_modeling"
+
+    edit(RUN_SPEC, window)
+    edit(STATE, window)
+    for path in (ENTRIES, STATE):
+        edit(path, repeat_windows)
+    edit(STATISTICS, lambda stats: [one for one in stats if "worst" not in json.dumps(one)])
+    edit(STATISTICS, lambda stats: [one for one in stats if "original" not in json.dumps(one)])
+    report = check(strict=True)
+    assert (report.exit_code, codes(report)) == (0, set())
+    edit(ENTRIES, lambda entries: entries.append(entries[-1]))
+    assert "HLM201" in codes(check())
+
+
+def repeat_windows(value: Any) -> Any:
+    """Write every request or entry twice, one behind the other."""
+    items = value if isinstance(value, list) else value["request_states"]
+    doubled = [one for one in items for _ in range(2)]
+    return doubled if isinstance(value, list) else {**value, "request_states": doubled}
+
+
+def test_other_members_and_other_orders_are_sound() -> None:
+    """Members that a release adds are no faults, and the slow path reads the same."""
+
+    def add(entries: list[Any]) -> None:
+        for entry in entries:
+            entry["worker"] = 3
+            for one in entry["stats"]:
+                one["unit"] = "share"
+
+    edit(ENTRIES, add)
+    edit(STATE, lambda state: state.update(annotator_specs=[]))
+    report = check(strict=True)
+    assert (report.exit_code, codes(report)) == (0, set())
+
+
+def test_ids_may_be_numbers() -> None:
+    for path, key in ((ENTRIES, "instance_id"), (STATE, "id")):
+        text = Path(path).read_text()
+        for number in range(4):
+            text = text.replace(f'"{key}": "id{number}"', f'"{key}": {number}')
+        Path(path).write_text(text)
+    report = check(strict=True)
+    assert (report.exit_code, codes(report)) == (0, set())
+
+
+@pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC])
+def test_a_key_that_stands_twice_is_found_in_every_document(path: str) -> None:
+    text = Path(path).read_text()
+    keys = {ENTRIES: '"count": 1,', STATISTICS: '"count": 1,', STATE: '"success": true,'}
+    key = keys.get(path, '"max_eval_instances": 4,')
+    Path(path).write_text(text.replace(key, f"{key} {key}", 1))
+    report = check()
+    assert (report.exit_code, codes(report)) == (1, {"ES107"})
+
+
+@pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.7, 0.999])
+def test_a_file_that_breaks_off_never_passes(path: str, share: float) -> None:
+    data = Path(path).read_bytes()
+    Path(path).write_bytes(data[: int(len(data) * share)])
+    assert check(path).exit_code != 0
+    # A search takes what it does not recognise for no document of the run.
+    assert codes(check(".")) or share == 0.0
+
+
+@pytest.mark.parametrize(
+    "value", ["NaN", "Infinity", "-Infinity", "1e999", "1" * 400, "-1", "true", "null", '"1"', "[]"]
+)
+@pytest.mark.parametrize("member", ["count", "sum", "mean", "stddev"])
+@pytest.mark.parametrize("path", [ENTRIES, STATISTICS])
+def test_strange_numbers_never_pass(path: str, member: str, value: str) -> None:
+    text = Path(path).read_text()
+    place = text.index(f'"{member}": ')
+    end = min(text.index(sign, place) for sign in ",\n")
+    Path(path).write_text(f'{text[:place]}"{member}": {value}{text[end:]}')
+    report = check()
+    assert report.exit_code in (1, 3)
+
+
+EMPTY = {(ENTRIES, "[]"), (STATISTICS, "[]"), (ENTRIES, "\ufeff[]"), (RUN_SPEC, "{}")}
+"""Lists without items, and a specification that says nothing."""
+
+
+@pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 5000,
+        '{"a":' * 5000,
+        "[{}]",
+        "[1, null]",
+        "{}",
+        "[]",
+        "null",
+        "\x00",
+        "\ufeff[]",
+        "[[]]",
+    ],
+)
+def test_documents_of_other_shapes_never_pass(path: str, text: str) -> None:
+    Path(path).write_text(text)
+    report = check(path)
+    assert report.exit_code in (1, 3) or (path, text) in EMPTY
+    assert codes(check("."))
+
+
+def test_deep_and_long_elements_are_findings() -> None:
+    edit(ENTRIES, lambda entries: entries[0].update(more="x" * 5000))
+    assert codes(check(max_line_bytes=6000)) >= {"ES003"}
+    text = Path(ENTRIES).read_text()
+    Path(ENTRIES).write_text(text.replace('"x', "[" * 500 + '"x', 1))
+    assert check().exit_code != 0
+
+
+def test_infinite_values_are_as_helm_writes_them() -> None:
+    """It writes Infinity, and a variance of NaN, where a value is infinite."""
+    value = {"sum": math.inf, "sum_squared": math.inf, "max": math.inf, "mean": math.inf}
+    value |= {"variance": math.nan, "stddev": math.nan}
+
+    def lose(entries: list[Any]) -> None:
+        for entry in entries:
+            name = {**entry["stats"][0]["name"], "name": "seconds"}
+            one = statistic(name, 1.0)
+            if entry["instance_id"] == "id0" and "perturbation" not in entry:
+                one = {**one, **value, "min": math.inf}
+            entry["stats"].append(one)
+
+    edit(ENTRIES, lose)
+    plain = {**statistic(named("seconds"), 1.0), **value, "min": math.inf}
+    fair, before = named("seconds", FAIR), named("seconds", BEFORE)
+
+    def add(stats: list[Any]) -> None:
+        stats += [plain, {**plain, "name": fair}, {**plain, "name": before}]
+        for name in (PERTURBED, ROBUST, ONE_WORST):
+            stats.append(statistic(named("seconds", name), 1.0))
+
+    edit(STATISTICS, add)
+    report = check()
+    assert (report.exit_code, codes(report)) == (0, set())
+
+
+def test_compressed_streams_are_read_and_small_documents_are_not() -> None:
+    import gzip
+
+    Path(f"{ENTRIES}.gz").write_bytes(gzip.compress(Path(ENTRIES).read_bytes()))
+    Path(ENTRIES).unlink()
+    report = check(f"{ENTRIES}.gz")
+    assert {run.verdict for run in report.runs} <= {"passed", "unconfirmed"}
+
+
+def test_the_documents_of_a_run_are_found() -> None:
+    (run,) = find_runs(["."])
+    assert isinstance(run, Run)
+    assert (run.rows, run.aggregate, run.format) == (ENTRIES, STATISTICS, "helm")
+    assert run.beside == (STATE, RUN_SPEC, "scenario.json")
+
+
+def test_normal_texts_are_those_of_the_harness() -> None:
+    assert normalize_text("  The Answer, is: an A.  ") == "answer is"

@@ -1,0 +1,91 @@
+"""What a run of HELM gives to the comparison with what was converted from it."""
+
+import json
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from paths import EXAMPLES
+
+from evalstream.formats.eee import source_results
+from evalstream.formats.helm.source import HelmSource, open_source
+from evalstream.model.errors import CannotCheck
+from evalstream.model.options import Options
+from evalstream.model.source_log import Wanted
+
+RUN = EXAMPLES / "helm" / "pens-model=acme_acorn-7b"
+
+
+def opened(path: Path, *names: str) -> HelmSource:
+    """Open a log for a run with results of some names."""
+    found = open_source(str(path), Options(), Wanted(frozenset(names), None))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("path", [RUN, RUN / "stats.json", RUN / "scenario_state.json"])
+def test_a_run_is_opened_by_its_folder_or_a_file(path: Path) -> None:
+    with closing(opened(path)) as log:
+        samples = list(log.samples())
+        assert [one.id for one in samples] == [f"id{place // 2}" for place in range(8)]
+        assert log.models == {"acme/acorn-7b"}
+        assert log.stated["source_data/samples_number"] == (4,)
+        assert log.stated["source_data/dataset_name"] == ("pens",)
+
+
+def test_a_copy_has_the_scores_of_the_first_entry_of_its_id() -> None:
+    """The converter looks for the first entry with the id, whatever its perturbation."""
+    with closing(opened(RUN)) as log:
+        one, copy, *_ = log.samples()
+    assert one.scores == copy.scores
+    assert set(one.scores) == {"exact_match:test"}
+    assert one.default == one.scores["exact_match:test"]
+
+
+def test_results_are_the_first_statistics_of_each_id() -> None:
+    with closing(opened(RUN)) as log:
+        results = {one.id: one for one in log.results or ()}
+    assert set(results) == {
+        "exact_match:test",
+        "exact_match:test:misspelling",
+        "exact_match:test:robustness",
+        "exact_match:test:fairness",
+    }
+    assert results["exact_match:test:misspelling"].score == 0.75
+    assert all(one.is_required for one in results.values())
+
+
+def test_early_converters_did_not_write_every_result() -> None:
+    with closing(opened(RUN, "exact_match test on pens")) as log:
+        results = log.results or ()
+    assert not any(one.is_required for one in results)
+    assert "exact_match test on pens" in results[0].names
+
+
+def test_members_are_those_of_the_request() -> None:
+    state = json.loads((RUN / "scenario_state.json").read_bytes())["request_states"][0]
+    with closing(opened(RUN)) as log:
+        first = next(iter(log.samples()))
+    assert first.members["input/raw"] == (state["request"]["prompt"],)
+    text = state["result"]["completions"][0]["text"]
+    assert first.members["output/raw/*"] == (text,)
+    assert first.members["answer_attribution/*/extracted_value"] == (text.strip(),)
+    assert first.members["performance/generation_time_ms"] == (500.0,)
+    assert first.members["token_usage/input_tokens"] == (7,)
+
+
+def test_everything_that_the_log_states_has_a_name_in_reports() -> None:
+    with closing(opened(RUN)) as log:
+        list(log.samples())
+        stated = [log.stated, log.stated_of_run, *(one.stated for one in log.results or ())]
+    assert all(source_results._name(place) for some in stated for place in some)
+
+
+def test_other_paths_are_no_log_and_a_run_without_requests_is_refused(tmp_path: Path) -> None:
+    wanted = Wanted(frozenset(), None)
+    assert open_source(str(tmp_path), Options(), wanted) is None
+    assert open_source(str(EXAMPLES / "run.jsonl"), Options(), wanted) is None
+    shutil.copy(RUN / "stats.json", tmp_path)
+    with pytest.raises(CannotCheck, match="scenario_state"):
+        open_source(str(tmp_path), Options(), wanted)
