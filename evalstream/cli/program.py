@@ -40,6 +40,7 @@ COMMANDS: Final = (
     "migrate",
     "compare",
     "thresholds",
+    "store verify",
     "completion",
 )
 """The commands in the order of the help; each is in the module named after its first word."""
