@@ -66,7 +66,13 @@ def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState 
         key=hashlib.sha256(_text([run.format, places])).digest(),
         place=printable(place),
         text=_text(
-            [names, run.missing, seen, _companions(run, companions or CompanionFinder())]
+            [
+                names,
+                run.missing,
+                seen,
+                run.legacy_path,
+                _companions(run, companions or CompanionFinder()),
+            ]
         ).decode(),
         taken=taken,
         is_settled=all(_is_old(mark, taken) for mark in known),
