@@ -41,6 +41,7 @@ COMMANDS: Final = (
     "compare",
     "thresholds",
     "store verify",
+    "store diff",
     "completion",
 )
 """The commands in the order of the help; each is in the module named after its first word."""

@@ -1,6 +1,7 @@
 """The commands `store verify`, `store diff` and `store admit`."""
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Final
 
@@ -8,10 +9,18 @@ from evalstream.api.store import verify as verify_store
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import ForceReport, ShowProgress
 from evalstream.cli.output import Target, report_call
+from evalstream.cli.program import Judged, guard_output
+from evalstream.io.names import printable
+from evalstream.model.errors import UsageError
+from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
+from evalstream.model.suggestions import describe_unknown
+from evalstream.model.text import split_codes
+from evalstream.parsing.json import dumps
 from evalstream.reporters.options import ReportOptions
 from evalstream.settings.declared import LEDGER
 from evalstream.store.choice import LEVELS
+from evalstream.store.diff import CHANGED, CHANGES, diff_snapshots
 
 _CHECK_OPTIONS: Final = (
     *("select", "ignore", "strict", "fail_on", "profile"),
@@ -117,3 +126,60 @@ def store_verify(
         progress=sys.stderr.isatty() if progress is None else progress,
     )
     report_call(call, options, target, [acknowledged], ledger)
+
+
+@command(
+    examples=(
+        "evalstream store diff old/latest_manifest.json datastore/",
+        "evalstream store diff OLD NEW --fail-on changed,removed --format jsonl",
+    )
+)
+def store_diff(
+    *,
+    old: Annotated[str, ArgumentText("OLD", "A manifest, or a store with its latest one.")],
+    new: Annotated[str, ArgumentText("NEW", "A later manifest, or a store.")],
+    fail_on: Annotated[
+        tuple[str, ...],
+        OptionText(f"The changes that fail: {', '.join(CHANGES)}.", Group.RULES, "CHANGES"),
+    ] = (CHANGED,),
+    form: Annotated[
+        str,
+        OptionText(
+            "Output format.", Group.REPORT, choices=("text", "jsonl"), flags=("--format", "-f")
+        ),
+    ] = "text",
+) -> None:
+    """List what became of each record between two snapshots of a public store.
+
+    Exit codes: 0 no change that fails, 1 such changes (by default a record that was changed under
+    its UUID), 2 wrong usage, 3 a snapshot that cannot be followed.
+    """
+    failing = set(split_codes(fail_on))
+    for one in sorted(failing - set(CHANGES)):
+        raise UsageError(describe_unknown("change", one, CHANGES))
+    counts: dict[str, dict[str, int]] = {}
+    with guard_output():
+        for one in diff_snapshots(old, new):
+            of_collection = counts.setdefault(one.collection, {})
+            of_collection[one.change] = of_collection.get(one.change, 0) + 1
+            line = dumps(one._asdict()).decode()
+            text = f"{one.change} {one.object_uuid} {printable(one.legacy_path)}"
+            sys.stdout.write(f"{line if form == 'jsonl' else text}\n")
+        if form == "jsonl":
+            sys.stdout.write(f"{dumps({'summary': counts}).decode()}\n")
+        else:
+            _write_counts(counts)
+        sys.stdout.flush()
+    found = {change for one in counts.values() for change in one}
+    raise Judged(ExitCode.FAILED if found & failing else ExitCode.PASSED)
+
+
+def _write_counts(counts: Mapping[str, Mapping[str, int]]) -> None:
+    """Write the number of changes of each kind, by collection."""
+    for collection in sorted(counts):
+        numbers = (
+            f"{counts[collection][one]:,} {one}" for one in CHANGES if one in counts[collection]
+        )
+        sys.stdout.write(f"{printable(collection)}: {', '.join(numbers)}\n")
+    if not counts:
+        sys.stdout.write("no record differs\n")

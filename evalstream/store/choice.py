@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalstream.batch.shards import Shard
+from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.errors import CannotCheck
 from evalstream.store.files import open_store, read_small
 from evalstream.store.layout import Entry
 from evalstream.store.listing import Tables
@@ -58,7 +59,7 @@ class Choice:
     """Tells of each entry whether it is read."""
 
     def __init__(self, request: StoreRequest, tables: Tables) -> None:
-        """Read the snapshot of `since`. Raises UsageError, CannotCheck."""
+        """Read the snapshot of `since`. Raises CannotCheck."""
         self._request = request
         self._since = read_snapshot(request.since)[1] if request.since is not None else None
         self._sample: set[str] | None = None
@@ -98,8 +99,7 @@ def is_listed(entry: Entry, tables: Tables) -> bool:
 def read_snapshot(manifest: str) -> tuple[Iterator[Entry], Tables]:
     """Return the entries of one manifest, by its path or URL, and their tables.
 
-    Raises UsageError where the manifest cannot be followed, and CannotCheck where the entries are
-    not those of the manifest.
+    Raises CannotCheck where the manifest cannot be followed, or the entries are not its own.
     """
     folder, _, name = manifest.rpartition("/")
     files = open_store(folder or os.curdir)
@@ -107,7 +107,9 @@ def read_snapshot(manifest: str) -> tuple[Iterator[Entry], Tables]:
         known = parse_manifest(read_small(files, name))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{manifest} cannot be read as a manifest: {reason}") from error
+        raise CannotCheck(
+            f"{printable(manifest)} cannot be read as a manifest: {reason}"
+        ) from error
     path = "entries.jsonl"
     if name == "latest_manifest.json":
         path = f"manifests/sha256_{known.core}/{path}"
@@ -117,5 +119,7 @@ def read_snapshot(manifest: str) -> tuple[Iterator[Entry], Tables]:
             for ending, content in entry.files:
                 tables.of(ending).add(entry.uuid, content, entry.legacy_path, 0)
     if known.faults or any(entries.digest_faults(known)):
-        raise CannotCheck(f"{manifest}: the manifest or its entries do not match their digests")
+        raise CannotCheck(
+            f"{printable(manifest)}: the manifest or its entries do not match their digests"
+        )
     return (entry for _, entry in Entries(files, path)), tables

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -57,6 +58,14 @@ def read_small(files: StoreFiles, path: str, most: int = 16 * MEBIBYTE) -> bytes
         if len(data) > most:
             raise OSError(f"it has more than {most:,} bytes")
     return bytes(data)
+
+
+def hash_file(files: StoreFiles, path: str) -> str:
+    """Return the SHA-256 of a file in hex digits. Raises OSError."""
+    digest = hashlib.sha256()
+    for piece in files.read(path):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 class LocalFiles:

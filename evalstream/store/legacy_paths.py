@@ -36,7 +36,7 @@ class LegacyPaths:
         return None
 
     def _read_snapshots(self) -> Iterator[bool]:
-        """Read the snapshots one by one, the latest first; those that cannot be read are left out."""
+        """Read the snapshots one by one, the latest first, as far as they are readable."""
         latest = ""
         with suppress(OSError, ValueError):
             latest = f"{parse_manifest(read_small(self._files, LATEST)).folder}/entries.jsonl"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Final
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
-from evalstream.store.files import StoreFiles, read_small
+from evalstream.store.files import StoreFiles, hash_file, read_small
 from evalstream.store.findings import StoreFindings
 from evalstream.store.layout import BY_PATH, COLLECTIONS, LATEST, RECORD, SAMPLES, is_inside
 from evalstream.store.listing import Listing, Tables
@@ -162,11 +161,5 @@ class SnapshotCheck:
             elif path not in wanted:
                 message = "the index is of no collection of the latest entries"
                 self._findings.report("ES926", path, message, severity=Severity.INFO)
-            elif self._digest(path) != wanted[path]:
+            elif hash_file(self._files, path) != wanted[path]:
                 self._findings.report("ES926", path, "the index differs from the entries")
-
-    def _digest(self, path: str) -> str:
-        digest = hashlib.sha256()
-        for piece in self._files.read(path):
-            digest.update(piece)
-        return digest.hexdigest()
