@@ -1,4 +1,4 @@
-"""Verify a public store, as the command line does."""
+"""Verify a public store, and admit files to it, as the command line does."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ from collections.abc import Iterable, Sequence
 from evalstream.api.arguments import Input
 from evalstream.api.check import FindingSink
 from evalstream.api.reports import Report
+from evalstream.batch.batch import check_many
 from evalstream.batch.shards import parse_shard
+from evalstream.discovery.inputs import find_all
 from evalstream.io.names import printable
 from evalstream.io.overwriting import ledger_files
 from evalstream.io.remote import is_remote
-from evalstream.model.errors import UsageError
+from evalstream.model.data_class import replace
+from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary, Totals
+from evalstream.model.report import Checked, RunSummary, Totals
 from evalstream.reporters.base import Reporter
+from evalstream.rules.profiles import DATASTORE
 from evalstream.settings.options import checked_options
+from evalstream.store.admit import Admission, changed_names
 from evalstream.store.choice import LEVELS, StoreRequest
+from evalstream.store.files import list_files, open_store
+from evalstream.store.findings import StoreFindings
 from evalstream.store.pairs import StoreRuns, check_pairs
 from evalstream.store.verify import StoreCheck, verify_manifest
 
@@ -78,6 +85,59 @@ def verify(
     if len(runs) > 1:
         totals.rows -= runs[0].rows  # its records are no rows
     return findings.report(options, runs, totals)
+
+
+def admit(
+    changed: Sequence[str],
+    store: Input,
+    *,
+    outputs: Iterable[Input] = (),
+    options: Options | None = None,
+    reporter: Reporter | None = None,
+    progress: bool = False,
+) -> Report:
+    """Judge whether files may enter a store: names relative to the current folder, or one URL.
+
+    A URL is that of a request, of which all files are taken that differ from the store's. Raises
+    UsageError for a call that makes no sense.
+    """
+    options = checked_options(options or Options(), has_store=True)
+    options = replace(options, profile=DATASTORE)
+    findings, root = FindingSink(reporter), os.fspath(store)
+    _refuse_inside(root, [os.fspath(one) for one in outputs])
+    is_url = [is_remote(name) for name in changed]
+    if any(is_url) and len(changed) > 1:
+        raise UsageError("a request by its URL is admitted alone")
+    accepted, request = open_store(root), open_store(changed[0] if any(is_url) else os.curdir)
+    found = StoreFindings(options, request.join)
+    summary = RunSummary(printable(root), None, "store", noun="record")
+    runs: Sequence[RunSummary] = ()
+    totals = Totals()
+    try:
+        listing, names = list_files(accepted), list(changed)
+        if any(is_url):
+            names = [*changed_names(request, accepted, listing)]
+        admission = Admission(request, accepted, listing, names, found)
+        admission.run(
+            (lambda name: request.mark(name) is not None) if any(is_url) else os.path.isfile
+        )
+        summary.checked = (Checked(admission.describe(), True),)
+        if admission.to_check:
+            inputs = [request.join(name) for name in admission.to_check]
+            runs, totals = check_many(
+                find_all(inputs, None, None, options),
+                options,
+                findings.show,
+                ledger=None,
+                overwrite=False,
+                shard=None,
+                progress=progress,
+            )
+    except (OSError, ValueError, CannotCheck) as error:
+        found.leave_open("", getattr(error, "strerror", None) or str(error))
+    found.finish(summary, findings.show)
+    totals.add(summary)
+    return findings.report(options, StoreRuns(summary, runs), totals)
 
 
 def read_acknowledged(path: Input | None) -> frozenset[str]:

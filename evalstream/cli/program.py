@@ -42,6 +42,7 @@ COMMANDS: Final = (
     "thresholds",
     "store verify",
     "store diff",
+    "store admit",
     "completion",
 )
 """The commands in the order of the help; each is in the module named after its first word."""

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Final
 
+from evalstream.api.store import admit
 from evalstream.api.store import verify as verify_store
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import ForceReport, ShowProgress
 from evalstream.cli.output import Target, report_call
 from evalstream.cli.program import Judged, guard_output
 from evalstream.io.names import printable
+from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
@@ -129,6 +131,47 @@ def store_verify(
 
 
 @command(
+    lambda option: option in _TEXTS and option is not OPTIONS["profile"].text,
+    reports=True,
+    examples=(
+        "git diff --name-only origin/main | xargs evalstream store admit --store ../accepted",
+        "evalstream store admit hf://datasets/ORG/NAME@refs/pr/7 --store hf://datasets/ORG/NAME",
+    ),
+)
+def store_admit(
+    *,
+    options: Options,
+    reporting: ReportOptions,
+    changed: Annotated[
+        list[str],
+        ArgumentText(
+            "CHANGED", "The files of a request, as git diff --name-only lists them; or its URL."
+        ),
+    ],
+    store: Annotated[
+        str, OptionText("The store as it is without the request.", Group.INPUT, "ROOT")
+    ],
+    progress: ShowProgress = None,
+    force: ForceReport = False,
+) -> None:
+    """Judge whether changed files may enter a public store, before its rebuild sees them.
+
+    New records are checked under --profile datastore, and compared with the store: a UUID never
+    gets other content, and accepted files stay. Exit codes are those of check.
+    """
+    target = Target(reporting, force=force)
+    call = partial(
+        admit,
+        changed,
+        store,
+        outputs=[] if target.output is None else [target.output],
+        options=target.complete(options),
+        progress=sys.stderr.isatty() if progress is None else progress,
+    )
+    report_call(call, options, target, [one for one in changed if not is_remote(one)])
+
+
+@command(
     examples=(
         "evalstream store diff old/latest_manifest.json datastore/",
         "evalstream store diff OLD NEW --fail-on changed,removed --format jsonl",
@@ -159,11 +202,11 @@ def store_diff(
         raise UsageError(describe_unknown("change", one, CHANGES))
     counts: dict[str, dict[str, int]] = {}
     with guard_output():
-        for one in diff_snapshots(old, new):
-            of_collection = counts.setdefault(one.collection, {})
-            of_collection[one.change] = of_collection.get(one.change, 0) + 1
-            line = dumps(one._asdict()).decode()
-            text = f"{one.change} {one.object_uuid} {printable(one.legacy_path)}"
+        for change in diff_snapshots(old, new):
+            of_collection = counts.setdefault(change.collection, {})
+            of_collection[change.change] = of_collection.get(change.change, 0) + 1
+            line = dumps(change._asdict()).decode()
+            text = f"{change.change} {change.object_uuid} {printable(change.legacy_path)}"
             sys.stdout.write(f"{line if form == 'jsonl' else text}\n")
         if form == "jsonl":
             sys.stdout.write(f"{dumps({'summary': counts}).decode()}\n")

@@ -212,6 +212,9 @@ class RowFormat(Format, Protocol):
     def refuses_repair(self, code: str, severity: Severity) -> bool:
         """Tell whether a finding means that its run cannot be repaired safely."""
 
+    def record_digest(self, document: Mapping[str, Any]) -> str | None:
+        """Return what copies of one aggregate share, None for one that nests too deeply."""
+
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
         """Return what an aggregate declares; None for another document, and for invalid JSON."""
 

@@ -13,6 +13,7 @@ from evalstream.io.file_state import FileState, describe_change, file_state
 from evalstream.io.remote import Listed, RemoteReader, as_prefix, is_remote, list_objects
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.finding import SpilledList
 from evalstream.model.signals import STOPPING
 
 NOWHERE: Final = -1
@@ -58,6 +59,15 @@ def read_small(files: StoreFiles, path: str, most: int = 16 * MEBIBYTE) -> bytes
         if len(data) > most:
             raise OSError(f"it has more than {most:,} bytes")
     return bytes(data)
+
+
+def list_files(files: StoreFiles) -> SpilledList[Listed]:
+    """Return the listing of all files, on disk past a bound. Raises OSError, CannotCheck."""
+    listed = SpilledList[Listed](Listed)
+    for page in files.pages():
+        for one in page:
+            listed.append(one)
+    return listed
 
 
 def hash_file(files: StoreFiles, path: str) -> str:

@@ -77,6 +77,11 @@ class EeeFormat(RowFormat):
 
         return cross_run
 
+    def record_digest(self, document: Mapping[str, Any]) -> str | None:
+        from evalstream.formats.eee.record_digest import record_digest
+
+        return record_digest(document)
+
     def rules(self) -> Iterable[Rule]:
         from evalstream.formats.eee.catalogue import RULES
 
