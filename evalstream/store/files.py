@@ -11,6 +11,7 @@ from typing import Final, Protocol
 from evalstream.discovery.walk import join_path
 from evalstream.io.file_state import FileState, describe_change, file_state
 from evalstream.io.remote import Listed, RemoteReader, as_prefix, is_remote, list_objects
+from evalstream.io.remote.urls import HUB, url_scheme
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.finding import SpilledList
@@ -148,10 +149,9 @@ class LocalFiles:
 class RemoteFiles:
     """The objects below a URL; their marks are kept on disk as they are listed."""
 
-    is_pinned = False
-
     def __init__(self, root: str) -> None:
         self.root = as_prefix(root)
+        self.is_pinned = url_scheme(self.root) == HUB
         self._marks = SpillTable("CREATE TABLE mark (name BLOB PRIMARY KEY, mark TEXT)")
 
     def pages(self) -> Iterator[list[Listed]]:

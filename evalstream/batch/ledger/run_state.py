@@ -97,8 +97,10 @@ def _state_of_name(name: str | None) -> FileState | None:
 def _remote_state(url: str) -> FileState:
     """Request the properties of an object, and return its state."""
     try:
+        store = find_store(url)
         with STOPPING.interruptible():
-            info = with_retries(find_store(url).get_info, Event())
+            info = with_retries(store.get_info, Event())
+        store.close()
     except (OSError, CannotCheck):
         return FileState(["unreadable"], None)
     reported = info.marks.get(MODIFIED)

@@ -1,0 +1,106 @@
+"""A hub on loopback that serves a folder as a repository, counts requests, and can do wrong."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from stores import Answer, Server
+
+COMMIT = "c" * 40
+LARGE = 2_000
+"""Files of so many bytes, unless they are JSON, are stored as large ones, with their SHA-256."""
+
+
+@dataclass
+class FakeHub(Server):
+    """A hub with one repository, `org/name`, whose files are those of `folder`.
+
+    `page` is the number of files in a page of the listing. `limits` are answers with a limit that
+    come first, and `spoiled` is a path whose bytes are not those of the listing.
+    """
+
+    folder: Path = Path()
+    page: int = 1000
+    limits: list[dict[str, str]] = field(default_factory=list)
+    spoiled: str | None = None
+
+    @property
+    def url(self) -> str:
+        """The URL of the repository."""
+        return "hf://datasets/org/name"
+
+    def count(self, part: str) -> int:
+        """Return how many requests had a part in their path."""
+        return sum(part in path for path in self.paths)
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> Answer:
+        """Answer as a hub does."""
+        if self.limits:
+            return Answer(429, self.limits.pop(0), b"{}")
+        url = urlsplit(handler.path)
+        path, query = unquote(url.path), parse_qs(url.query)
+        if path.startswith("/api/datasets/org/name/revision/"):
+            return _json({"sha": COMMIT})
+        listing = f"/api/datasets/org/name/tree/{COMMIT}"
+        if path.startswith(listing):
+            below = path.removeprefix(listing).strip("/")
+            return self._list(below, int(query.get("cursor", ["0"])[0]), handler.path)
+        files = f"/datasets/org/name/resolve/{COMMIT}/"
+        if path.startswith(files):
+            return self._send(path.removeprefix(files), handler.headers.get("Range"))
+        return Answer(404, {}, b"{}")
+
+    def _list(self, below: str, first: int, asked: str) -> Answer:
+        found = sorted(one for one in (self.folder / below).rglob("*") if one.is_file())
+        if not found:
+            return Answer(404, {}, b"{}")
+        page = [self._describe(one) for one in found[first : first + self.page]]
+        headers = {}
+        if first + self.page < len(found):
+            base = asked.partition("?")[0]
+            target = f"http://{self.address}{base}?recursive=true&cursor={first + self.page}"
+            headers["Link"] = f'<{target}>; rel="next"'
+        return Answer(200, headers, json.dumps(page).encode())
+
+    def _describe(self, path: Path) -> dict[str, Any]:
+        data = path.read_bytes()
+        name = path.relative_to(self.folder).as_posix()
+        one = {"type": "file", "path": name, "size": len(data), "oid": blob_id(data)}
+        if _is_large(name, data):
+            digest = hashlib.sha256(data).hexdigest()
+            pointer = f"oid sha256:{digest}".encode()
+            one |= {"oid": blob_id(pointer), "lfs": {"oid": digest, "size": len(data)}}
+        return one
+
+    def _send(self, name: str, part: str | None) -> Answer:
+        path = self.folder / name
+        if not path.is_file():
+            return Answer(404, {}, b"")
+        data = path.read_bytes()
+        headers = {"ETag": f'"{blob_id(data)}"'}
+        if _is_large(name, data):
+            headers["X-Linked-Etag"] = f'"{hashlib.sha256(data).hexdigest()}"'
+        if name == self.spoiled:
+            data = data[:-2] + b"?\n"
+        if part is None:
+            return Answer(200, headers, data)
+        start = int(part.removeprefix("bytes=").rstrip("-"))
+        headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
+        return Answer(206, headers, data[start:])
+
+
+def blob_id(data: bytes) -> str:
+    """Return the id that git gives to a file."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+def _is_large(name: str, data: bytes) -> bool:
+    return len(data) >= LARGE and not name.endswith(".json")
+
+
+def _json(value: Any) -> Answer:
+    return Answer(200, {}, json.dumps(value).encode())
