@@ -134,7 +134,7 @@ def store_verify(
     lambda option: option in _TEXTS and option is not OPTIONS["profile"].text,
     reports=True,
     examples=(
-        "git diff --name-only origin/main | xargs evalstream store admit --store ../accepted",
+        "evalstream store admit data/logic/acme/acorn-7b/UUID.json --store ../accepted",
         "evalstream store admit hf://datasets/ORG/NAME@refs/pr/7 --store hf://datasets/ORG/NAME",
     ),
 )
