@@ -19,7 +19,7 @@ from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary, Totals
 from evalstream.reporters.base import Reporter
-from evalstream.rules.profiles import DATASTORE
+from evalstream.rules.catalogue import DATASTORE
 from evalstream.settings.options import checked_options
 from evalstream.store.admit import Admission, changed_names
 from evalstream.store.choice import LEVELS, StoreRequest

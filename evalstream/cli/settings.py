@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from evalstream.cli.terminal import guard_output
 from evalstream.io.names import printable
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Group, Option, OptionText
 from evalstream.settings.declared import settings_key
-from evalstream.settings.load import NO_SETTINGS, find_settings
-from evalstream.settings.resolve import Chosen, resolve
+from evalstream.settings.load import NO_SETTINGS, Chosen, find_settings, resolve
 
 CONFIG: Final = Option(
     "config",
@@ -68,8 +68,6 @@ def _announce(file: str, options: Iterable[Option], chosen: Mapping[str, Chosen]
 
 
 def _show(options: Iterable[Option], chosen: Mapping[str, Chosen], file: str | None) -> None:
-    # The program imports this module.
-    from evalstream.cli.program import guard_output
     from evalstream.settings.shown import settings_lines
 
     with guard_output():

@@ -10,7 +10,8 @@ from evalstream.api.store import verify as verify_store
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import ForceReport, ShowProgress
 from evalstream.cli.output import Target, report_call
-from evalstream.cli.program import Judged, guard_output
+from evalstream.cli.program import Judged
+from evalstream.cli.terminal import guard_output
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError

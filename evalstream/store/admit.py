@@ -204,12 +204,13 @@ class Admission:
         new = self._read_record(self._request, name)
         if new is None:
             return  # its check says why
-        digest = main_format().record_digest(new)
+        digest_record = main_format().load("row_digests").record_digest
+        digest = digest_record(new)
         for entry in accepted.beside.get(posixpath.dirname(name), ()):
             old = self._read_record(self._store, object_path(entry.uuid, RECORD))
             if old is None:
                 continue
-            if main_format().record_digest(old) == digest:
+            if digest_record(old) == digest:
                 message = f"the same record as {entry.legacy_path}"
                 self._findings.report("ES903", name, message, severity=Severity.ERROR)
             elif new.get("evaluation_id") == old.get("evaluation_id"):

@@ -12,7 +12,7 @@ from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary, Totals
 from evalstream.model.run import Run
-from evalstream.rules.profiles import DEFAULT, FLAT
+from evalstream.rules.catalogue import DEFAULT, FLAT
 from evalstream.store.layout import RECORD, SAMPLES, object_path
 from evalstream.store.snapshot import Entries
 from evalstream.store.verify import StoreCheck
