@@ -115,7 +115,7 @@ def read_snapshot(manifest: str) -> tuple[Iterator[Entry], Tables]:
         path = f"manifests/sha256_{known.core}/{path}"
     entries, tables = Entries(files, path), Tables(ObjectTable(), ObjectTable())
     for _, entry in entries:
-        if tables.aggregates.find(entry.uuid) is None:
+        if entry.uuid not in tables.aggregates:
             for ending, content in entry.files:
                 tables.of(ending).add(entry.uuid, content, entry.legacy_path, 0)
     if known.faults or any(entries.digest_faults(known)):

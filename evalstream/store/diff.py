@@ -48,7 +48,7 @@ def diff_snapshots(old: str, new: str) -> Iterator[StoreChange]:
         for change in _changes(entry, before, after):
             yield StoreChange(change, entry.uuid, entry.collection, entry.legacy_path)
     for entry in before.entries:
-        if after.tables.aggregates.find(entry.uuid) is None:
+        if entry.uuid not in after.tables.aggregates:
             yield StoreChange("removed", entry.uuid, entry.collection, entry.legacy_path)
 
 
@@ -75,7 +75,7 @@ def _changes(entry: Entry, before: _Side, after: _Side) -> Iterator[str]:
             changed.append(not _is_rewritten(before.files, after.files, path, digests))
     if changed:
         yield CHANGED if any(changed) else "reserialised"
-    had_rows = before.tables.companions.find(entry.uuid) is not None
+    had_rows = entry.uuid in before.tables.companions
     if had_rows != (entry.companion is not None):
         yield "companion-removed" if had_rows else "companion-attached"
 

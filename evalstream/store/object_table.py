@@ -56,6 +56,9 @@ class ObjectTable:
         bucket, at = self._find(pack_uuid(uuid))
         return None if at < 0 else _record(bucket[at : at + _RECORD])
 
+    def __contains__(self, uuid: str) -> bool:
+        return self._find(pack_uuid(uuid))[1] >= 0
+
     def flag(self, uuid: str, flag: int) -> None:
         """Set a flag of a UUID that the table has."""
         bucket, at = self._find(pack_uuid(uuid))

@@ -82,7 +82,7 @@ class SnapshotCheck:
         report, add = self._findings.report, self._findings.add
         entries = Entries(self._files, path, lambda violation, line: add(violation, path, line))
         for line, entry in entries:
-            if self._tables.aggregates.find(entry.uuid) is not None:
+            if entry.uuid in self._tables.aggregates:
                 message = "another entry has the same UUID"
                 details = {"pointer": "/object_uuid", "found": entry.uuid, "line": line}
                 report("ES922", path, message, **details)
