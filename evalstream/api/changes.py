@@ -208,6 +208,8 @@ def repaired_codes(select: str | Sequence[str], *, unsafe: bool) -> frozenset[st
         return codes
     wanted = CATALOGUE.expand_codes(split_codes(select))
     chosen = frozenset(code for code in codes if code.startswith(wanted))
+    if not chosen and (left := sorted(code for code in others if code.startswith(wanted))):
+        raise UsageError(f"the repair of {', '.join(left)} is unsafe: it needs --unsafe")
     if not chosen:
         known = ", ".join(sorted(codes))
         hint = "" if unsafe else "; --unsafe adds others"

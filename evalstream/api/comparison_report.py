@@ -15,6 +15,7 @@ from evalstream.api.tables import (
     polars_frame,
 )
 from evalstream.model import comparison
+from evalstream.model.text import on_one_line
 from evalstream.reporters.comparison.html import HtmlComparison
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class ComparisonReport(comparison.ComparisonReport):
         first_line: What was compared, and whether all runs passed their check.
         refused: Why nothing is compared, None if it is.
         comparisons: One comparison for each two runs, result and metric.
+        averages: The means of several results of each two runs, with equal weights.
         confounders: Settings that differ between the runs.
         drifts: The first samples that were asked or scored differently.
         drifts_in_all: The number of all such samples.
@@ -66,7 +68,7 @@ class ComparisonReport(comparison.ComparisonReport):
         ]
         if len(self) > MOST_LINES:
             lines.append(f"… and {len(self) - MOST_LINES:,} more comparisons")
-        return "\n".join(filter(None, lines))
+        return "\n".join(map(on_one_line, filter(None, lines)))
 
     def _repr_html_(self) -> str:
         page = Text()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from evalstream.discovery.inputs import refuse_idle
@@ -24,7 +24,7 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, CannotWrite, ExecutorLost, MissingExtra, UsageError
 from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
-from evalstream.model.report import NOT_CHECKED, RunSummary
+from evalstream.model.report import NOT_CHECKED, Checked, RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import SampleRequest
 from evalstream.model.signals import Stopped
@@ -147,11 +147,22 @@ def _check(
     if is_held:
         request = SampleRequest("sample_id", counts_only=True, has_places=has_digests)
         options = replace(options, samples=request)
-    summary = one.check(run, options, show, progress, detect_kind)
+    if options.attestation is not None:
+        options = replace(options, digests=True)
+    if options.attestation_only:
+        from evalstream.attestation.verification import digest_run
+
+        summary = digest_run(run, options)
+    else:
+        summary = one.check(run, options, show, progress, detect_kind)
     summary.noun = one.noun
     summary.selected, summary.ignored = options.select, options.ignore
     if is_held:
         _hold_samples(run, summary, options, show)
+    if options.attestation is not None:
+        from evalstream.attestation.verification import verify_run
+
+        _add_violations(verify_run(summary, options), summary, options, show)
     if not is_checked(run.format, options):
         # The rows went where they were to go all the same.
         reason = NO_RULES.format(run.format)
@@ -168,41 +179,63 @@ def _hold_samples(
     Documents that pass without scores of samples, such as a benchmark, are no run of it.
     """
     samples, summary.samples = summary.samples, None
-    selection = CATALOGUE.selection(options)
     try:
-        for violation in _sample_violations(samples, run, summary, options):
-            if violation.code not in selection:
-                continue
-            name = summary.file or summary.aggregate or summary.inputs or ""
-            finding = make_finding(violation, name, selection)
-            if not options.show_values:
-                finding = finding._replace(expected=None, found=None)
-            summary.count(finding.code, finding.severity, finding.occurrences)
-            if selection.fails(finding.code, finding.severity, options.threshold):
-                summary.fail(finding.code, finding.occurrences)
-            show(finding)
+        violations, checked = _held_samples(samples, run, summary, options)
+        summary.checked = (*summary.checked, *checked)
+        _add_violations(violations, summary, options, show)
     finally:
         if samples is not None:
             samples.close()
 
 
-def _sample_violations(
+def _add_violations(
+    violations: Iterable[Violation],
+    summary: RunSummary,
+    options: Options,
+    show: Callable[[Finding], None],
+) -> None:
+    """Add what was found of a run after its check to its summary, and show it."""
+    selection = CATALOGUE.selection(options)
+    for violation in violations:
+        if violation.code not in selection:
+            continue
+        name = summary.file or summary.aggregate or summary.inputs or ""
+        finding = make_finding(violation, name, selection)
+        if not options.show_values:
+            finding = finding._replace(expected=None, found=None)
+        summary.count(finding.code, finding.severity, finding.occurrences)
+        if selection.fails(finding.code, finding.severity, options.threshold):
+            summary.fail(finding.code, finding.occurrences)
+        show(finding)
+
+
+def _held_samples(
     samples: RunSamples | None, run: Run, summary: RunSummary, options: Options
-) -> Iterator[Violation]:
+) -> tuple[list[Violation], list[Checked]]:
+    """Return what differs from the files of samples, and for the verdict what was compared."""
     if summary.incomplete_reason is not None:
-        if options.sample_digests is not None:
-            message = "no digests were written, since the check is incomplete"
-            yield ES012.violation(message, severity=Severity.WARNING)
-        return
+        message = "no digests were written, since the check is incomplete"
+        lacks = options.sample_digests is not None
+        found = [ES012.violation(message, severity=Severity.WARNING)] if lacks else []
+        is_compared = options.expect_ids is not None or options.expect_digests is not None
+        said = [Checked("samples not compared with those expected", None)] if is_compared else []
+        return found, said
+    violations: list[Violation] = []
+    checked: list[Checked] = []
     is_no_run = samples is None and summary.otherwise == "passed"
     if options.expect_ids is not None and not is_no_run:
-        from evalstream.batch.expected_ids import find_other_samples
+        from evalstream.batch.expected_ids import hold_expected
 
-        yield from find_other_samples(samples, options.expect_ids)
+        found, said = hold_expected(samples, options.expect_ids)
+        violations += found
+        checked += said
     if options.sample_digests is not None or options.expect_digests is not None:
-        from evalstream.batch.sample_digests import find_changed_samples
+        from evalstream.batch.sample_digests import hold_digests
 
-        yield from find_changed_samples(samples, summary.rows or 0, run, options)
+        found, said = hold_digests(samples, summary.rows or 0, run, options)
+        violations += found
+        checked += said
+    return violations, checked
 
 
 def is_checked(name: str, options: Options) -> bool:
@@ -214,7 +247,10 @@ def is_checked(name: str, options: Options) -> bool:
         return True
     # The selection needs the rules of every format.
     enabled = CATALOGUE.selection(options).enabled
-    idle = set() if options.links else set(main_format().cross_run.codes().values())
+    codes = main_format().cross_run.codes()
+    if options.links and any(codes[one] in enabled for one in FORMATS[name].compared):
+        return True
+    idle = set() if options.links else set(codes.values())
     idle |= {code for code in enabled if not has_needed(code, options)}
     return has_rules(name, enabled - idle)
 

@@ -81,9 +81,16 @@ def _find_named_run(
         name = format_shown_by(path, aggregate, more)
     refuse_idle(options, name)
     runs = FORMATS[name].find(path, aggregate, more)
-    if name == MAIN and more is None and is_many(path):
-        raise UsageError(ONE_FILE)
-    yield from runs
+    if name == MAIN:
+        if more is None and is_many(path):
+            raise UsageError(ONE_FILE)
+        yield from runs
+        return
+    from evalstream.discovery.named_files import list_unused
+
+    found = list(runs)
+    yield from found
+    yield from list_unused(name, found, path, aggregate, more)
 
 
 def format_shown_by(*paths: str | None) -> str:

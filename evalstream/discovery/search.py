@@ -11,7 +11,7 @@ from evalstream.discovery import peek
 from evalstream.discovery.counterpart import Neighbourhood
 from evalstream.discovery.listed_names import ListedName, NameList
 from evalstream.discovery.local import Folder
-from evalstream.discovery.named_files import NamedDocument
+from evalstream.discovery.named_files import NamedDocument, list_unused
 from evalstream.discovery.pairing import FileTree, FoundRuns
 from evalstream.discovery.remote import Prefix, found_at, stands_for_prefix
 from evalstream.discovery.search_folder import (
@@ -162,8 +162,9 @@ class Search:
     def _find_named(self, path: str) -> Iterator[FoundRuns]:
         """Find the run of a named file."""
         if not self._is_free():
-            runs = FORMATS[self._formats[0]].find(path, None, None)
-            yield from map(_as_document, runs)
+            name = self._formats[0]
+            runs = list(FORMATS[name].find(path, None, None))
+            yield from map(_as_document, runs or list_unused(name, runs, path))
             return
         yield self._by_content(path)
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from evalstream.io.progress import Progress
+from evalstream.io.remote import is_remote
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from evalstream.model.comparison import Answered
     from evalstream.model.source_log import SourceLog, Wanted
     from evalstream.rules.cross_run import CrossRunRules
+
+Cell = Literal["text", "json", "number", "boolean"]
+"""The types of columns: a text, any value as its JSON, a floating-point number, true or false."""
 
 Place = Literal["rows", "aggregate", "inputs"]
 """The roles of documents in a run."""
@@ -100,6 +104,9 @@ class Format(Protocol):
 
     seals_itself: ClassVar[bool] = False
     """Whether a seal is written into one of the run's own documents, not into an aggregate."""
+
+    compared: ClassVar[Set[str]] = frozenset()
+    """What its runs are compared by with other runs, of what `CrossRunRules.codes` lists."""
 
     event_members: ClassVar[Set[str]] = frozenset()
     """Members that together show a line of its event log, which is not a document."""
@@ -205,6 +212,9 @@ class RowFormat(Format, Protocol):
     row_members: ClassVar[Set[str]]
     """Members that a row has, and hardly any other line."""
 
+    columns: ClassVar[Mapping[str, tuple[tuple[str, ...], Cell]]]
+    """The columns of its rows in a table: where each stands in a row, and its type."""
+
     @property
     def cross_run(self) -> CrossRunRules:
         """The rules over several runs of one call."""
@@ -302,6 +312,8 @@ def open_source(path: str, options: Options, wanted: Wanted) -> SourceLog:
 
     Raises OSError and CannotCheck.
     """
+    if not is_remote(path):
+        os.stat(path)
     for name in _names():
         one: Format = import_module(f"{__package__}.{name}.format").FORMAT
         found = one.source(path, options, wanted)

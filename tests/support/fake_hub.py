@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from stores import Answer, Server
 
-COMMIT = "c" * 40
+COMMIT, REQUESTED = "c" * 40, "d" * 40
 LARGE = 2_000
 """Files of so many bytes, unless they are JSON, are stored as large ones, with their SHA-256."""
 
@@ -20,13 +20,15 @@ class FakeHub(Server):
     """A hub with one repository, `org/name`, whose files are those of `folder`.
 
     `page` is the number of files in a page of the listing. `limits` are answers with a limit that
-    come first, and `spoiled` is a path whose bytes are not those of the listing.
+    come first, and `spoiled` is a path whose bytes are not those of the listing. `request` has the
+    files at the revision of a request.
     """
 
     folder: Path = Path()
     page: int = 1000
     limits: list[dict[str, str]] = field(default_factory=list)
     spoiled: str | None = None
+    request: Path | None = None
 
     @property
     def url(self) -> str:
@@ -41,24 +43,27 @@ class FakeHub(Server):
         """Answer as a hub does."""
         if self.limits:
             return Answer(429, self.limits.pop(0), b"{}")
-        url = urlsplit(handler.path)
+        url, folder = urlsplit(handler.path), self.folder
         path, query = unquote(url.path), parse_qs(url.query)
         if path.startswith("/api/datasets/org/name/revision/"):
-            return _json({"sha": COMMIT})
+            is_request = self.request is not None and path.endswith("refs/pr/7")
+            return _json({"sha": REQUESTED if is_request else COMMIT})
+        if self.request is not None and REQUESTED in path:
+            path, folder = path.replace(REQUESTED, COMMIT), self.request
         listing = f"/api/datasets/org/name/tree/{COMMIT}"
         if path.startswith(listing):
             below = path.removeprefix(listing).strip("/")
-            return self._list(below, int(query.get("cursor", ["0"])[0]), handler.path)
+            return self._list(folder, below, int(query.get("cursor", ["0"])[0]), handler.path)
         files = f"/datasets/org/name/resolve/{COMMIT}/"
         if path.startswith(files):
-            return self._send(path.removeprefix(files), handler.headers.get("Range"))
+            return self._send(folder, path.removeprefix(files), handler.headers.get("Range"))
         return Answer(404, {}, b"{}")
 
-    def _list(self, below: str, first: int, asked: str) -> Answer:
-        found = sorted(one for one in (self.folder / below).rglob("*") if one.is_file())
+    def _list(self, folder: Path, below: str, first: int, asked: str) -> Answer:
+        found = sorted(one for one in (folder / below).rglob("*") if one.is_file())
         if not found:
             return Answer(404, {}, b"{}")
-        page = [self._describe(one) for one in found[first : first + self.page]]
+        page = [_describe(folder, one) for one in found[first : first + self.page]]
         headers = {}
         if first + self.page < len(found):
             base = asked.partition("?")[0]
@@ -66,18 +71,8 @@ class FakeHub(Server):
             headers["Link"] = f'<{target}>; rel="next"'
         return Answer(200, headers, json.dumps(page).encode())
 
-    def _describe(self, path: Path) -> dict[str, Any]:
-        data = path.read_bytes()
-        name = path.relative_to(self.folder).as_posix()
-        one = {"type": "file", "path": name, "size": len(data), "oid": blob_id(data)}
-        if _is_large(name, data):
-            digest = hashlib.sha256(data).hexdigest()
-            pointer = f"oid sha256:{digest}".encode()
-            one |= {"oid": blob_id(pointer), "lfs": {"oid": digest, "size": len(data)}}
-        return one
-
-    def _send(self, name: str, part: str | None) -> Answer:
-        path = self.folder / name
+    def _send(self, folder: Path, name: str, part: str | None) -> Answer:
+        path = folder / name
         if not path.is_file():
             return Answer(404, {}, b"")
         data = path.read_bytes()
@@ -91,6 +86,17 @@ class FakeHub(Server):
         start = int(part.removeprefix("bytes=").rstrip("-"))
         headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
         return Answer(206, headers, data[start:])
+
+
+def _describe(folder: Path, path: Path) -> dict[str, Any]:
+    data = path.read_bytes()
+    name = path.relative_to(folder).as_posix()
+    one: dict[str, Any] = {"type": "file", "path": name, "size": len(data), "oid": blob_id(data)}
+    if _is_large(name, data):
+        digest = hashlib.sha256(data).hexdigest()
+        pointer = f"oid sha256:{digest}".encode()
+        one |= {"oid": blob_id(pointer), "lfs": {"oid": digest, "size": len(data)}}
+    return one
 
 
 def blob_id(data: bytes) -> str:

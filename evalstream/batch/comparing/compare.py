@@ -195,14 +195,15 @@ def _conflict(pair: JoinedPair, number: int, settings: CompareSettings) -> str |
     conflict = pair.match.conflicts.get(number) or _lacking(pair, settings)
     lacking = pair.tally.metrics[number].unclustered
     if conflict is None and lacking:
-        conflict = f"no value at {settings.cluster} in {count_noun(lacking, 'matched sample')}"
+        samples = count_noun(lacking, "matched sample")
+        conflict = f"no value at {settings.cluster} that both runs have in {samples}"
     return conflict or pair.conflicts.get(number)
 
 
 def lacks_clusters(compared: Compared) -> bool:
-    """Tell whether no sample that both runs score has a value to be clustered by."""
+    """Tell whether no sample that two runs score has a value to be clustered by in either."""
     tallies = [tally for pair in compared.pairs for tally in pair.tally.metrics if tally.paired.n]
-    return bool(tallies) and all(tally.unclustered == tally.paired.n for tally in tallies)
+    return bool(tallies) and all(tally.clusterless == tally.paired.n for tally in tallies)
 
 
 def _lacking(pair: JoinedPair, settings: CompareSettings) -> str | None:

@@ -84,6 +84,7 @@ class ChangeReport:
         self._totals: dict[tuple[Change, bool], _Total] = {}
         self._needs: Counter[Need] = Counter()
         self._statuses: Counter[Status] = Counter()
+        self._left: Counter[tuple[bool, str]] = Counter()
         self.exit_code = ExitCode.PASSED
 
     def add(self, outcome: Outcome) -> None:
@@ -91,6 +92,11 @@ class ChangeReport:
         self._statuses[outcome.status] += 1
         self._needs.update(outcome.needs)
         self.exit_code = max(self.exit_code, outcome.exit_code)
+        if outcome.checked is not None and outcome.status not in {Status.REFUSED, Status.UNREAD}:
+            for is_unsafe, counts in enumerate(
+                (outcome.checked.fixable, outcome.checked.fixable_unsafely)
+            ):
+                self._left.update({(bool(is_unsafe), code): n for code, n in counts.items()})
         if outcome.status not in {Status.WRITTEN, Status.PARTLY}:
             return
         self._count(outcome.row_changes, outcome.rows, is_rows=True)
@@ -146,6 +152,9 @@ class ChangeReport:
             yield "to be supplied:"
             for need, times in sorted(self._needs.items(), key=lambda item: (-item[1], item[0])):
                 yield f"  {count_noun(times, 'run')}: {on_one_line(need.what)}: {need.options}"
+        if self._left and self._words is FIXED:
+            yield ""
+            yield f"repairs left out: {', '.join(map(self._describe_left, sorted(self._left)))}"
         yield ""
         yield self._summary()
 
@@ -211,6 +220,10 @@ class ChangeReport:
         for sign, text in (("-", example.before), ("+", example.after)):
             if text is not None:
                 yield f"    {sign} {_shorten(text)}"
+
+    def _describe_left(self, key: tuple[bool, str]) -> str:
+        is_unsafe, code = key
+        return f"{code} {self._left[key]:,}{' (unsafe: add --unsafe)' if is_unsafe else ''}"
 
     def _verb(self) -> str:
         return self._words.would_be if self._is_dry else self._words.done

@@ -192,10 +192,8 @@ def _judge(
     if after.verdict == "failed":
         total = sum(after.failing.values())
         outcome.status = Status.PARTLY
-        outcome.reasons = (
-            f"{count_noun(total, 'finding')} without a repair",
-            *reasons.of(after.failing),
-        )
+        what = "that this call does not repair" if _has_repairs(after) else "without a repair"
+        outcome.reasons = (f"{count_noun(total, 'finding')} {what}", *reasons.of(after.failing))
 
 
 def _rows(
@@ -253,7 +251,13 @@ def _leave(before: RunSummary, outcome: Outcome) -> None:
     if before.verdict == "failed":
         outcome.status = Status.PARTLY
         codes = ", ".join(f"{code} {count:,}" for code, count in sorted(before.failing.items()))
-        outcome.reasons = (f"there is no repair for what fails it: {codes}",)
+        words = "this call does not repair" if _has_repairs(before) else "there is no repair for"
+        outcome.reasons = (f"{words} what fails it: {codes}",)
+
+
+def _has_repairs(run: RunSummary) -> bool:
+    """Tell whether another call would repair findings that fail a run."""
+    return bool(run.failing.keys() & {**run.fixable, **run.fixable_unsafely}.keys())
 
 
 def _put_in_place(run: Run, parts: tuple[Part, Part], job: FixJob) -> None:

@@ -41,7 +41,7 @@ class Reading(NamedTuple):
 def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
     """Read an aggregate; `name` is its name in reports. Raises as `read_document` does."""
     reading = read_document(text, options, "an aggregate", partial(_accepts, options))
-    violations = [PlacedViolation(violation, line) for violation, line in reading.violations]
+    violations = list(reading.violations)
     if reading.value is None:
         return Reading(None, violations)
     aggregate = Aggregate(name, reading.value, text.removeprefix(UTF8_MARK))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +25,13 @@ from evalstream.formats.eee.guess import context_of_rows, settle
 from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
-from evalstream.formats.eee.rules.seal import ES506, NO_ROWS, checksum_algorithms, is_checksum_right
+from evalstream.formats.eee.rules.seal import (
+    ES501,
+    ES506,
+    NO_ROWS,
+    checksum_algorithms,
+    is_checksum_right,
+)
 from evalstream.io.document import document_bytes
 from evalstream.io.file import FileSource
 from evalstream.io.file_names import is_packed_name, rows_named_like
@@ -62,6 +69,11 @@ OUTSIDE: Final = "the path leads out of the inputs; it was not opened"
 
 MAPPINGS: Final = Checked("mappings have no bytes", None)
 """Why the checksum of rows that came as mappings is not verified."""
+
+NO_BYTES: Final = "rows that are mappings have no bytes, and only ES501 was to be checked"
+
+ATTESTED: Final = "sha256"
+"""The algorithm of the digests in attestations."""
 
 JOINING: Final = ("ES6", "ES8")
 """The families of rules that compare rows with their aggregate."""
@@ -168,6 +180,8 @@ class RunCheck:
                 self._end_source()
                 collector.context = settle(context)
                 self._cannot(rows.incomplete_reason)
+                if _have_mappings(rows) and context.enabled_codes == {ES501.code}:
+                    self._cannot(NO_BYTES)
                 self._lacks = rows.lacks
                 self._are_whole = rows.incomplete_reason is None and not collector.tally.unread
                 if self._awaited:
@@ -219,6 +233,8 @@ class RunCheck:
     def _algorithms(self) -> tuple[str, ...]:
         """Return the digests to compute: all if the aggregate does not name one yet."""
         algorithms = checksum_algorithms(self._aggregate)
+        if self._options.digests:
+            algorithms = tuple(dict.fromkeys((*algorithms, ATTESTED)))
         declared = self._aggregate.hash_algorithm if self._aggregate is not None else None
         if declared or not (self._options.routing.seal_to or self._awaited):
             return algorithms
@@ -544,7 +560,9 @@ class RunCheck:
             summary.count(code, severity, count)
         self._judge(summary, facts, collector)
         if can_fix(self._run, self._options) and facts.layout in (NO_ROWS, "jsonl"):
-            found = fixable_counts(collector.counts, collector.marked, collector.unmended)
+            sealing = facts.aggregate if facts.layout != NO_ROWS else None
+            counts, marked = collector.counts, collector.marked
+            found = fixable_counts(counts, marked, collector.unmended, sealing)
             summary.fixable, summary.fixable_unsafely, summary.unfixable = found
         aggregate = self._aggregate
         summary.algorithm = checksum_algorithms(aggregate)[0] if facts.checksums else None
@@ -557,10 +575,12 @@ class RunCheck:
         summary.declared = text_or_none(declared)
         summary.verified = self._list_verified(facts) if self._rows_name else None
         summary.checked = () if self._source is None else (self._source.describe_checked(),)
-        if summary.declared is not None and rows.opened is not None and rows.opened.has_mappings:
+        if summary.declared is not None and _have_mappings(rows):
             summary.checked = (*summary.checked, MAPPINGS)
         summary.sketch = collector.sketch
         summary.links, summary.samples = collector.links, collector.samples
+        if self._options.digests:
+            summary.digests = dict(self._file_digests(rows))
         if collector.samples is not None:
             from evalstream.formats.eee.compared import describe
 
@@ -572,6 +592,14 @@ class RunCheck:
 
             collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
         return summary
+
+    def _file_digests(self, rows: RowPass) -> Iterator[tuple[str, str]]:
+        """Iterate over the files of the run, and the SHA-256 of the bytes that were read."""
+        stored = rows.digests.get("stored", {})
+        if self._run.rows is not None and ATTESTED in stored:
+            yield self._run.rows, stored[ATTESTED]
+        if self._run.aggregate is not None and self._text is not None:
+            yield self._run.aggregate, hashlib.new(ATTESTED, self._text).hexdigest()
 
     def _list_verified(self, facts: RunFacts) -> Verified:
         """Return what was verified, including checks without a finding."""
@@ -599,6 +627,10 @@ def comes_by(run: Run, options: Options) -> bool:
     if run.rows is None:
         return False
     return run.rows == STDIN or options.routing.follow or is_device(run.rows)
+
+
+def _have_mappings(rows: RowPass) -> bool:
+    return rows.opened is not None and rows.opened.has_mappings
 
 
 def prepare(options: Options, aggregate: Aggregate | None = None, *, size: int = 0) -> None:

@@ -60,7 +60,20 @@ def answers(
         sample = sample_text(row.get("sample_id"))
         digest = bytes_digest(sample) if sample else 0
         is_whole = output is None or not any(map(row.get, TRANSCRIPT_KEYS))
-        yield Answered(row.get("sample_id"), turns if output is None else output, digest, is_whole)
+        shown = turns if output is None else output
+        yield Answered(row.get("sample_id"), shown, digest, is_whole, _without_names(row))
+
+
+def _without_names(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row without the names of its run, and with one name for its conversation."""
+    found = {name: one for name, one in row.items() if name not in _OF_RUN}
+    if "interactions" in found:
+        found["messages"] = found.pop("interactions")
+    return found
+
+
+_OF_RUN: Final = frozenset({"schema_version", "evaluation_id", "model_id", "sample_hash"})
+"""Members that say which run a row is of, and a digest that other rules verify."""
 
 
 def _parse_line(line: bytes) -> dict[str, Any] | None:

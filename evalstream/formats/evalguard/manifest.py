@@ -127,8 +127,8 @@ class Manifest:
             return
         documents.locate(json_locator(text), name)
         reading = read_document(text, documents.options, "a manifest")
-        for violation, line in reading.violations:
-            documents.note(violation, name, line)
+        for violation, line, column in reading.violations:
+            documents.note(violation, name, line, column)
         if reading.value is None:
             documents.cannot(f"{name} could not be read as a manifest")
             return

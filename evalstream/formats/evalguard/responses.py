@@ -94,19 +94,19 @@ MOST_PERCENT: Final = 100
 def judge_figures(document: Document, folder: Folder) -> Iterator[JudgedClaim]:
     """Yield the figures of a report; other documents make no claims.
 
-    Nothing confirms them, but a negative error, a percentage beyond 100 and more effective than
-    original samples are refuted.
+    Nothing confirms them, but a negative error, a percentage beyond 100, an error that no answers
+    can have and more effective than original samples are refuted.
     """
     if document.kind != REPORT:
         return
     for one in report.iterate_values(document):
         metric, task = one.metric[:80], "" if one.task is None else f" of {one.task[:80]}"
-        is_percentage = folder.is_percentage(one.metric)
+        is_percentage = folder.is_percentage(one.metric) or one.is_share
         bounds: Bounds = (0, MOST_PERCENT) if is_percentage else (None, None)
         kind = kinds.kind_named(one.metric) or kinds.UNKNOWN
         yield from _judge(f"{metric}{task}", one.place, kind, one.value, bounds)
         label = f"standard error of {metric}{task}"
-        yield from _judge(label, one.error_place, kinds.ERROR, one.error, (0, None))
+        yield from _judge(label, one.error_place, kinds.ERROR, one.error, (0, one.most_error))
     for reported in report.iterate_tasks(document):
         place, counts = reported.samples
         original, effective = (as_number(counts.get(name)) for name in ("original", "effective"))

@@ -141,7 +141,8 @@ def answers(
         if sample is None:
             yield None
         else:
-            yield Answered(sample, responses.get(sample), bytes_digest(sample_text(sample)))
+            digest = bytes_digest(sample_text(sample))
+            yield Answered(sample, responses.get(sample), digest, True, record)
 
 
 def _make_sample(row: SampleRow, score: float | bool | None) -> SampleRow:

@@ -235,9 +235,8 @@ def _read_answer(text: bytes) -> Answered | None:
     if not isinstance(item, dict):
         return None
     sample = sample_text(item.get("id"))
-    return Answered(
-        item.get("id"), item.get("model_verdict"), bytes_digest(sample) if sample else 0
-    )
+    digest = bytes_digest(sample) if sample else 0
+    return Answered(item.get("id"), item.get("model_verdict"), digest, True, item)
 
 
 def _evaluation_name(evaluation: Evaluation) -> str:

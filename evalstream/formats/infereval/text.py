@@ -40,7 +40,8 @@ def read_envelope(envelope: Envelope, max_depth: int) -> Text:
     placed = [_within(envelope, issue, before) for issue in parsed.issues]
     violations += _explain_issues(placed)
     if parsed.readable and not isinstance(parsed.value, dict):
-        violations += read_object(text, max_depth, torn=True, noun="an evaluation").violations
+        reading = read_object(text, max_depth, torn=True, noun="an evaluation")
+        violations += [(one.violation, one.line) for one in reading.violations]
         return Text(None, readable=False, violations=violations)
     return Text(parsed.value, parsed.readable, violations, _replaced_pointers(parsed))
 

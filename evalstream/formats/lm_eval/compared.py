@@ -160,7 +160,8 @@ def answers(
         sample = sample_text(row.get("doc_id"))
         said = row.get("filtered_resps")
         only = said[0] if isinstance(said, list) and len(said) == 1 else said
-        yield Answered(row.get("doc_id"), only, bytes_digest(sample) if sample else UNKNOWN)
+        digest = bytes_digest(sample) if sample else UNKNOWN
+        yield Answered(row.get("doc_id"), only, digest, True, row)
 
 
 def _parse_line(line: bytes) -> dict[str, Any] | None:

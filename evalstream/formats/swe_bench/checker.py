@@ -141,8 +141,8 @@ class _Reader:
             if line.strip():
                 is_torn, depth = number == len(lines), self._documents.options.max_depth
                 reading = read_object(line, depth, torn=is_torn, noun="a prediction", offset=offset)
-                for violation, _ in reading.violations:
-                    self._documents.note(violation, name, number)
+                for one in reading.violations:
+                    self._documents.note(one.violation, name, number)
                 if reading.value is None:
                     self._documents.cannot(f"a prediction of {name} could not be read")
                 else:
@@ -185,7 +185,11 @@ class _Reader:
             found.details = path, value
         elif kind == GROUPS:
             found.groups.append((path, value))
-        elif kind != SETTINGS:
+        elif kind == SETTINGS:
+            message = "the settings of a run hold nothing that can be checked"
+            self._documents.note(ES005.violation(message), printable(path))
+            self._documents.cannot(f"{printable(path)}: {message}")
+        else:
             raise ValueError(f"no such kind of document: {kind}")
 
     def _outcome(self, path: str, value: dict[str, Any]) -> None:

@@ -259,11 +259,15 @@ def _widen(bounds: Bounds, by: Fraction) -> Bounds:
 def _near(value: Decimal, figures: Iterable[Figure], evidence: Evidence) -> Figure | None:
     """Return a figure from which the rounding of scores explains the distance of a claim.
 
-    An average of scores that were rounded is off by at most half a unit of their last decimal.
+    An average of scores that were rounded is off by at most half a unit of their last decimal. A
+    tie may be rounded to either side: to the even digit, up, or by the double nearest to it. The
+    doubles of both add their own error.
     """
     if not evidence.unit:
         return None
     room = (evidence.unit + (0 if is_small_whole(value) else Fraction(last_unit(value)))) / 2
+    if evidence.extremes is not None:
+        room += SUM_STRAY * Fraction(max(map(abs, evidence.extremes)))
     known = (one for one in figures if _is_finite(one.value))
     distances = ((abs(Fraction(value) - Fraction(one.value)), one) for one in known)
     return next((one for distance, one in distances if distance <= room), None)

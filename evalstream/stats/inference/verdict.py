@@ -11,14 +11,12 @@ from evalstream.model.comparison import (
     Estimate,
     MetricName,
 )
+from evalstream.model.text import p_value
 from evalstream.stats.inference.bounds import score_limits
 from evalstream.stats.inference.power import samples_needed
 
 FEW_SAMPLES: Final = 30
 """Below this number equal scores say little: the rule of three leaves 10 % for a difference."""
-
-_TINY: Final = 1e-300
-"""Smaller p values are no longer exact."""
 
 
 class Judgement(NamedTuple):
@@ -150,10 +148,8 @@ def _figures(estimate: Estimate, settings: CompareSettings, labels: tuple[str, s
         parts.append(f"{_percent(settings.level)} interval {low:.4g} to {high:.4g} ({method})")
     if estimate.test:
         adjusted = ", with Holm's correction" if estimate.adjusted_p is not None else ""
-        p = _p(estimate)
-        shown = f"p = {p:.3g}" if p > _TINY else f"p < {_TINY:g}"
         clusters = f", {estimate.clustered.clusters:,} clusters" if estimate.clustered else ""
-        parts.append(f"{shown} ({estimate.test.method}{clusters}{adjusted})")
+        parts.append(f"{p_value(_p(estimate))} ({estimate.test.method}{clusters}{adjusted})")
     return ", ".join(parts)
 
 

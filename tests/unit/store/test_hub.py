@@ -1,6 +1,5 @@
 """A store on a hub: one pinned listing, and then only the files that must be read."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 from fake_hub import FakeHub
-from made_store import make_record, make_store, object_at, rows_beside, uuid_of, write_record
+from made_store import make_record, make_store, object_at, uuid_of, write_record
 
 import evalstream
 from evalstream.api.store import admit, verify
@@ -157,22 +156,20 @@ def test_check_of_one_file_needs_no_listing(hub: FakeHub) -> None:
     assert hub.count(name) <= 4
 
 
+@pytest.mark.parametrize(("forged", "code"), [(False, 0), (True, 1)])
 def test_admit_takes_the_url_of_a_request(
-    hub: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: FakeHub, tmp_path: Path, forged: bool, code: int
 ) -> None:
-    accepted = tmp_path / "accepted"
-    shutil.copytree(hub.folder, accepted)
-    write_record(hub.folder, make_record(8))
-    new = hub.folder / make_record(8).path
-    assert rows_beside(new).exists()
-    base = FakeHub(folder=accepted)
-    try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(hub_files, "_endpoint", lambda: os.environ["HF_ENDPOINT"])
-            report = admit([hub.url], accepted)
-    finally:
-        base.close()
-    assert report.exit_code in (0, 1)
+    hub.request = Path(shutil.copytree(hub.folder, tmp_path / "request"))
+    write_record(hub.request, make_record(8))
+    if forged:
+        (path,) = (hub.request / "data").rglob(f"{uuid_of(0)}.json")
+        path.write_bytes(path.read_bytes().replace(b"0.75", b"0.95"))
+    report = admit([f"{hub.url}@refs/pr/7"], hub.url)
+    assert report.exit_code == code
+    assert set(report.counts) == ({"ES927"} if forged else set())
+    assert hub.count("/tree/") == 2
+    assert len(report.runs) == 2
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,17 @@ from typing import Any, Final
 from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.changes.additions import AggregateRefused
-from evalstream.formats.eee.changes.aggregate import SEALED, AggregateMigration, NewSeal, Source
+from evalstream.formats.eee.changes.aggregate import AggregateMigration, NewSeal, Source
 from evalstream.formats.eee.changes.inline_samples import InlineSamples
 from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.formats.eee.changes.naming import Place, new_name, read_collection
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration, read_evaluation_id
 from evalstream.formats.eee.changes.supplied import Supplied
+from evalstream.formats.eee.fixable import describe_unknown_seal
 from evalstream.model.changes import Applied, Need
 from evalstream.model.errors import UsageError
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS
+from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.model.suggestions import describe_unknown
 from evalstream.parsing.json import UTF8_MARK, shorten
 
@@ -174,11 +175,8 @@ def wrong_seal(
     `digests` are those of the rows, by what they cover and by algorithm. A new seal would hide what
     is wrong here.
     """
-    sealed = aggregate.document.get(SEALED)
-    if sealed is not None and aggregate.details is None:
-        return f"{SEALED} is not an object (ES202), so that it cannot be compared with the rows"
     return (
-        _wrong_algorithm(aggregate)
+        describe_unknown_seal(aggregate)
         or _wrong_checksum(aggregate, digests)
         or _wrong_total(aggregate, rows)
     )
@@ -187,13 +185,6 @@ def wrong_seal(
 def needed_algorithms(aggregate: Aggregate) -> tuple[str, ...]:
     """Return the algorithms of the digests that a seal is compared with, and that of a new one."""
     return tuple(dict.fromkeys(("sha256", *aggregate.checksum_algorithms)))
-
-
-def _wrong_algorithm(aggregate: Aggregate) -> str | None:
-    algorithm = aggregate.claim("hash_algorithm")
-    if algorithm is None or algorithm in ALGORITHMS:
-        return None
-    return f"hash_algorithm is none of {', '.join(ALGORITHMS)} (ES203)"
 
 
 def _wrong_checksum(aggregate: Aggregate, digests: Mapping[str, Mapping[str, str]]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import pairwise
 from typing import Final
 
@@ -13,6 +14,7 @@ from evalstream.formats.evalguard.views import Range, Ranges, Subject, as_number
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
+from evalstream.stats.claims.judge import is_outside
 
 
 def _overlap(subject: Subject) -> Iterator[Violation]:
@@ -153,6 +155,7 @@ def _check_value(reported: report.Reported, subject: Subject) -> Iterator[Violat
     if reported.error is not None and reported.error < 0:
         message = "the standard error is negative"
         yield EVG401.violation(message, pointer=reported.error_place, found=reported.error)
+    yield from _check_share(reported, subject)
     if not folder.followed:
         return
     if report.is_of_harness(subject.document) and not is_known(subject, reported):
@@ -165,6 +168,22 @@ def _check_value(reported: report.Reported, subject: Subject) -> Iterator[Violat
         yield EVG401.violation(
             message, pointer=reported.pointer, found=reported.metric, severity=Severity.WARNING
         )
+
+
+def _check_share(reported: report.Reported, subject: Subject) -> Iterator[Violation]:
+    """Report what no share of right answers can be; EVG304 knows declared percentages."""
+    value, most = reported.value, reported.most_error
+    is_none = value is not None and not 0 <= value <= 100 + _ROUNDING
+    if reported.is_share and is_none and not subject.folder.is_percentage(reported.metric):
+        message = f"{reported.metric[:80]} is a share, which is not below 0 or above 100 percent"
+        yield EVG401.violation(message, pointer=reported.place, found=value)
+    error = reported.error
+    if most is None or error is None or not math.isfinite(error):
+        return
+    if is_outside(Decimal(str(error)), (None, most)):
+        message = "the standard error is larger than any of answers with this share"
+        place = reported.error_place
+        yield EVG401.violation(message, pointer=place, expected=at_most(most), found=error)
 
 
 def _impact(subject: Subject) -> Iterator[Violation]:
