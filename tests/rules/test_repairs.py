@@ -12,7 +12,7 @@ from rows import bytes_of, sound_rows, write_run
 import evalstream
 from evalstream.api.changes import fix
 from evalstream.batch.rewriting.change_report import FIXED, ChangeReport
-from evalstream.batch.rewriting.outcome import Status
+from evalstream.batch.rewriting.outcome import ChangeStatus
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.model.options import Options
 from evalstream.model.report import Report
@@ -134,7 +134,7 @@ def test_a_selected_repair_that_is_unsafe_says_so(tmp_path: Path) -> None:
     with pytest.raises(evalstream.UsageError, match="the repair of ES601 is unsafe"):
         fix(tmp_path, select="ES601", options=ALONE)
     (outcome,) = fix(tmp_path, select="ES601", unsafe=True, options=ALONE).outcomes
-    assert outcome.status is Status.WRITTEN
+    assert outcome.status is ChangeStatus.WRITTEN
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_an_unknown_algorithm_is_not_missing_and_has_no_repair(
     assert found.fix == ("safe" if algorithm is None else None)
     (outcome,) = fix(tmp_path, options=ALONE).outcomes
     # The blank line has a repair, which is not made where the seal cannot be compared.
-    assert bool(fixable(report)) == (outcome.status is Status.WRITTEN) == (algorithm is None)
+    assert bool(fixable(report)) == (outcome.status is ChangeStatus.WRITTEN) == (algorithm is None)
     assert bool(report.totals.unfixable) == (algorithm is not None)
 
 
@@ -186,7 +186,7 @@ def test_fix_unsafe_mends_exactly_the_ids_that_check_counts_for_it(
     assert before.totals.fixable_unsafely == (count if is_mended else 0)
     assert (set(marks) == {"unsafe"}) == is_mended
     (outcome,) = fix(tmp_path, write=True, unsafe=True, options=ALONE).outcomes
-    assert (outcome.status is not Status.REFUSED) == is_mended
+    assert (outcome.status is not ChangeStatus.REFUSED) == is_mended
     assert ("ES601" in evalstream.check(tmp_path, jobs=1).counts) != is_mended
 
 

@@ -48,7 +48,7 @@ from evalstream.parsing.yaml import (
     read_yaml,
     spelling_at,
 )
-from evalstream.parsing.yaml_scalars import settle
+from evalstream.parsing.yaml_scalars import settle_scalars
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES109, explain, read_object
 
 LARGEST_DOCUMENT: Final = 32 << 20
@@ -163,7 +163,7 @@ def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
     kind, marks = _kind(file, seen.value), seen.marks
     if seen.is_plain:
         return Reading(kind, seen.value, locator, violations, marks=marks)
-    value, issues = settle(seen.value, marks.mark)
+    value, issues = settle_scalars(seen.value, marks.mark)
     violations += [(_violation(issue), None) for issue in issues]
     replaced = frozenset(issue.pointer for issue in issues)
     return Reading(kind, value, locator, violations, replaced, marks)

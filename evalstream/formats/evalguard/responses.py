@@ -25,8 +25,8 @@ from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.stats.claims import kinds
-from evalstream.stats.claims.judge import Claim, is_outside, leave_open, refute
-from evalstream.stats.claims.kinds import Bounds, Kind
+from evalstream.stats.claims.judge import Claim, is_outside_bounds, leave_open, refute
+from evalstream.stats.claims.kinds import Bounds, ClaimKind
 
 Check = Callable[[Subject], Iterator[Violation]]
 """Returns what is wrong with a document among others."""
@@ -132,7 +132,7 @@ def claims_of_response(response: Response, folder: Folder) -> Iterator[JudgedCla
 
 
 def _judge(
-    label: str, place: str, kind: Kind, number: Any, bounds: Bounds
+    label: str, place: str, kind: ClaimKind, number: Any, bounds: Bounds
 ) -> Iterator[JudgedClaim]:
     """Judge a figure by its bounds; what is no number is none."""
     if number is None or (isinstance(number, float) and not math.isfinite(number)):
@@ -140,7 +140,7 @@ def _judge(
     value = Decimal(str(number))
     is_score = kind not in (kinds.COUNT, kinds.ERROR)
     claim = Claim(place, label, kind, value, number, is_score=is_score)
-    if is_outside(value, bounds):
+    if is_outside_bounds(value, bounds):
         yield refute(claim, None, "", 0).claim
     else:
         yield leave_open(claim, Reason.NO_ROWS).claim

@@ -33,8 +33,8 @@ from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.formats.swe_bench.rules import lists as about_lists
 from evalstream.formats.swe_bench.rules.figures import check_figures
 from evalstream.formats.swe_bench.views import (
+    InstanceOutcome,
     Lists,
-    Outcome,
     Placed,
     Prediction,
     Submitted,
@@ -211,7 +211,7 @@ class _Reader:
     def _metadata(self, path: str, text: bytes) -> None:
         """Read the metadata of a submission."""
         from evalstream.parsing.yaml import find_marks, read_yaml
-        from evalstream.parsing.yaml_scalars import settle
+        from evalstream.parsing.yaml_scalars import settle_scalars
 
         name = printable(path)
         try:
@@ -225,7 +225,7 @@ class _Reader:
         if not seen.readable:
             self._documents.cannot(f"{name} could not be read")
             return
-        value = seen.value if seen.is_plain else settle(seen.value, seen.marks.mark)[0]
+        value = seen.value if seen.is_plain else settle_scalars(seen.value, seen.marks.mark)[0]
         if isinstance(value, dict):
             self._documents.locate(partial(find_marks, seen.marks), name)
             self.found.metadata = path, value
@@ -301,7 +301,7 @@ class _Judge:
             violation = about_instances.SWE306.violation(message, **shown)
             yield Placed(prediction.path, violation, prediction.line)
 
-    def _patch(self, outcome: Outcome) -> bytes | None:
+    def _patch(self, outcome: InstanceOutcome) -> bytes | None:
         """Return the patch that was evaluated, None where it is not beside the report."""
         path = os.path.join(os.path.dirname(outcome.path), PATCH)
         if outcome.path == STDIN or is_remote(outcome.path):

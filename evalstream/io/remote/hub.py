@@ -13,12 +13,12 @@ from threading import Event, Lock
 from typing import Any, Final
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from evalstream.io.remote.errors import CHANGED, Reason, StoreError, refusal
+from evalstream.io.remote.errors import CHANGED, FailureReason, StoreError, refusal
 from evalstream.io.remote.filesystem import run_on
 from evalstream.io.remote.http import WebObject
 from evalstream.io.remote.listing import Listed
 from evalstream.io.remote.retry import with_retries
-from evalstream.io.remote.store import ETAG, ObjectInfo, Stream
+from evalstream.io.remote.store import ETAG, ObjectInfo, ObjectStream
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.data_class import NamedTuple
 
@@ -37,10 +37,10 @@ _URL: Final = re.compile(
 )
 _NEXT: Final = re.compile(r'<([^>]*)>;\s*rel="?next"?')
 _LIMIT: Final = re.compile(r"\br=(\d+).*?\bt=(\d+)")
-_NO_HUB: Final = Reason("not a repository, such as hf://datasets/ORG/NAME", permanent=True)
-_NO_SENSE: Final = Reason("the hub's answer makes no sense", permanent=True)
-_BROKEN: Final = Reason("the connection was interrupted", ConnectionError)
-_FAILED: Final = Reason("the bytes are not those of the hub's listing", permanent=True)
+_NO_HUB: Final = FailureReason("not a repository, such as hf://datasets/ORG/NAME", permanent=True)
+_NO_SENSE: Final = FailureReason("the hub's answer makes no sense", permanent=True)
+_BROKEN: Final = FailureReason("the connection was interrupted", ConnectionError)
+_FAILED: Final = FailureReason("the bytes are not those of the hub's listing", permanent=True)
 
 
 class HubPath(NamedTuple):
@@ -255,7 +255,7 @@ class HubObject:
         """Raise StoreError: a file is read in one request."""
         raise StoreError(_NO_SENSE)
 
-    def stream(self, opened: ObjectInfo) -> Stream:
+    def stream(self, opened: ObjectInfo) -> ObjectStream:
         """Read the file from its first byte, and compare its bytes with its mark at the end."""
         answer, self._answer = self._answer or self._open(), None
         if self._request is None:
@@ -291,7 +291,7 @@ class _HubStream:
         try:
             piece: bytes = with_retries(self._read_piece, Event())
         except OSError as error:
-            raise StoreError(Reason(str(error), type(error), permanent=True)) from error
+            raise StoreError(FailureReason(str(error), type(error), permanent=True)) from error
         self._place += len(piece)
         if self._digest is not None:
             self._digest.update(piece)

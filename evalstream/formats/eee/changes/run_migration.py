@@ -13,7 +13,7 @@ from evalstream.formats.eee.changes.additions import AggregateRefused
 from evalstream.formats.eee.changes.aggregate import AggregateMigration, NewSeal, Source
 from evalstream.formats.eee.changes.inline_samples import InlineSamples
 from evalstream.formats.eee.changes.kinds import DECISIONS
-from evalstream.formats.eee.changes.naming import Place, new_name, read_collection
+from evalstream.formats.eee.changes.naming import TargetPlace, new_name, read_collection
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration, read_evaluation_id
 from evalstream.formats.eee.changes.supplied import Supplied
@@ -35,7 +35,7 @@ HASH_RULES: Final = ("ES401", "ES403", "ES404", "ES405")
 """The rules that compare sample_hash with the input, or say that it cannot be."""
 
 
-class Migrator:
+class EeeMigrator:
     """Migrates runs to a version, with what users supplied for all of them."""
 
     targets: Sequence[str] = TARGETS
@@ -46,12 +46,12 @@ class Migrator:
             raise UsageError(describe_unknown("version", target, TARGETS))
         self._target, self._supplied = target, supplied
 
-    def open(self, text: bytes, path: str) -> RunMigration:
+    def open(self, text: bytes, path: str) -> EeeMigration:
         """Begin with an aggregate, given by its text and its path. Raises ValueError."""
-        return RunMigration(text, path, self._target, self._supplied)
+        return EeeMigration(text, path, self._target, self._supplied)
 
 
-class RunMigration:
+class EeeMigration:
     """The migration of one run.
 
     `needs` is what the aggregate lacks and what is not supplied, `refusal` why the run belongs
@@ -66,7 +66,7 @@ class RunMigration:
         if collection is None:
             needs.append(Need("the collection is not known from the path", "--collection NAME"))
         self.needs = tuple(needs)
-        self._place: Place | None = None
+        self._place: TargetPlace | None = None
         self.refusal: str | None = None
         place = None if collection is None else self._aggregate.place(collection)
         if isinstance(place, str):

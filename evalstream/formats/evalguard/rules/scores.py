@@ -9,12 +9,12 @@ from itertools import pairwise
 from typing import Final
 
 from evalstream.formats.evalguard import documents, report
-from evalstream.formats.evalguard.rules.harness_reports import is_known
+from evalstream.formats.evalguard.rules.harness_reports import is_known_metric
 from evalstream.formats.evalguard.views import Range, Ranges, Subject, as_number
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
-from evalstream.stats.claims.judge import is_outside
+from evalstream.stats.claims.judge import is_outside_bounds
 
 
 def _overlap(subject: Subject) -> Iterator[Violation]:
@@ -158,7 +158,7 @@ def _check_value(reported: report.Reported, subject: Subject) -> Iterator[Violat
     yield from _check_share(reported, subject)
     if not folder.followed:
         return
-    if report.is_of_harness(subject.document) and not is_known(subject, reported):
+    if report.is_of_harness(subject.document) and not is_known_metric(subject, reported):
         return  # one info counts them: the harness measures more than a folder describes
     if not folder.knows(documents.METRIC, reported.metric):
         message = "no metric document has this id"
@@ -180,7 +180,7 @@ def _check_share(reported: report.Reported, subject: Subject) -> Iterator[Violat
     error = reported.error
     if most is None or error is None or not math.isfinite(error):
         return
-    if is_outside(Decimal(str(error)), (None, most)):
+    if is_outside_bounds(Decimal(str(error)), (None, most)):
         message = "the standard error is larger than any of answers with this share"
         place = reported.error_place
         yield EVG401.violation(message, pointer=place, expected=at_most(most), found=error)
@@ -195,7 +195,7 @@ def _impact(subject: Subject) -> Iterator[Violation]:
     for reported in report.iterate_values(document):
         if reported.value is None or reported.task is None:
             continue
-        if of_harness and not is_known(subject, reported):
+        if of_harness and not is_known_metric(subject, reported):
             continue
         sources = folder.ranges(reported.task, reported.metric)
         for source in sources or [Ranges(None, [])]:

@@ -12,7 +12,7 @@ from evalstream.model.claim import State
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import Claim, judge
-from evalstream.stats.claims.kinds import Kind
+from evalstream.stats.claims.kinds import ClaimKind
 from evalstream.stats.claims.rounding import is_small_whole
 
 
@@ -62,7 +62,7 @@ def test_decimals(number: float, decimals: int) -> None:
         ("BLEU", (), kinds.UNKNOWN),
     ],
 )
-def test_the_kind_of_a_score(name: str, path: tuple[str, ...], expected: Kind) -> None:
+def test_the_kind_of_a_score(name: str, path: tuple[str, ...], expected: ClaimKind) -> None:
     assert choose_kind(name, path) is expected
 
 

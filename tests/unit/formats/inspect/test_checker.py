@@ -116,6 +116,13 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
 }
 
 
+def test_a_repeated_key_in_a_sample_is_found_at_its_place(tmp_path: Path) -> None:
+    text = json.dumps(sound_log()).replace('"target": ', '"target": "x", "target": ', 1)
+    (tmp_path / "run.json").write_text(text)
+    (repeated,) = (one for one in evalstream.check(tmp_path / "run.json") if one.code == "ES107")
+    assert (repeated.pointer, repeated.line) == ("/samples/0/target", 1)
+
+
 @pytest.mark.parametrize("kind", ["json", "eval"])
 @pytest.mark.parametrize(("edit", "code"), TAMPERINGS.values(), ids=TAMPERINGS)
 def test_tampering_is_found(
@@ -159,12 +166,12 @@ def test_without_the_harness_the_verdict_is_incomplete(
 
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     monkeypatch.setitem(sys.modules, "mmh3", None)
-    library.library.cache_clear()
+    library.inspect_library.cache_clear()
     library.attachment_digest.cache_clear()
     try:
         report = evalstream.check(written(sound_log(), tmp_path, kind))
     finally:
-        library.library.cache_clear()
+        library.inspect_library.cache_clear()
         library.attachment_digest.cache_clear()
     (run,) = report.runs
     assert report.exit_code == 3

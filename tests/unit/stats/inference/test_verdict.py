@@ -17,7 +17,11 @@ from evalstream.model.data_class import replace
 from evalstream.stats.inference.clusters import clustered_difference
 from evalstream.stats.inference.estimate import estimate
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.inference.verdict import Judgement, judge_estimate, relevant_difference
+from evalstream.stats.inference.verdict import (
+    EstimateJudgement,
+    judge_estimate,
+    relevant_difference,
+)
 
 SETTINGS = CompareSettings(resamples=500)
 PLAIN = MetricName("r", "accuracy")
@@ -36,7 +40,7 @@ def judge(
     metric: MetricName = PLAIN,
     settings: CompareSettings = SETTINGS,
     alignment: Alignment | None = None,
-) -> Judgement:
+) -> EstimateJudgement:
     n = found.n if found else 0
     return judge_estimate(found, alignment or Alignment(n, n, n), settings, metric, ("A", "B"))
 
