@@ -13,7 +13,7 @@ from evalstream.settings.options import chosen_options, options_from
 
 Input = str | os.PathLike[str]
 
-Profile = Literal["default", "datastore"]
+Profile = Literal["default", "datastore", "flat"]
 Engine = Literal["auto", "rust", "portable"]
 ExecutorName = Literal["auto", "serial", "pool", "dask"]
 Passing = Literal["all", "valid"]

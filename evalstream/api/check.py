@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -523,7 +524,23 @@ def _runs(
     read = (options.source, options.expect_ids, options.expect_digests, options.attestation)
     for path in filter(None, (*read, *options.trust)):
         written.refuse(path)
-    return without_overlap(find_all(paths, beside, inputs_file, options), written, options.routing)
+    found = _judge_objects(find_all(paths, beside, inputs_file, options))
+    return without_overlap(found, written, options.routing)
+
+
+def _judge_objects(found: Iterator[Run | NoInput]) -> Iterator[Run | NoInput]:
+    """Pass runs on; objects of a public store are judged by the paths that its entries give."""
+    in_data = array("q")
+    for one in found:
+        path = (isinstance(one, Run) and one.aggregate) or ""
+        if "objects/" in path:
+            from evalstream.store.found_objects import judge_objects
+
+            yield from judge_objects(chain([one], found), in_data)
+            return
+        if "data/" in path:
+            in_data.append(hash(path if is_remote(path) else os.path.abspath(path)))
+        yield one
 
 
 def _keep_baseline(options: Options, written: Outputs) -> None:

@@ -27,6 +27,7 @@ UNREADABLE: Final = "unreadable"
 STORED_DOCUMENT: Final = "stored_document"
 JSON: Final = "json"
 INDEX: Final = "index"
+TWIN: Final = "twin"
 LISTING: Final = "listing"
 REPORT: Final = "report"
 BASELINE: Final = "baseline"
@@ -77,7 +78,16 @@ KINDS: Final[Mapping[str, Kind]] = {
         "JSON file of an unknown format", "JSON files of unknown formats", leaves_open=False
     ),
     INDEX: Kind(
-        "index file of a datastore", "index files of a datastore", Severity.INFO, leaves_open=False
+        "manifest, index or list of entries of a datastore",
+        "manifests, indexes and lists of entries of a datastore",
+        Severity.INFO,
+        leaves_open=False,
+    ),
+    TWIN: Kind(
+        "object of a datastore whose file in data/ is checked",
+        "objects of a datastore whose files in data/ are checked",
+        Severity.INFO,
+        leaves_open=False,
     ),
     LISTING: Kind("listing of logs", "listings of logs", Severity.INFO, leaves_open=False),
     REPORT: Kind("report of evalstream", "reports of evalstream", Severity.INFO, leaves_open=False),

@@ -134,8 +134,9 @@ def has_rules(name: str, enabled: frozenset[str]) -> bool:
 
 
 def has_needed(code: str, options: Options) -> bool:
-    """Tell whether the options have the one that a rule needs, if it needs any."""
-    return not CATALOGUE[code].needs or getattr(options, CATALOGUE[code].needs) is not None
+    """Tell whether the options have the one that a rule needs; checks of runs have no store."""
+    rule = CATALOGUE[code]
+    return not (rule.in_store or (rule.needs and getattr(options, rule.needs) is None))
 
 
 def _iterate_rules(name: str) -> Iterable[Rule]:

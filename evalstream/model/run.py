@@ -46,7 +46,8 @@ class Run(DataClass, frozen=True):
     evaluation's inputs. `size` counts the bytes of the rows, and `mark` identifies this version of
     the object in a store's listing; None where the rows were not listed. `beside` names further
     folders that are checked together with the first. `rivals` are two aggregates that both declare
-    the rows, which therefore have none.
+    the rows, which therefore have none. `legacy_path` is the path in data/ that the entry of an
+    object of the public store gives for its aggregate; the rules about paths judge that one.
     """
 
     rows: str | None
@@ -59,6 +60,7 @@ class Run(DataClass, frozen=True):
     leads_out: str | None = None
     beside: tuple[str, ...] = ()
     rivals: tuple[str, ...] = ()
+    legacy_path: str | None = None
 
 
 class NoInput(DataClass, frozen=True):

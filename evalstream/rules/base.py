@@ -135,6 +135,7 @@ class Rule(NamedTuple):
         since: The version of evalstream that had it first.
         former_names: Names that it had before, which still work.
         needs: The option without which it finds nothing, empty if there is none.
+        in_store: Whether only the commands about the public store find it.
         expects_data: Whether its findings expect values of the data, which are hidden with those
             found.
         status: Whether it is stable, in preview or retired. A rule in preview holds only with
@@ -161,6 +162,7 @@ class Rule(NamedTuple):
     since: str = "0.1.0"
     former_names: tuple[str, ...] = ()
     needs: str = ""
+    in_store: bool = False
     expects_data: bool = False
     status: Status = Status.STABLE
 

@@ -218,6 +218,7 @@ def _names(text: str, rule: Rule) -> bool:
 
 DEFAULT: Final = "default"
 DATASTORE: Final = "datastore"
+FLAT: Final = "flat"
 
 
 class Profile(DataClass, frozen=True):
@@ -241,5 +242,7 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
             dict.fromkeys(("ES007", "ES507", "ES706", "ES903", "ES910"), Severity.ERROR),
             demands_bounds=True,
         ),
+        # What lies in the public store was accepted under the rules of its time.
+        FLAT: Profile(frozenset({"ES901", "ES902"}), {"ES507": Severity.ERROR}),
     }
 )

@@ -157,8 +157,11 @@ def read_schema_text(path: str) -> str:
     return text
 
 
-def checked_options(options: Options) -> Options:
-    """Return options that make sense, complete. Raises UsageError for others."""
+def checked_options(options: Options, *, has_store: bool = False) -> Options:
+    """Return options that make sense, complete; with `has_store` for a check of the public store.
+
+    Raises UsageError for others.
+    """
     options = _with_entries(options)
     for name, choices in CHOICES.items():
         _refuse_unknown(name, _value(options, name), choices)
@@ -176,7 +179,9 @@ def checked_options(options: Options) -> Options:
     _check_routing(options.routing)
     _check_baseline(options)
     _check_attestation(options)
-    return _with_pattern(_with_schema(_with_per_file_codes(_with_codes(options))))
+    return _with_pattern(
+        _with_schema(_with_per_file_codes(_with_codes(options, has_store=has_store)))
+    )
 
 
 def kept_options(options: Options | None) -> Options:
@@ -255,7 +260,7 @@ def _check_routing(routing: RowRouting) -> None:
         raise UsageError("--idle-timeout requires --follow; add it")
 
 
-def _with_codes(options: Options) -> Options:
+def _with_codes(options: Options, *, has_store: bool) -> Options:
     """Replace the names of rules by their codes. Raises UsageError if no rule is left."""
     if not options.select and not options.ignore:
         return options
@@ -266,8 +271,12 @@ def _with_codes(options: Options) -> Options:
     is_sealing = options.routing.seal_to is not None
     if not (has_rules(main_format().name, enabled) if is_sealing else enabled):
         raise UsageError("--ignore leaves no rule to check; ignore fewer or select others")
-    if enabled and not any(has_needed(code, options) for code in enabled):
-        flags = " and ".join(sorted({_flag(CATALOGUE[code].needs) for code in enabled}))
+    if enabled and not (has_store or any(has_needed(code, options) for code in enabled)):
+        if all(CATALOGUE[code].in_store for code in enabled):
+            reason = "the rules that --select and --ignore leave are about the public store; see:"
+            raise UsageError(f"{reason} evalstream store verify")
+        needs = {CATALOGUE[code].needs for code in enabled} - {""}
+        flags = " and ".join(sorted(map(_flag, needs)))
         raise UsageError(f"the rules that --select and --ignore leave require {flags}; add it")
     return coded
 

@@ -69,6 +69,14 @@ CREATE_MIGRATIONS: Final = (
 )
 """Creates the table that migrations add."""
 
+CREATE_STORES: Final = (
+    "CREATE TABLE IF NOT EXISTS object (key BLOB PRIMARY KEY, sha256 BLOB)",
+    "CREATE TABLE IF NOT EXISTS store (store BLOB PRIMARY KEY, core TEXT)",
+    """CREATE TABLE IF NOT EXISTS accepted
+    (store BLOB, uuid BLOB, sha256 BLOB, PRIMARY KEY (store, uuid))""",
+)
+"""Creates the tables that checks of a public store add."""
+
 SQLITE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
 """Exceptions of SQLite; Python may fail to decode messages with bytes of a damaged file."""
 
@@ -358,7 +366,7 @@ def _refuse_other_schema(
     known = _known_schema()
     objects = {(one, name): _squeeze_spaces(sql) for one, name, _, sql in seen}
     roots = {root for _, _, root, _ in seen}
-    lacking = known.keys() - objects.keys() - _OF_MIGRATIONS
+    lacking = known.keys() - objects.keys() - _ADDED
     if len(roots) != len(seen) or lacking or not objects.items() <= known.items():
         raise kind(
             f"{printable(path)}: the ledger is damaged, or another program changed it: its tables, "
@@ -371,7 +379,7 @@ def _refuse_other_schema(
 def _known_schema() -> dict[tuple[str, str], str | None]:
     """Return the SQL of our tables and indexes by type and name; None for implicit indexes."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        for statement in (*_CREATE_TABLES, CREATE_MIGRATIONS):
+        for statement in (*_CREATE_TABLES, CREATE_MIGRATIONS, *CREATE_STORES):
             connection.execute(statement)
         return {
             (one, name): _squeeze_spaces(sql) for one, name, _, sql in connection.execute(_SCHEMA)
@@ -430,8 +438,12 @@ _SCHEMA: Final = "SELECT type, name, rootpage, sql FROM sqlite_master"
 MOST_OBJECTS: Final = 20
 """How many tables and indexes of a file are looked at: more than ours."""
 
-_OF_MIGRATIONS: Final = {("table", "migration"), ("index", "sqlite_autoindex_migration_1")}
-"""What a ledger may lack: migrations create it."""
+_ADDED: Final = {
+    (kind, name.format(table))
+    for table in ("migration", "object", "store", "accepted")
+    for kind, name in (("table", "{}"), ("index", "sqlite_autoindex_{}_1"))
+}
+"""What a ledger may lack: migrations and checks of a public store create it."""
 
 _DAMAGE: Final = (
     sqlite3.SQLITE_CORRUPT,

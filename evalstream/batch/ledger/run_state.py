@@ -66,7 +66,13 @@ def read_state(run: Run, companions: CompanionFinder | None = None) -> RunState 
         key=hashlib.sha256(_text([run.format, places])).digest(),
         place=printable(place),
         text=_text(
-            [names, run.missing, seen, _companions(run, companions or CompanionFinder())]
+            [
+                names,
+                run.missing,
+                seen,
+                run.legacy_path,
+                _companions(run, companions or CompanionFinder()),
+            ]
         ).decode(),
         taken=taken,
         is_settled=all(_is_old(mark, taken) for mark in known),
@@ -91,8 +97,10 @@ def _state_of_name(name: str | None) -> FileState | None:
 def _remote_state(url: str) -> FileState:
     """Request the properties of an object, and return its state."""
     try:
+        store = find_store(url)
         with STOPPING.interruptible():
-            info = with_retries(find_store(url).get_info, Event())
+            info = with_retries(store.get_info, Event())
+        store.close()
     except (OSError, CannotCheck):
         return FileState(["unreadable"], None)
     reported = info.marks.get(MODIFIED)

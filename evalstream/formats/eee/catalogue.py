@@ -20,6 +20,7 @@ from evalstream.formats.eee.rules import (
     sample_hash,
     seal,
     source,
+    store,
     transcript,
     version,
 )
@@ -44,6 +45,7 @@ _MODULES: Final = (
     recompute,
     datastore,
     cross_run,
+    store,
 )
 
 

@@ -381,6 +381,7 @@ class RunCheck:
             beside=tuple(filter(_is_file_or_link, named_like)),
             missing=None if self._run.leads_out else self._missing,
             rivals=tuple(map(printable, self._run.rivals)),
+            legacy_path=self._run.legacy_path,
             packed=rows.opened.packed if rows.opened is not None else None,
         )
 

@@ -42,7 +42,8 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
     do not exist. `checksums` holds the digests of the stored bytes by algorithm; `diagnose`
     returns why a checksum differs, if the reason can be found; `coverage` says which samples the
     rows score. `packed` names the compression of the file, None for none. `rivals` are two
-    aggregates beside rows without one that both declare them.
+    aggregates beside rows without one that both declare them. `legacy_path` is the path that the
+    entry of an object of the public store gives for the aggregate.
     """
 
     context: RowContext
@@ -56,6 +57,19 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
     missing: str | None = None
     packed: str | None = None
     rivals: tuple[str, ...] = ()
+    legacy_path: str | None = None
+
+    @property
+    def stored_aggregate(self) -> str | None:
+        """The path of the aggregate as the rules about a datastore judge it."""
+        return self.legacy_path or self.aggregate_path
+
+    @property
+    def stored_rows(self) -> str | None:
+        """The path of the rows as the rules about a datastore judge it."""
+        if self.legacy_path is None or self.path is None:
+            return self.path
+        return f"{self.legacy_path.removesuffix('.json')}_samples.jsonl"
 
     @cached_property
     def judgements(self) -> list[Judgement]:

@@ -6,11 +6,15 @@ from typing import Final, NamedTuple
 
 
 class FailureReason(NamedTuple):
-    """The reason of a failure; after a `permanent` one there is no retry."""
+    """The reason of a failure; after a `permanent` one there is no retry.
+
+    `pause` is how many seconds the server asks to wait.
+    """
 
     message: str
     kind: type[OSError] = OSError
     permanent: bool = False
+    pause: float = 0.0
 
     def error(self, tries: int = 1) -> OSError:
         """Return the exception to raise after the last attempt."""

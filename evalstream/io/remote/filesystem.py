@@ -52,6 +52,7 @@ class AnyObject:
     """An object in a store of any kind."""
 
     pins = False
+    is_immutable = False
 
     def __init__(self, url: str, _scheme: str) -> None:
         self._files, self._path = open_filesystem(url)
@@ -61,10 +62,12 @@ class AnyObject:
 
     def get_info(self) -> ObjectInfo:
         """Request the properties of the object."""
-        options = {"expand_info": True, "refresh": True} if self._speaks("hf") else {}
         self._files.invalidate_cache()
-        request = partial(self._files.info, self._path, **options)
+        request = partial(self._files.info, self._path)
         return object_info(with_timeout(request, limits.INFO_SECONDS))
+
+    def close(self) -> None:
+        """Do nothing: no request is left open."""
 
     def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
         """Request a byte range, of the opened generation where the store has generations."""

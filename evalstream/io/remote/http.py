@@ -4,6 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from evalstream.io.remote import limits
@@ -21,6 +22,8 @@ class WebObject:
     """An object on an HTTP server."""
 
     pins = True
+    is_immutable = False
+    headers: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, url: str, scheme: str) -> None:
         aiohttp = import_module("aiohttp")
@@ -57,12 +60,15 @@ class WebObject:
             raise
         return stream
 
+    def close(self) -> None:
+        """Do nothing: no request is left open."""
+
     def _run(self, function: Callable[..., Awaitable[_Returned]], *arguments: Any) -> _Returned:
         return run_on(self._files.loop, function, *arguments)
 
     async def _get(self, part: str | None) -> Any:
         options = dict(self._files.kwargs)
-        headers = {**options.pop("headers", {}), "Accept-Encoding": "identity"}
+        headers = {**options.pop("headers", {}), **self.headers, "Accept-Encoding": "identity"}
         if part is not None:
             headers["Range"] = f"bytes={part}"
         session = await self._files.set_session()

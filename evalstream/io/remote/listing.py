@@ -15,7 +15,7 @@ from evalstream.io.remote.reader import read_whole
 from evalstream.io.remote.retry import BackgroundCall, with_retries, with_timeout
 from evalstream.io.remote.store import ETAG, GENERATION, MODIFIED, version_marks
 from evalstream.io.remote.stores import open_url
-from evalstream.io.remote.urls import S3, WEB
+from evalstream.io.remote.urls import HUB, S3, WEB
 from evalstream.model.signals import STOPPING
 
 READERS: Final = 8
@@ -91,6 +91,10 @@ def _finish_call(running: BackgroundCall[bytes | None]) -> bytes | None:
 def _iterate_pages(url: str, scheme: str) -> Iterator[list[Listed]]:
     if scheme in WEB:
         raise StoreError(_NO_LISTS)
+    if scheme == HUB:
+        from evalstream.io.remote.hub import hub_pages
+
+        return hub_pages(url)
     if scheme in S3:
         from evalstream.io.remote.s3 import open_s3
 

@@ -19,10 +19,12 @@ _Returned = TypeVar("_Returned")
 
 def exists(url: str) -> bool:
     """Tell whether an object exists. Raises OSError where that is not known, MissingExtra."""
+    store = find_store(url)
     try:
-        _get_info(find_store(url), redact_url(url))
+        _get_info(store, redact_url(url))
     except (FileNotFoundError, IsADirectoryError):
         return False
+    store.close()
     return True
 
 
@@ -94,6 +96,8 @@ class RemoteReader(ByteStream):
 
         Where the server does not answer any more, the version marks of the blocks decide.
         """
+        if self._store.is_immutable:
+            return None
         try:
             now = _get_info(self._store, self._shown)
         except FileNotFoundError:
@@ -109,6 +113,7 @@ class RemoteReader(ByteStream):
         self._ahead.clear()
         self._block = memoryview(b"")
         self._fetches = iter(())
+        self._store.close()
         if self._stream is not None:
             self._stream.close()
 

@@ -80,6 +80,7 @@ def with_retries(
         stalls += reason.kind is TimeoutError
         most = min(tries or limits.TRIES, count + limits.STALL_TRIES - stalls)
         pause = limits.PAUSE_SECONDS * 2 ** (count - 1) * random.uniform(0.5, 1.5)
+        pause = max(pause, reason.pause)
         if reason.permanent or count >= most or closed.is_set():
             break
         tried = f"{reason.error(count)}; attempt {count + 1} of {most} follows in {pause:.0f} s"

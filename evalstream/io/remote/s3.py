@@ -13,6 +13,7 @@ class S3Object:
     """An object in S3, or in a store with the same protocol."""
 
     pins = True
+    is_immutable = False
 
     def __init__(self, url: str, scheme: str) -> None:
         self._files, self._path = open_s3(url, scheme)
@@ -25,6 +26,9 @@ class S3Object:
         """Request the head of the object."""
         found = self._files.info(self._path, refresh=True, timeout=limits.INFO_SECONDS)
         return object_info(found)
+
+    def close(self) -> None:
+        """Do nothing: no request is left open."""
 
     def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
         """Request a byte range, only of the opened object.

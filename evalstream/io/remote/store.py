@@ -34,19 +34,25 @@ class ObjectStream(Protocol):
 class Store(Protocol):
     """Access to an object in one kind of store; `pins`: each block is checked for the version.
 
+    An `is_immutable` one cannot change, as at a commit.
+
     All methods raise StoreError or exceptions of their libraries.
     """
 
     pins: bool
+    is_immutable: bool
 
     def get_info(self) -> ObjectInfo:
         """Request the properties of the object."""
 
-    def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
+    def fetch(self, start: int, end: int, opened: ObjectInfo, /) -> bytes:
         """Return the bytes from `start` to before `end` of the opened object."""
 
     def stream(self, opened: ObjectInfo) -> ObjectStream:
         """Begin to read the opened object from its first byte."""
+
+    def close(self) -> None:
+        """Release what `get_info` left open for `stream`, if that was not called."""
 
 
 def version_marks(reported: Mapping[str, Any]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from evalstream.io.remote.errors import classify_error
 from evalstream.io.remote.store import Store
-from evalstream.io.remote.urls import S3, WEB, url_scheme
+from evalstream.io.remote.urls import HUB, S3, WEB, url_scheme
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 
@@ -22,7 +22,7 @@ def open_url(url: str, open_as: Callable[[str, str], _Opened]) -> _Opened:
     """Call `open_as` with a URL and its scheme. Raises OSError, MissingExtra."""
     scheme = url_scheme(url)
     try:
-        import_module("fsspec").get_filesystem_class(scheme)
+        import_module("fsspec").get_filesystem_class("https" if scheme == HUB else scheme)
         return open_as(scheme + url[len(scheme) :], scheme)
     except ImportError as cause:
         error: Exception = _missing(cause, scheme)
@@ -38,6 +38,10 @@ def _open_store(url: str, scheme: str) -> Store:
         from evalstream.io.remote.http import WebObject
 
         return WebObject(url, scheme)
+    if scheme == HUB:
+        from evalstream.io.remote.hub import HubObject
+
+        return HubObject(url, scheme)
     if scheme in S3:
         from evalstream.io.remote.s3 import S3Object
 

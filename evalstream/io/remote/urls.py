@@ -5,6 +5,7 @@ from typing import Final
 from evalstream.parsing.lazy_regex import LazyPattern
 
 WEB: Final = frozenset({"http", "https"})
+HUB: Final = "hf"
 S3: Final = frozenset({"s3", "s3a"})
 
 _URL: Final = LazyPattern(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)")

@@ -178,6 +178,8 @@ def test_every_command_that_reports_reads_settings() -> None:
         "report",
         "salvage",
         "seal",
+        "store admit",
+        "store verify",
         "thresholds",
     }
 

@@ -113,7 +113,7 @@ NOTED = [
     (".hidden.jsonl", b"{}", "hidden names"),
     (".git/config.json", b"{}", "hidden names"),
     ("flat/entries.jsonl", b'{"object_uuid": "u", "object_path": "p", "sha256": "d"}\n',
-     "index files of a datastore"),
+     "manifests, indexes and lists of entries of a datastore"),
 ]  # fmt: skip
 
 

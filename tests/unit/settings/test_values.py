@@ -107,7 +107,7 @@ def test_the_schema_file_is_up_to_date() -> None:
         ({"jobs": -1}, "jobs: expected at least 0, found -1"),
         ({"max-depth": 0}, "max-depth: expected at least 1, found 0"),
         ({"fail-on": "eror"}, "fail-on: unknown value 'eror'; did you mean error?"),
-        ({"profile": 1}, "profile: expected one of default, datastore, found an integer 1"),
+        ({"profile": 1}, "profile: expected one of default, datastore, flat, found an integer 1"),
         ({"noise": dt.date(2020, 1, 1)}, "noise: expected a string .* a date or time"),
         ({"select": "ES4"}, 'select: expected an array of at most .*, found a string "ES4"'),
         ({"select": [""]}, "select: expected an array of at most 1,000 strings of 1 to 4,096"),

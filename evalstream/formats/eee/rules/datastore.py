@@ -22,11 +22,11 @@ ROWS: Final = "_samples.jsonl"
 def _datastore_path(facts: RunFacts) -> Iterator[Violation]:
     """Check the path of the aggregate and of the rows, and a folder that they share only once."""
     aggregate = rows = None
-    if facts.aggregate is not None and facts.aggregate_path is not None:
-        aggregate = datastore.parse_path(facts.aggregate_path)
+    if facts.aggregate is not None and facts.stored_aggregate is not None:
+        aggregate = datastore.parse_path(facts.stored_aggregate)
         yield from _check_path(aggregate, AGGREGATE)
-    if facts.path is not None:
-        rows = datastore.parse_path(facts.path)
+    if facts.stored_rows is not None:
+        rows = datastore.parse_path(facts.stored_rows)
         if aggregate is None or rows.folder != aggregate.folder:
             yield from _check_path(rows, ROWS, about_rows=True)
         elif rows.inside:
@@ -111,9 +111,9 @@ def are_undeclared(facts: RunFacts) -> bool:
 
 def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
     """Compare an aggregate's directory with the one that its model's identity stands for."""
-    if facts.aggregate is None or facts.aggregate_path is None:
+    if facts.aggregate is None or facts.stored_aggregate is None:
         return
-    place = datastore.parse_path(facts.aggregate_path)
+    place = datastore.parse_path(facts.stored_aggregate)
     address = _address(facts.aggregate) if _is_in_a_datastore(place, facts) else None
     if address is None:
         return

@@ -13,7 +13,7 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import fast, member, pointer, resolve
 from evalstream.rules.base import Repair, RepairAction, Rule
-from evalstream.rules.catalogue import DATASTORE
+from evalstream.rules.catalogue import DATASTORE, FLAT
 
 CHECKSUM: Final = f"{DETAILS}/checksum"
 MIGRATED_FROM: Final = ("source_metadata", "additional_details", "migrated_from")
@@ -166,15 +166,15 @@ def _reason_without_aggregate(facts: RunFacts) -> str:
 
 def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
     declared = facts.aggregate.file_path if facts.aggregate else None
-    if declared is None or facts.path is None:
+    if declared is None or facts.path is None or facts.stored_rows is None:
         return
-    expected = os.path.basename(facts.path)
+    expected = os.path.basename(facts.stored_rows)
     stem, ending = os.path.splitext(expected)
     if facts.packed and declared.endswith(stem) and ending:
         expected = stem  # the name of the rows before they were compressed
     reason = _path_violation(declared, expected)
-    if reason is None and facts.context.options.profile == DATASTORE:
-        place = parse_path(facts.path)
+    if reason is None and facts.context.options.profile in (DATASTORE, FLAT):
+        place = parse_path(facts.stored_rows)
         if place.inside and not _is_same_path(declared, place.path):
             reason = "file_path is not the path of the rows relative to the datastore's root"
             expected = place.path
@@ -185,7 +185,9 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
             pointer=pointer,
             expected=expected,
             found=declared,
-            is_fixable=is_checksum_right(facts) and _may_be_declared(facts, facts.path),
+            is_fixable=facts.legacy_path is None
+            and is_checksum_right(facts)
+            and _may_be_declared(facts, facts.path),
         )
 
 

@@ -478,7 +478,7 @@ def test_leaves_a_call_behind_that_never_returns(monkeypatch: pytest.MonkeyPatch
         ("https://host/a", "aiohttp", "aiohttp is not installed"),
         ("s3://bucket/a", "fsspec", "fsspec is not installed"),
         ("gs://bucket/a", "gcsfs", "gcsfs is not installed"),
-        ("hf://datasets/a/b/c", "huggingface_hub", "huggingface_hub is not installed"),
+        ("hf://datasets/a/b/c", "aiohttp", "aiohttp is not installed"),
     ],
 )
 def test_names_what_is_not_installed(
@@ -493,7 +493,7 @@ def test_names_what_is_not_installed(
         monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
     with pytest.raises(MissingExtra) as caught:
         RemoteReader(url)
-    own = f" {module}" if module in {"gcsfs", "huggingface_hub"} else ""
+    own = f" {module}" if module == "gcsfs" else ""
     install = install_command("remote")
     assert str(caught.value) == f"{told}; install it with: {install}{own}"
 

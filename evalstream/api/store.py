@@ -1,0 +1,183 @@
+"""Verify a public store, and admit files to it, as the command line does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from evalstream.api.arguments import Input
+from evalstream.api.check import FindingSink
+from evalstream.api.reports import Report
+from evalstream.batch.batch import check_many
+from evalstream.batch.shards import parse_shard
+from evalstream.discovery.inputs import find_all
+from evalstream.io.names import printable
+from evalstream.io.overwriting import ledger_files
+from evalstream.io.remote import is_remote
+from evalstream.model.data_class import replace
+from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.options import Options
+from evalstream.model.report import Checked, RunSummary, Totals
+from evalstream.reporters.base import Reporter
+from evalstream.rules.catalogue import DATASTORE
+from evalstream.settings.options import checked_options
+from evalstream.store.admit import Admission, changed_names
+from evalstream.store.choice import LEVELS, StoreRequest
+from evalstream.store.files import list_files, open_store
+from evalstream.store.findings import StoreFindings
+from evalstream.store.pairs import StoreRuns, check_pairs
+from evalstream.store.verify import StoreCheck, verify_manifest
+
+
+def verify(
+    root: Input,
+    *,
+    level: str | None = None,
+    ledger: Input | None = None,
+    since: str | None = None,
+    collections: Sequence[str] = (),
+    sample: int | None = None,
+    seed: str = "0",
+    acknowledged: Input | None = None,
+    trust_host_digests: bool = False,
+    shard: str | None = None,
+    outputs: Iterable[Input] = (),
+    overwrite: bool = False,
+    options: Options | None = None,
+    reporter: Reporter | None = None,
+    progress: bool = False,
+) -> Report:
+    """Verify a store, by its folder or URL, or one manifest; the keywords are the options.
+
+    Raises UsageError for a call that makes no sense. What is wrong with the store, or cannot be
+    read, is in the report.
+    """
+    options = checked_options(options or Options(), has_store=True)
+    findings, path = FindingSink(reporter), os.fspath(root)
+    totals = Totals()
+    memory = None if ledger is None else os.fspath(ledger)
+    _refuse_inside(path, [*ledger_files(memory), *[os.fspath(one) for one in outputs]])
+    request = StoreRequest(
+        level or "bytes",
+        since,
+        tuple(collections),
+        sample,
+        seed,
+        read_acknowledged(acknowledged),
+        trust_host_digests,
+        None if shard is None else parse_shard(shard),
+    )
+    _check_request(request)
+    if _is_manifest(path):
+        if request._replace(level="bytes") != StoreRequest() or level not in (None, LEVELS[0]):
+            raise UsageError("one manifest is verified at --level manifest, without limits")
+        runs: Sequence[RunSummary] = [verify_manifest(path, options, findings.show)]
+        totals.add(runs[0])
+        return findings.report(options, runs, totals)
+    store = StoreCheck(path, request, options)
+    runs = [store.run(findings.show, memory, overwrite=overwrite)]
+    if request.level == "rows" and store.current is not None:
+        pairs, totals = check_pairs(
+            store, options, findings.show, ledger=memory, overwrite=False, progress=progress
+        )
+        runs = StoreRuns(runs[0], pairs)
+    totals.add(runs[0])
+    if len(runs) > 1:
+        totals.rows -= runs[0].rows  # its records are no rows
+    return findings.report(options, runs, totals)
+
+
+def admit(
+    changed: Sequence[str],
+    store: Input,
+    *,
+    outputs: Iterable[Input] = (),
+    options: Options | None = None,
+    reporter: Reporter | None = None,
+    progress: bool = False,
+) -> Report:
+    """Judge whether files may enter a store: names relative to the current folder, or one URL.
+
+    A URL is that of a request, of which all files are taken that differ from the store's. Raises
+    UsageError for a call that makes no sense.
+    """
+    options = checked_options(options or Options(), has_store=True)
+    options = replace(options, profile=DATASTORE)
+    findings, root = FindingSink(reporter), os.fspath(store)
+    _refuse_inside(root, [os.fspath(one) for one in outputs])
+    is_url = [is_remote(name) for name in changed]
+    if any(is_url) and len(changed) > 1:
+        raise UsageError("a request by its URL is admitted alone")
+    accepted, request = open_store(root), open_store(changed[0] if any(is_url) else os.curdir)
+    found = StoreFindings(options, request.join)
+    summary = RunSummary(printable(root), None, "store", noun="record")
+    runs: Sequence[RunSummary] = ()
+    totals = Totals()
+    try:
+        listing, names = list_files(accepted), list(changed)
+        if any(is_url):
+            names = [*changed_names(request, accepted, listing)]
+        admission = Admission(request, accepted, listing, names, found)
+        admission.run(
+            (lambda name: request.mark(name) is not None) if any(is_url) else os.path.isfile
+        )
+        summary.checked = (Checked(admission.describe(), True),)
+        if admission.to_check:
+            inputs = [request.join(name) for name in admission.to_check]
+            runs, totals = check_many(
+                find_all(inputs, None, None, options),
+                options,
+                findings.show,
+                ledger=None,
+                overwrite=False,
+                shard=None,
+                progress=progress,
+            )
+    except (OSError, ValueError, CannotCheck) as error:
+        found.leave_open("", getattr(error, "strerror", None) or str(error))
+    found.finish(summary, findings.show)
+    totals.add(summary)
+    return findings.report(options, StoreRuns(summary, runs), totals)
+
+
+def read_acknowledged(path: Input | None) -> frozenset[str]:
+    """Return the paths that a file lists, one a line, without comments. Raises UsageError."""
+    if path is None:
+        return frozenset()
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [line.strip() for line in file]
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UsageError(f"{printable(os.fspath(path))} cannot be read: {reason}") from error
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
+def _check_request(request: StoreRequest) -> None:
+    if request.level not in LEVELS:
+        raise UsageError(f"unknown level: {request.level}; the levels are {', '.join(LEVELS)}")
+    if request.sample is not None and request.sample < 1:
+        raise UsageError("--sample must be at least 1")
+    limits = request._replace(acknowledged=frozenset(), level="manifest")
+    if request.level == "manifest" and limits != StoreRequest("manifest"):
+        raise UsageError(
+            "--since, --collection, --sample, --shard and --trust-host-digests limit which objects "
+            "are read; --level manifest reads none"
+        )
+    if request.sample is None and request.seed != StoreRequest().seed:
+        raise UsageError("--seed requires --sample; add it")
+
+
+def _is_manifest(path: str) -> bool:
+    """Tell whether a root is one manifest: a file, or a URL that ends like one."""
+    return path.endswith(".json") and (is_remote(path) or os.path.isfile(path))
+
+
+def _refuse_inside(root: str, outputs: Iterable[str]) -> None:
+    """Raise UsageError for an output among the files of the store."""
+    if is_remote(root):
+        return
+    folders = [os.path.realpath(os.path.join(root, name)) + os.sep for name in ("flat", "data")]
+    for output in outputs:
+        if os.path.realpath(output).startswith(tuple(folders)):
+            raise UsageError(f"output {printable(output)} would be among the files of the store")

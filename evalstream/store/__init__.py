@@ -1,0 +1,1 @@
+"""The public store: verify it, compare two states of it, and admit changes to it."""

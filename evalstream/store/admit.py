@@ -1,0 +1,243 @@
+"""Admit changed files to a store: the gate of a pull request."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from evalstream.formats.registry import main_format
+from evalstream.io.remote import Listed
+from evalstream.model.data_class import NamedTuple
+from evalstream.model.finding import Severity
+from evalstream.model.text import count_noun
+from evalstream.store.contents import is_same_json
+from evalstream.store.files import StoreFiles, hash_file, list_files, read_small
+from evalstream.store.findings import StoreFindings
+from evalstream.store.layout import (
+    DATA,
+    LATEST,
+    RECORD,
+    Entry,
+    is_inside,
+    object_path,
+    split_data,
+    split_object,
+)
+from evalstream.store.listing import Tables
+from evalstream.store.object_table import ObjectTable
+from evalstream.store.snapshot import Entries, parse_manifest
+from evalstream.store.snapshots import ENTRIES, SnapshotCheck
+
+REBUILD: Final = "the store's rebuild"
+
+
+class _Accepted(NamedTuple):
+    """What the store has of the UUIDs and folders of a request."""
+
+    entries: dict[str, Entry]
+    beside: dict[str, list[Entry]]
+    objects: set[str]
+    data: set[str]
+    spellings: dict[str, str]
+
+
+class Admission:
+    """The judgement of a request: names in data/ that were added, edited or deleted.
+
+    `request` has the files as they would be, `store` those that were accepted, and `listing` their
+    names. After `run`,
+    `to_check` has the names whose runs are to be checked.
+    """
+
+    def __init__(
+        self,
+        request: StoreFiles,
+        store: StoreFiles,
+        listing: Iterable[Listed],
+        names: Iterable[str],
+        findings: StoreFindings,
+    ) -> None:
+        self._request, self._store, self._findings = request, store, findings
+        self._listing = listing
+        self._names = sorted({posixpath.normpath(name) for name in names})
+        self.to_check: list[str] = []
+
+    def run(self, is_there: Callable[[str], bool]) -> None:
+        """Judge all names. Raises OSError, CannotCheck."""
+        for name in self._names:
+            if name.startswith("flat/"):
+                message = f"a request must not change flat/: {REBUILD} alone writes it"
+                self._findings.report("ES927", name, message)
+        names = [name for name in self._names if name.startswith(DATA) and is_inside(name)]
+        accepted = self._read_store(names)
+        if accepted is None:
+            return
+        present = [name for name in names if is_there(name)]
+        gone = set(names) - set(present)
+        for name in sorted(gone):
+            self._judge_deletion(name, present, accepted)
+        for name in present:
+            self._judge_spelling(name, accepted)
+            if self._judge_present(name, present, gone, accepted):
+                self.to_check.append(name)
+
+    def _read_store(self, names: list[str]) -> _Accepted | None:
+        """Read entries and listing once; None for a store whose entries do not hold."""
+        manifest = parse_manifest(read_small(self._store, LATEST))
+        tables = Tables(ObjectTable(), ObjectTable())
+        check = SnapshotCheck(self._store, tables, self._findings)
+        for message, details in manifest.faults:
+            self._findings.report("ES920", LATEST, message, **details)
+        path = f"{manifest.folder}/{ENTRIES}"
+        check.read_current(path, manifest)
+        if self._findings.has_errors:
+            return None
+        uuids = {named[0] for name in names if (named := split_data(name)) is not None}
+        accepted = _Accepted({}, {posixpath.dirname(name): [] for name in names}, set(), set(), {})
+        for _, entry in Entries(self._store, path):
+            if entry.uuid in uuids:
+                accepted.entries[entry.uuid] = entry
+            folder = posixpath.dirname(entry.legacy_path)
+            if folder in accepted.beside:
+                accepted.beside[folder].append(entry)
+        self._read_listing(names, uuids, accepted)
+        return accepted
+
+    def _read_listing(self, names: list[str], uuids: set[str], accepted: _Accepted) -> None:
+        folded = {name.casefold() for name in names}
+        for one in self._listing:
+            named = split_object(one.path)
+            if named is not None and named[0] in uuids:
+                accepted.objects.add(one.path)
+            if one.path.startswith(DATA) and one.path.casefold() in folded:
+                accepted.data.add(one.path)
+                accepted.spellings[one.path.casefold()] = one.path
+
+    def _judge_deletion(self, name: str, present: list[str], accepted: _Accepted) -> None:
+        named = split_data(name)
+        entry = accepted.entries.get(named[0]) if named is not None else None
+        if named is None or entry is None or entry.data_path(named[1]) != name:
+            if name not in accepted.data:
+                self._findings.leave_open(name, "neither the request nor the store has this file")
+            return
+        if any(split_data(other) == named for other in present):
+            return  # it moves
+        what = "takes the record out" if named[1] == RECORD else "takes the rows from their record"
+        message = f"an accepted file is deleted: {REBUILD} {what}, and keeps the object"
+        self._findings.report("ES927", name, message)
+
+    def _judge_spelling(self, name: str, accepted: _Accepted) -> None:
+        other = accepted.spellings.setdefault(name.casefold(), name)
+        if other != name:
+            message = f"the path differs only in upper and lower case from {other}"
+            self._findings.report("ES908", name, message, found=name)
+
+    def _judge_present(
+        self, name: str, present: list[str], gone: set[str], accepted: _Accepted
+    ) -> bool:
+        """Judge a file of the request, and tell whether its run is to be checked."""
+        named = split_data(name)
+        if named is None:
+            is_data = name.endswith((RECORD, ".jsonl"))
+            if not is_data and posixpath.basename(name) != "README.md":
+                message = "the file is neither a record nor rows: no entry would list it"
+                self._findings.report("ES927", name, message)
+            return is_data
+        uuid, ending = named
+        entry = accepted.entries.get(uuid)
+        if entry is None:
+            return self._judge_new(name, uuid, ending, accepted)
+        self._judge_known(name, ending, entry, present, gone)
+        return False
+
+    def _judge_known(
+        self, name: str, ending: str, entry: Entry, present: list[str], gone: set[str]
+    ) -> None:
+        """Judge a file whose UUID was accepted before."""
+        place = entry.data_path(ending)
+        is_accepted = ending in dict(entry.files)
+        others = [one for one in present if one < name and split_data(one) == split_data(name)]
+        if not is_accepted:
+            message = f"rows are added under an old UUID: {REBUILD} attaches them to its record"
+            self._findings.report("ES927", name, message)
+        elif not self._has_content(name, object_path(entry.uuid, ending)):
+            if name == place:
+                message = f"an accepted file is edited: {REBUILD} keeps the object, and reports"
+                self._findings.report("ES927", name, f"{message} a conflict")
+            else:
+                self._reuse(name, place)
+        elif others or (name != place and place not in gone):
+            message = f"the same file stays at {others[0] if others else place}"
+            self._findings.report("ES906", name, f"{message}; a record has one path")
+        elif name != place:
+            message = f"the record moves here from {place}"
+            self._findings.report("ES927", name, message, severity=Severity.INFO)
+
+    def _judge_new(self, name: str, uuid: str, ending: str, accepted: _Accepted) -> bool:
+        """Judge a file whose UUID no entry has, and tell whether its run is to be checked."""
+        path = object_path(uuid, ending)
+        if path in accepted.objects and not self._has_content(name, path):
+            self._reuse(name, path)
+        elif ending == RECORD:
+            self._find_repeats(name, accepted)
+        return True
+
+    def _reuse(self, name: str, earlier: str) -> None:
+        message = f"another record has the same UUID: {earlier}"
+        self._findings.report("ES906", name, message)
+
+    def _has_content(self, name: str, path: str) -> bool:
+        """Tell whether a file has the bytes or the JSON of an object; a new writing is an info."""
+        if hash_file(self._request, name) == hash_file(self._store, path):
+            return True
+        if not is_same_json(self._request, name, self._store, path):
+            return False
+        message = f"the file is written anew: {REBUILD} keeps the object, whose JSON is the same"
+        self._findings.report("ES927", name, message, severity=Severity.INFO)
+        return True
+
+    def _find_repeats(self, name: str, accepted: _Accepted) -> None:
+        """Compare a new record with those of its folder."""
+        new = self._read_record(self._request, name)
+        if new is None:
+            return  # its check says why
+        digest_record = main_format().load("row_digests").record_digest
+        digest = digest_record(new)
+        for entry in accepted.beside.get(posixpath.dirname(name), ()):
+            old = self._read_record(self._store, object_path(entry.uuid, RECORD))
+            if old is None:
+                continue
+            if digest_record(old) == digest:
+                message = f"the same record as {entry.legacy_path}"
+                self._findings.report("ES903", name, message, severity=Severity.ERROR)
+            elif new.get("evaluation_id") == old.get("evaluation_id"):
+                message = f"the evaluation_id of {entry.legacy_path}, whose content differs"
+                self._findings.report("ES904", name, message, pointer="/evaluation_id")
+
+    def _read_record(self, files: StoreFiles, path: str) -> dict[str, Any] | None:
+        with suppress(ValueError, RecursionError):
+            record = json.loads(read_small(files, path))
+            return record if isinstance(record, dict) else None
+        return None
+
+    def describe(self) -> str:
+        """Say how many names were judged."""
+        names = count_noun(len(self._names), "name")
+        checked = count_noun(len(self.to_check), "new file")
+        return f"{names} compared with the store, {checked} checked"
+
+
+def changed_names(
+    request: StoreFiles, store: StoreFiles, accepted: Iterable[Listed]
+) -> Iterator[str]:
+    """Iterate over the names that differ between a request and the accepted files of one host."""
+    listed = list_files(request)
+    for one in accepted:
+        if request.mark(one.path) is None:
+            yield one.path
+    for one in listed:
+        if store.mark(one.path) != one.mark:
+            yield one.path

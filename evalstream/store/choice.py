@@ -1,0 +1,125 @@
+"""Which entries of a store are read: by collection, since a snapshot, as a sample, or by shard."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from evalstream.batch.shards import Shard
+from evalstream.io.names import printable
+from evalstream.model.data_class import NamedTuple
+from evalstream.model.errors import CannotCheck
+from evalstream.store.files import open_store, read_small
+from evalstream.store.layout import Entry
+from evalstream.store.listing import Tables
+from evalstream.store.object_table import ObjectTable, pack_uuid
+from evalstream.store.snapshot import Entries, parse_manifest
+
+LEVELS: Final = ("manifest", "bytes", "rows")
+
+
+class StoreRequest(NamedTuple):
+    """How a store is verified: how deep, and which of its objects are read.
+
+    `since` is a manifest: objects that its snapshot lists with the same content are not read.
+    `sample` objects are chosen by `seed`. `acknowledged` are paths of data/ that may differ.
+    """
+
+    level: str = "bytes"
+    since: str | None = None
+    collections: tuple[str, ...] = ()
+    sample: int | None = None
+    seed: str = "0"
+    acknowledged: frozenset[str] = frozenset()
+    trusts_host: bool = False
+    shard: Shard | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all objects are read."""
+        limits = (self.since, self.sample, self.shard)
+        return self.level != "manifest" and not self.collections and limits == (None, None, None)
+
+    def describe(self) -> str:
+        """Say which objects are read; "" for all."""
+        shard = self.shard
+        limits = [
+            f"of {', '.join(self.collections)}" if self.collections else "",
+            f"not in {self.since}" if self.since else "",
+            f"shard {shard.number} of {shard.of}" if shard else "",
+            "" if self.sample is None else f"a sample of {self.sample:,}, seed {self.seed}",
+        ]
+        return ", ".join(filter(None, limits))
+
+
+class Choice:
+    """Tells of each entry whether it is read."""
+
+    def __init__(self, request: StoreRequest, tables: Tables) -> None:
+        """Read the snapshot of `since`. Raises CannotCheck."""
+        self._request = request
+        self._since = read_snapshot(request.since)[1] if request.since is not None else None
+        self._sample: set[str] | None = None
+        if request.sample is not None:
+            uuids = (uuid for uuid, _ in tables.aggregates)
+            self._sample = set(heapq.nsmallest(request.sample, uuids, key=self._lot))
+
+    def takes(self, entry: Entry) -> bool:
+        """Tell whether an entry is read."""
+        collections, since = self._request.collections, self._since
+        if collections and entry.collection not in collections:
+            return False
+        if since is not None and is_listed(entry, since):
+            return False
+        return self.takes_uuid(entry.uuid)
+
+    def takes_uuid(self, uuid: str) -> bool:
+        """Tell whether an object of a UUID is read, as far as that does not need its entry."""
+        shard = self._request.shard
+        if shard is not None and int.from_bytes(pack_uuid(uuid)[:8]) % shard.of != shard.number - 1:
+            return False
+        return self._sample is None or uuid in self._sample
+
+    def _lot(self, uuid: str) -> bytes:
+        return hashlib.sha256(f"{self._request.seed}/{uuid}".encode()).digest()
+
+
+def is_listed(entry: Entry, tables: Tables) -> bool:
+    """Tell whether a snapshot lists all files of an entry with the same content."""
+    for ending, content in entry.files:
+        known = tables.of(ending).find(entry.uuid)
+        if known is None or known.content != content:
+            return False
+    return True
+
+
+def read_snapshot(manifest: str) -> tuple[Iterator[Entry], Tables]:
+    """Return the entries of one manifest, by its path or URL, and their tables.
+
+    Raises CannotCheck where the manifest cannot be followed, or the entries are not its own.
+    """
+    folder, _, name = manifest.rpartition("/")
+    files = open_store(folder or os.curdir)
+    try:
+        known = parse_manifest(read_small(files, name))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CannotCheck(
+            f"{printable(manifest)} cannot be read as a manifest: {reason}"
+        ) from error
+    path = "entries.jsonl"
+    if name == "latest_manifest.json":
+        path = f"manifests/sha256_{known.core}/{path}"
+    entries, tables = Entries(files, path), Tables(ObjectTable(), ObjectTable())
+    for _, entry in entries:
+        if entry.uuid not in tables.aggregates:
+            for ending, content in entry.files:
+                tables.of(ending).add(entry.uuid, content, entry.legacy_path, 0)
+    if known.faults or any(entries.digest_faults(known)):
+        raise CannotCheck(
+            f"{printable(manifest)}: the manifest or its entries do not match their digests"
+        )
+    return (entry for _, entry in Entries(files, path)), tables

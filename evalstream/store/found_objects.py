@@ -1,0 +1,76 @@
+"""Objects of a public store among the runs of a check: judged by the paths that entries give."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from evalstream.io.remote import is_remote
+from evalstream.model.data_class import NamedTuple
+from evalstream.model.finding import SpilledList
+from evalstream.model.run import NoInput, Run
+
+_OBJECTS: Final = "flat/objects/"
+_DATA: Final = "data/"
+
+
+class _FoundObject(NamedTuple):
+    """An object that a search found, and the size and mark of its rows in a listing."""
+
+    rows: str | None
+    aggregate: str
+    missing: str | None
+    size: int | None
+    mark: str | None
+
+
+def judge_objects(found: Iterable[Run | NoInput], seen: array[int]) -> Iterator[Run | NoInput]:
+    """Pass runs on; objects come last, and only those whose file in data/ is not among the runs.
+
+    The others are counted in a note. `seen` has the hashes of the
+    absolute paths of earlier aggregates in data/.
+    """
+    held = SpilledList(_FoundObject)
+    for one in found:
+        path = one.aggregate if isinstance(one, Run) else None
+        if isinstance(one, Run) and path is not None and _is_object(path):
+            held.append(_FoundObject(one.rows, path, one.missing, one.size, one.mark))
+            continue
+        if path is not None and _DATA in path:
+            seen.append(hash(_identify(path)))
+        yield one
+    yield from _pass_objects(held, set(seen))
+
+
+def _pass_objects(held: Iterable[_FoundObject], seen: set[int]) -> Iterator[Run | NoInput]:
+    """Pass on the objects whose file in data/ was not seen, and a note about the others."""
+    from evalstream.discovery.unrecognised import TWIN, Leftovers
+    from evalstream.store.legacy_paths import LegacyPaths
+
+    stores: dict[str, LegacyPaths] = {}
+    left: dict[str, Leftovers] = {}
+    for one in held:
+        root, _, below = _identify(one.aggregate).rpartition(_OBJECTS)
+        if root not in stores:
+            stores[root] = LegacyPaths(root)
+        legacy = stores[root].find(below)
+        if legacy is not None and hash(_identify(root + legacy)) in seen:
+            left.setdefault(root, Leftovers()).add(TWIN, _OBJECTS + below)
+            continue
+        yield Run(*one[:3], size=one.size, mark=one.mark, legacy_path=legacy)
+    for root, others in left.items():
+        note = others.of(root)
+        if note is not None:
+            yield note
+    for store in stores.values():
+        store.close()
+
+
+def _is_object(path: str) -> bool:
+    return "objects/" in path and _OBJECTS in _identify(path)
+
+
+def _identify(path: str) -> str:
+    return path if is_remote(path) else os.path.abspath(path)

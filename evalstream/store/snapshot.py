@@ -1,0 +1,189 @@
+"""A snapshot of the store: its manifest, and its entries read line by line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from evalstream.formats.registry import CATALOGUE
+from evalstream.io.names import printable
+from evalstream.model.data_class import NamedTuple
+from evalstream.model.errors import CannotCheck
+from evalstream.model.finding import Violation
+from evalstream.store.files import StoreFiles
+from evalstream.store.layout import MANIFESTS, MOST_LINE_BYTES, Entry, explain_entry, parse_entry
+
+PREFIX: Final = f"{MANIFESTS}sha256_"
+
+_ADDED: Final = ("created_at", "entries_path", "manifest_core_sha256", "manifest_path")
+_CORE: Final = {
+    "source": object,
+    "eval_schema_versions": list,
+    "benchmark_count": int,
+    "aggregate_file_count": int,
+    "instance_level_file_count": int,
+    "total_file_count": int,
+    "entries_sha256": str,
+    "entries_size_bytes": int,
+}
+
+Fault = tuple[str, dict[str, Any]]
+"""A message, and the details of its violation."""
+
+
+class Manifest(NamedTuple):
+    """A manifest that could be read: its members, and the digest of those that it is named by."""
+
+    members: Mapping[str, Any]
+    core: str
+    faults: tuple[Fault, ...]
+
+    @property
+    def folder(self) -> str:
+        """The folder of its snapshot."""
+        return f"{PREFIX}{self.core}"
+
+    @property
+    def created(self) -> datetime | None:
+        """When it was made, None where that is no time with a zone."""
+        try:
+            found = datetime.fromisoformat(str(self.members.get("created_at")))
+        except ValueError:
+            return None
+        return found if found.tzinfo is not None else None
+
+
+def parse_manifest(text: bytes) -> Manifest:
+    """Return a manifest with its faults. Raises ValueError where it is not an object of JSON."""
+    try:
+        members = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it nests too deeply") from error
+    if not isinstance(members, dict):
+        raise ValueError("it is not an object")  # noqa: TRY004 - a fault of the file
+    core = {name: value for name, value in members.items() if name not in _ADDED}
+    encoded = json.dumps(core, sort_keys=True, separators=(",", ":")).encode()
+    digest = hashlib.sha256(encoded).hexdigest()
+    return Manifest(members, digest, tuple(_faults(text, members, digest)))
+
+
+def _faults(text: bytes, members: Mapping[str, Any], core: str) -> Iterator[Fault]:
+    if (json.dumps(members, indent=2, sort_keys=True) + "\n").encode() != text:
+        yield "the manifest is not written as the store writes it (canonical JSON)", {}
+    for name in sorted({*_CORE, *_ADDED} ^ members.keys()):
+        fault = "is not a member of a manifest" if name in members else "is missing"
+        yield f"{name} {fault}", {"pointer": f"/{name}"}
+    for name, kind in _CORE.items():
+        value = members.get(name)
+        if name in members and (not isinstance(value, kind) or isinstance(value, bool)):
+            yield f"{name} has another type", {"pointer": f"/{name}", "found": value}
+    wanted = {
+        "manifest_core_sha256": core,
+        "manifest_path": f"{PREFIX}{core}/manifest.json",
+        "entries_path": f"{PREFIX}{core}/entries.jsonl",
+    }
+    for name, expected in wanted.items():
+        if name in members and members[name] != expected:
+            message = f"{name} is not the one that follows from the digest of the other members"
+            details = {"pointer": f"/{name}", "expected": expected, "found": members[name]}
+            yield message, details
+
+
+class Entries:
+    """Reads entries once, in order; `report` takes the violations, with the number of the line.
+
+    After that it has their digest, size, counts and versions, and the digest of each collection's.
+    """
+
+    def __init__(
+        self, files: StoreFiles, path: str, report: Callable[[Violation, int], None] | None = None
+    ) -> None:
+        self._files, self._path, self._report = files, path, report
+        self._digest, self.size = hashlib.sha256(), 0
+        self.count = self.companions = 0
+        self.versions: set[str] = set()
+        self.collections: dict[str, Any] = {}
+
+    @property
+    def sha256(self) -> str:
+        """The digest of all bytes that were read."""
+        return self._digest.hexdigest()
+
+    def __iter__(self) -> Iterator[tuple[int, Entry]]:
+        """Iterate over the entries that can be followed, each with the number of its line.
+
+        Raises OSError, and CannotCheck for a file that is no list of entries.
+        """
+        last = ""
+        for number, line in enumerate(self._lines(), 1):
+            entry = parse_entry(line)
+            if entry is None:
+                entry, wrong = explain_entry(line)
+                for violation in wrong:
+                    self._tell(violation, number)
+                if entry is None:
+                    continue
+            if entry.legacy_path <= last:
+                message = "the line is not in the order of legacy_path"
+                details = {"pointer": "/legacy_path", "found": entry.legacy_path}
+                self._tell(CATALOGUE["ES921"].violation(message, **details), number)
+            last = entry.legacy_path
+            self._count(entry, line)
+            yield number, entry
+
+    def _count(self, entry: Entry, line: bytes) -> None:
+        self.count += 1
+        self.companions += entry.companion is not None
+        self.versions.add(entry.version)
+        digest = self.collections.get(entry.collection)
+        if digest is None:
+            digest = self.collections[entry.collection] = hashlib.sha256()
+        digest.update(line)
+        digest.update(b"\n")
+
+    def _tell(self, violation: Violation, number: int) -> None:
+        if self._report is not None:
+            self._report(violation, number)
+
+    def _lines(self) -> Iterator[bytes]:
+        rest = b""
+        for piece in self._files.read(self._path):
+            self._digest.update(piece)
+            self.size += len(piece)
+            *lines, rest = (rest + piece).split(b"\n")
+            yield from lines
+            if len(rest) > MOST_LINE_BYTES:
+                name = printable(self._files.join(self._path))
+                raise CannotCheck(f"{name}: a line has more than {MOST_LINE_BYTES:,} bytes")
+        if rest:
+            message = "the last line has no line end"
+            self._tell(CATALOGUE["ES921"].violation(message), self.count + 1)
+            yield rest
+
+    def count_faults(self, manifest: Manifest) -> Iterator[Fault]:
+        """Find members of a manifest that do not count these entries."""
+        wanted: dict[str, Any] = {
+            "aggregate_file_count": self.count,
+            "instance_level_file_count": self.companions,
+            "total_file_count": self.count + self.companions,
+            "benchmark_count": len(self.collections),
+            "eval_schema_versions": sorted(self.versions),
+        }
+        yield from _differences(manifest, wanted, "is not that of the entries")
+
+    def digest_faults(self, manifest: Manifest) -> Iterator[Fault]:
+        """Find the digest and size of a manifest that are not those of the entries."""
+        wanted = {"entries_sha256": self.sha256, "entries_size_bytes": self.size}
+        for message, details in _differences(manifest, wanted, "in the manifest is another"):
+            # The pointer would lead into the manifest, and the finding is about the entries.
+            yield message, {**details, "pointer": None}
+
+
+def _differences(manifest: Manifest, wanted: Mapping[str, Any], fault: str) -> Iterator[Fault]:
+    for name, expected in wanted.items():
+        found = manifest.members.get(name)
+        if name in manifest.members and found != expected:
+            yield f"{name} {fault}", {"pointer": f"/{name}", "expected": expected, "found": found}

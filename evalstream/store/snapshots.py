@@ -1,0 +1,165 @@
+"""Check the snapshots of a store: manifests, entries and indexes, and one content for each UUID."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evalstream.model.data_class import NamedTuple
+from evalstream.model.finding import Severity, Violation
+from evalstream.store.files import StoreFiles, hash_file, read_small
+from evalstream.store.findings import StoreFindings
+from evalstream.store.layout import BY_PATH, COLLECTIONS, LATEST, RECORD, SAMPLES, is_inside
+from evalstream.store.listing import Listing, Tables
+from evalstream.store.memory import StoreMemory
+from evalstream.store.object_table import CURRENT
+from evalstream.store.snapshot import PREFIX, Entries, Manifest, parse_manifest
+
+MANIFEST: Final = "manifest.json"
+ENTRIES: Final = "entries.jsonl"
+
+
+class CurrentSnapshot(NamedTuple):
+    """The latest snapshot: its manifest and its bytes, and where its entries are."""
+
+    manifest: Manifest
+    text: bytes
+    entries_path: str
+    entries: Entries
+
+
+class SnapshotCheck:
+    """Reads all kept snapshots into tables, and reports what contradicts them."""
+
+    def __init__(self, files: StoreFiles, tables: Tables, findings: StoreFindings) -> None:
+        self._files, self._tables, self._findings = files, tables, findings
+
+    def run(self, listing: Listing) -> CurrentSnapshot | str:
+        """Check the snapshots and indexes of a store; without latest entries return the reason."""
+        if not listing.has_latest:
+            self._findings.report("ES005", LATEST, "the store has no latest manifest")
+            return f"it has no latest manifest ({LATEST})"
+        text = read_small(self._files, LATEST)
+        manifest = self._parse(text, "ES920", LATEST)
+        if manifest is None:
+            return "its latest manifest cannot be followed"
+        folder = self._find_folder(manifest, listing)
+        kept = listing.snapshots.get(folder, set())
+        if MANIFEST not in kept:
+            message = "the versioned copy of the latest manifest is missing"
+            self._findings.report("ES920", LATEST, message)
+        elif read_small(self._files, f"{folder}/{MANIFEST}") != text:
+            message = "the latest manifest differs from its versioned copy"
+            self._findings.report("ES920", LATEST, message)
+        path = f"{folder}/{ENTRIES}"
+        if ENTRIES not in kept:
+            self._findings.report("ES921", path, "the entries of the latest manifest are missing")
+            return "the entries of its latest manifest are missing"
+        current = CurrentSnapshot(manifest, text, path, self.read_current(path, manifest))
+        for other in sorted(listing.snapshots.keys() - {folder}):
+            self._check_older(other, listing.snapshots[other], manifest)
+        self._check_indexes(listing, current.entries)
+        return current
+
+    def _parse(self, text: bytes, code: str, path: str) -> Manifest | None:
+        """Return a manifest, and report its faults; None where it cannot be followed."""
+        try:
+            manifest = parse_manifest(text)
+        except ValueError as error:
+            self._findings.report(code, path, f"the manifest cannot be followed: {error}")
+            return None
+        for message, details in manifest.faults:
+            self._findings.report(code, path, message, **details)
+        return manifest
+
+    def _find_folder(self, manifest: Manifest, listing: Listing) -> str:
+        """Return the folder of the latest snapshot, by its digest or else by the one it claims."""
+        claimed = f"{PREFIX}{manifest.members.get('manifest_core_sha256')}"
+        is_claimed = manifest.folder not in listing.snapshots and claimed in listing.snapshots
+        return claimed if is_claimed else manifest.folder
+
+    def read_current(self, path: str, manifest: Manifest, at: str = LATEST) -> Entries:
+        """Read entries into the tables, and compare them with their manifest, which is `at`."""
+        report, add = self._findings.report, self._findings.add
+        entries = Entries(self._files, path, lambda violation, line: add(violation, path, line))
+        for line, entry in entries:
+            if entry.uuid in self._tables.aggregates:
+                message = "another entry has the same UUID"
+                details = {"pointer": "/object_uuid", "found": entry.uuid, "line": line}
+                report("ES922", path, message, **details)
+                continue
+            for ending, content in entry.files:
+                self._tables.of(ending).add(entry.uuid, content, entry.legacy_path, CURRENT)
+        for message, details in entries.digest_faults(manifest):
+            report("ES921", path, message, **details)
+        for message, details in entries.count_faults(manifest):
+            report("ES920", at, message, **details)
+        return entries
+
+    def _check_older(self, folder: str, names: set[str], latest: Manifest) -> None:
+        """Check a snapshot that is not the latest, and add the objects that it alone lists."""
+        report = self._findings.report
+        for missing in sorted({MANIFEST, ENTRIES} - names):
+            report("ES929", f"{folder}/{missing}", f"the snapshot has lost its {missing}")
+        manifest, path = None, f"{folder}/{MANIFEST}"
+        if MANIFEST in names:
+            manifest = self._parse(read_small(self._files, path), "ES929", path)
+        if manifest is not None:
+            if manifest.folder != folder:
+                message = "the folder is not named after the digest of the manifest"
+                report("ES929", path, message, expected=manifest.folder, found=folder)
+            now, then = latest.created, manifest.created
+            if now is not None and then is not None and then > now:
+                found = latest.members["created_at"]
+                message = f"the latest manifest is older than a kept snapshot, {folder}"
+                report("ES920", LATEST, message, pointer="/created_at", found=found)
+        if ENTRIES in names:
+            self._read_older(f"{folder}/{ENTRIES}", manifest)
+
+    def _read_older(self, path: str, manifest: Manifest | None) -> None:
+        def warn(violation: Violation, line: int) -> None:
+            self._findings.add(violation._replace(severity=Severity.WARNING), path, line)
+
+        entries = Entries(self._files, path, warn)
+        for line, entry in entries:
+            for ending, content in entry.files:
+                known = self._tables.of(ending).find(entry.uuid)
+                if known is None:
+                    self._tables.of(ending).add(entry.uuid, content, entry.legacy_path, 0)
+                elif known.content != content:
+                    self._break(path, entry.uuid, ending, content.sha256, line)
+        if manifest is not None:
+            faults = (*entries.digest_faults(manifest), *entries.count_faults(manifest))
+            for message, details in faults:
+                self._findings.report("ES929", path, message, **{**details, "pointer": None})
+
+    def compare_accepted(self, memory: StoreMemory, path: str) -> None:
+        """Compare the contents of UUIDs with those that a ledger accepted."""
+        for number, ending in enumerate((RECORD, SAMPLES)):
+            for uuid, sha256 in memory.accepted(number):
+                known = self._tables.of(ending).find(uuid)
+                if known is not None and known.content.sha256 != sha256:
+                    self._break(path, uuid, ending, sha256, None)
+
+    def _break(self, path: str, uuid: str, ending: str, found: str, line: int | None) -> None:
+        """Report that a UUID had another content than newer snapshots give it."""
+        known = self._tables.of(ending).find(uuid)
+        noun = "rows of record" if ending == SAMPLES else "record"
+        where = "as the ledger accepted it, has" if line is None else "in this older snapshot, has"
+        details = {"found": found, "expected": known.content.sha256 if known else None}
+        message = f"the {noun} {uuid}, {where} other content than now"
+        self._findings.report("ES928", path, message, line=line, **details)
+
+    def _check_indexes(self, listing: Listing, entries: Entries) -> None:
+        """Compare the indexes with the entries that they stand for."""
+        wanted = {BY_PATH: entries.sha256}
+        for collection, digest in entries.collections.items():
+            if is_inside(collection):
+                wanted[f"{COLLECTIONS}{collection}.jsonl"] = digest.hexdigest()
+        for path in sorted(wanted.keys() | listing.indexes):
+            if path not in listing.indexes:
+                self._findings.report("ES926", path, "the index is missing")
+            elif path not in wanted:
+                message = "the index is of no collection of the latest entries"
+                self._findings.report("ES926", path, message, severity=Severity.INFO)
+            elif hash_file(self._files, path) != wanted[path]:
+                self._findings.report("ES926", path, "the index differs from the entries")

@@ -1,0 +1,243 @@
+"""`store admit`: what may enter a store, and what may not."""
+
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_store import (
+    NEW,
+    entries_file,
+    latest_manifest,
+    make_record,
+    make_store,
+    publish,
+    read_entries,
+    rows_beside,
+    sha,
+    uuid_of,
+    write,
+    write_record,
+)
+
+from evalstream.api.store import admit
+
+FIRST, BARE = uuid_of(0), uuid_of(3)
+OF_RECORDS = {"ES805 w", "ES506 i", "ES709 w", "ES007 i"}
+"""What is said of records without rows, and of copies of a record, whoever admits them."""
+
+Request = Callable[[Path], list[str]]
+
+
+@pytest.fixture(scope="module")
+def accepted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the store that requests would change; tests only read it."""
+    return make_store(tmp_path_factory.mktemp("accepted"))
+
+
+def judged(accepted: Path, tmp_path: Path, request: Request) -> tuple[int, set[str]]:
+    """Judge a request; return the exit code, and codes with the first letter of their severity."""
+    checkout = tmp_path / "checkout"
+    shutil.copytree(accepted / "data", checkout / "data")
+    names = request(checkout)
+    with chdir(checkout):
+        report = admit(names, accepted)
+    found = {f"{one.code} {one.severity.label[0]}" for one in report}
+    return report.exit_code, found - OF_RECORDS
+
+
+def path_of(root: Path, uuid: str) -> Path:
+    """Return the file of a record in data/."""
+    (path,) = (root / "data").rglob(f"{uuid}.json")
+    return path
+
+
+def names_of(root: Path, *paths: Path) -> list[str]:
+    """Return paths as git diff lists them."""
+    return [path.relative_to(root).as_posix() for path in paths]
+
+
+def add(root: Path, number: int = 8) -> list[str]:
+    """Add a new record."""
+    record = make_record(number)
+    write_record(root, record)
+    path = root / record.path
+    return names_of(root, path, rows_beside(path))
+
+
+def edit(old: bytes, new: bytes, uuid: str = FIRST) -> Request:
+    """Return a request that edits an accepted record."""
+
+    def request(root: Path) -> list[str]:
+        path = path_of(root, uuid)
+        path.write_bytes(path.read_bytes().replace(old, new))
+        return names_of(root, path)
+
+    return request
+
+
+def move(root: Path, keep: bool = False, edit: Callable[[bytes], bytes] = bytes) -> list[str]:
+    """Move an accepted record, or copy it."""
+    path = path_of(root, FIRST)
+    target = path.parent.with_name("aspen-7b")
+    target.mkdir()
+    names = []
+    for one in (path, rows_beside(path)):
+        (target / one.name).write_bytes(edit(one.read_bytes()))
+        names += names_of(root, target / one.name)
+        if not keep:
+            one.unlink()
+            names += names_of(root, one)
+    return names
+
+
+def delete(root: Path) -> list[str]:
+    """Delete an accepted record."""
+    path = path_of(root, FIRST)
+    rows_beside(path).unlink()
+    path.unlink()
+    return names_of(root, path, rows_beside(path))
+
+
+def attach(root: Path) -> list[str]:
+    """Add rows to a record that had none."""
+    rows = rows_beside(path_of(root, BARE))
+    rows.write_bytes(b"{}\n")
+    return names_of(root, rows)
+
+
+def repeat(root: Path, **members: Any) -> list[str]:
+    """Add a copy of an accepted record without rows under another UUID."""
+    record = json.loads(path_of(root, BARE).read_bytes())
+    record.update(members)
+    path = path_of(root, BARE).with_name(f"{uuid_of(90)}.json")
+    path.write_text(json.dumps(record), "utf-8")
+    return names_of(root, path)
+
+
+def in_capitals(root: Path) -> list[str]:
+    """Add a file whose path differs in case alone."""
+    path = path_of(root, BARE)
+    other = path.parent.with_name("ACORN-7b") / path.name
+    write(other, path.read_bytes())
+    return names_of(root, other)
+
+
+def reuse(root: Path) -> list[str]:
+    """Give a new record the UUID of an accepted one."""
+    record = json.loads(path_of(root, BARE).read_bytes())
+    record["evaluation_id"] += "-again"
+    path = path_of(root, BARE).parent.with_name("birch-7b") / f"{BARE}.json"
+    write(path, json.dumps(record).encode())
+    return names_of(root, path)
+
+
+def write_name(name: str) -> Request:
+    """Return a request that writes a file."""
+
+    def request(root: Path) -> list[str]:
+        write(root / name, b"{}")
+        return [name]
+
+    return request
+
+
+REQUESTS: dict[str, tuple[Request, int, set[str]]] = {
+    "nothing": (lambda _: ["README.md"], 0, set()),
+    "a new record": (add, 0, set()),
+    "a move": (move, 0, {"ES927 i"}),
+    "written anew": (edit(b"  ", b" "), 0, {"ES927 i"}),
+    "an edit": (edit(b"0.75", b"0.95"), 1, {"ES927 e"}),
+    "a deletion": (delete, 1, {"ES927 e"}),
+    "rows attached": (attach, 1, {"ES927 e"}),
+    "a copy": (lambda root: move(root, keep=True), 1, {"ES906 e"}),
+    "a move with an edit": (
+        lambda root: move(root, edit=lambda text: text.replace(b"0.75", b"0.95")),
+        1,
+        {"ES906 e", "ES927 i"},
+    ),
+    "a reused UUID": (reuse, 1, {"ES906 e"}),
+    "a duplicate": (lambda root: repeat(root, retrieved_timestamp="1"), 1, {"ES903 e"}),
+    "another content of an evaluation": (
+        lambda root: repeat(root, eval_library={"name": "x", "version": "2"}),
+        0,
+        {"ES904 w"},
+    ),
+    "a path in other case": (in_capitals, 1, {"ES906 e", "ES908 w"}),
+    "a name below flat/": (write_name("flat/objects/x.json"), 1, {"ES927 e"}),
+    "a file of no record": (write_name("data/notes.txt"), 1, {"ES927 e"}),
+    "a name that is nowhere": (lambda _: ["data/a/b/c/d.json"], 3, {"ES001 e"}),
+    "a name that is no UUID": (
+        write_name("data/tiny-logic/acme/acorn-7b/run.json"),
+        3,
+        {"ES005 e"},
+    ),
+}
+
+
+def _copy_new(root: Path) -> Path:
+    record = make_record(8)
+    path = root / record.path.replace("cedar-7b", "aspen-7b")
+    write(path, record.aggregate.replace(b'"Acme Evaluations', b'"Other Evaluations'))
+    return path
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_request_is_judged(accepted: Path, tmp_path: Path, name: str) -> None:
+    request, code, found = REQUESTS[name]
+    assert judged(accepted, tmp_path, request) == (code, found)
+
+
+def test_two_new_records_do_not_share_a_uuid(accepted: Path, tmp_path: Path) -> None:
+    code, found = judged(
+        accepted, tmp_path, lambda root: [*add(root), *names_of(root, _copy_new(root))]
+    )
+    assert (code, "ES906 e" in found) == (1, True)
+
+
+def test_a_new_record_is_checked_under_the_gate_of_a_datastore(
+    accepted: Path, tmp_path: Path
+) -> None:
+    def forge(root: Path) -> list[str]:
+        names = add(root)
+        path = root / names[0]
+        path.write_bytes(path.read_bytes().replace(b'"score": 0.75', b'"score": 0.95'))
+        return names
+
+    assert "ES801 e" in judged(accepted, tmp_path, forge)[1]
+
+
+def test_a_withdrawn_uuid_stays_taken(accepted: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(accepted, store)
+    old = entries_file(store).parent
+    publish(store, read_entries(store)[1:], NEW)
+    shutil.rmtree(old)
+    path = path_of(store, FIRST)
+    rows, record = rows_beside(path).read_bytes(), path.read_bytes()
+    for one in (path, rows_beside(path)):
+        one.unlink()
+
+    def bring(edit: Callable[[bytes], bytes]) -> Request:
+        def request(root: Path) -> list[str]:
+            target = root / path.relative_to(store)
+            write(target, edit(record))
+            write(rows_beside(target), rows)
+            return names_of(root, target, rows_beside(target))
+
+        return request
+
+    assert judged(store, tmp_path / "a", bring(bytes)) == (0, set())
+    forged = bring(lambda text: text.replace(b"Acme Evaluations 0", b"Acme Evaluations 1"))
+    assert judged(store, tmp_path / "b", forged) == (1, {"ES906 e"})
+
+
+def test_a_store_whose_entries_do_not_hold_admits_nothing(accepted: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(accepted, store)
+    path = store / latest_manifest(store)["entries_path"]
+    path.write_bytes(path.read_bytes().replace(sha(b"")[:1].encode(), b"0", 1))
+    assert judged(store, tmp_path, add)[0] == 1
