@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
@@ -81,6 +80,8 @@ class Report(report.Report):
         return "\n".join([*lines, *total_lines(self)]) or "nothing was checked"
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         from evalstream.reporters.html import HtmlReporter
 
         page = Text()

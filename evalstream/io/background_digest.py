@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from queue import SimpleQueue
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evalstream.io.digest import RunningDigest
+
+if TYPE_CHECKING:
+    from threading import Thread
 
 MOST_WAITING: Final = 4
 """Most pieces that wait for the thread."""
@@ -21,14 +22,18 @@ class BackgroundDigest:
     def __init__(self, digest: RunningDigest) -> None:
         self._digest = digest
         self._added = self._done = 0
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
 
     def start(self) -> None:
         """Start the thread, if it does not run."""
         if self._thread is None:
+            # Small files need no thread.
+            from queue import SimpleQueue
+            from threading import Condition, Thread
+
             self._pieces: SimpleQueue[bytes | None] = SimpleQueue()
-            self._changed = threading.Condition()
-            self._thread = threading.Thread(target=self._run, name="evalstream-digest", daemon=True)
+            self._changed = Condition()
+            self._thread = Thread(target=self._run, name="evalstream-digest", daemon=True)
             self._thread.start()
 
     def add(self, data: bytes) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalstream.model.sample_record import UNKNOWN, SampleRequest, SampleRow
+from evalstream.model.options import SampleRequest
+from evalstream.model.sample_record import UNKNOWN, SampleRow
 from evalstream.stats.sample_digests import InputDigests, bytes_digest, sample_text, text_identity
 
 

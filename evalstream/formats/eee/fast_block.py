@@ -22,7 +22,8 @@ from evalstream.formats.eee.scanned_rows import ScannedRows
 from evalstream.formats.eee.taken_violations import TakenViolations
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
-from evalstream.model.sample_record import ROW_WORDS, SampleRequest
+from evalstream.model.options import SampleRequest
+from evalstream.model.sample_record import ROW_WORDS
 from evalstream.parsing import json
 from evalstream.parsing.native.binding import (
     LINK_WORDS,

@@ -45,7 +45,7 @@ from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.fast_block import FastBlock, FastPath
-    from evalstream.model.sample_record import SampleRequest
+    from evalstream.model.options import SampleRequest
 
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})

@@ -9,7 +9,8 @@ from typing import Any, Final
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.row_digests import to_double
 from evalstream.formats.eee.row_groups import RowGroup
-from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest, SampleRow
+from evalstream.model.options import SampleRequest
+from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing.json import resolve_pointer
 from evalstream.stats.sample_digests import (
     InputDigests,

@@ -15,9 +15,9 @@ from evalstream.formats.harpia.views import Input, Metric, view_input, view_metr
 from evalstream.io.document import document_bytes
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.errors import CannotCheck
-from evalstream.model.options import Options
+from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
-from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest, SampleRow
+from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, resolve_pointer
 from evalstream.stats.claims.rounding import as_float

@@ -13,7 +13,8 @@ from xxhash import xxh3_128
 
 from evalstream.formats.base import other_formats
 from evalstream.formats.infereval.documents import ITEMS, NAME, kind_by_members, kind_by_signs
-from evalstream.io.compression import DecompressingReader, detect_compression
+from evalstream.io.codecs import detect_compression
+from evalstream.io.compression import DecompressingReader
 from evalstream.io.file_state import Watch
 from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader
 from evalstream.io.remote import RemoteReader, is_remote

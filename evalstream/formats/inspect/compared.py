@@ -23,9 +23,9 @@ from evalstream.io.file_state import Watch
 from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.errors import CannotCheck
-from evalstream.model.options import Options
+from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN
-from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRequest
+from evalstream.model.sample_record import GroupLabel, SampleFlag
 from evalstream.parsing.json import canonical, member, resolve_pointer, text_or_none
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text

@@ -27,7 +27,7 @@ from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.verified import describe_results, describe_rows
 from evalstream.formats.lm_eval.views import Results
-from evalstream.io.compression import detect_compression
+from evalstream.io.codecs import detect_compression
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import Reason

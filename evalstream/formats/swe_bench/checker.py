@@ -42,7 +42,7 @@ from evalstream.formats.swe_bench.views import (
     read_outcome,
 )
 from evalstream.io.beginning import Beginning
-from evalstream.io.compression import detect_compression
+from evalstream.io.codecs import detect_compression
 from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.names import printable

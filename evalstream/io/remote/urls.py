@@ -12,7 +12,7 @@ _URL: Final = LazyPattern(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)")
 
 def is_remote(path: str) -> bool:
     """Tell whether a path is a URL, such as `s3://bucket/key`."""
-    return _URL.match(path) is not None
+    return "://" in path and _URL.match(path) is not None
 
 
 def redact_url(url: str) -> str:

@@ -345,6 +345,8 @@ def source_doubt(source: str, turns: int | None, *, single: bool) -> Severity | 
     answer, or the scorer that it was taken from. `turns` is the length of the transcript, if there
     is one.
     """
+    if single and source == "output.raw":
+        return None
     place = _PLACE_IN_ROW.fullmatch(source)
     if place is None:
         return Severity.WARNING if _MEANT_IN_ROW.match(source) else Severity.INFO
