@@ -10,8 +10,7 @@ from evalstream.io.names import printable
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Group, Option, OptionText
 from evalstream.settings.declared import settings_key
-from evalstream.settings.load import NO_SETTINGS, find_settings
-from evalstream.settings.resolve import Chosen, resolve
+from evalstream.settings.load import NO_SETTINGS, Chosen, find_settings, resolve
 
 CONFIG: Final = Option(
     "config",

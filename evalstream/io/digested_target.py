@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evalstream.io.background_digest import BackgroundDigest
 from evalstream.io.compressors import CompressingWriter, Target
-from evalstream.io.digest import RunningDigest
+from evalstream.io.digest import BackgroundDigest, RunningDigest
 from evalstream.model.block import Bytes
 from evalstream.model.errors import CannotWrite
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from evalstream.io.background_digest import BackgroundDigest
-from evalstream.io.digest import RunningDigest
+from evalstream.io.digest import BackgroundDigest, RunningDigest
 from evalstream.io.file_state import describe_change
 from evalstream.io.readers import READ_BYTES, FileReader
 from evalstream.model.block import MEBIBYTE, Block

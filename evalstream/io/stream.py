@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Final
 
-from evalstream.io.background_digest import BackgroundDigest
-from evalstream.io.digest import RunningDigest
+from evalstream.io.digest import BackgroundDigest, RunningDigest
 from evalstream.io.line_buffer import LineBuffer
 from evalstream.io.readers import READ_BYTES
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, ByteStream

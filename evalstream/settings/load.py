@@ -1,18 +1,36 @@
-"""Load the settings that hold in the working directory, or those of a file."""
+"""Load settings files, and decide where each option has its value from."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
-from evalstream.model.options import Option, Options
-from evalstream.settings.declared import SETTINGS, settings_key
+from evalstream.model.options import ROUTING_OPTIONS, Option, Options
+from evalstream.settings.declared import SETTINGS, is_setting, settings_key
 from evalstream.settings.find import find_table, read_table
 from evalstream.settings.options import options_from, read_schema_text
+
+DEFAULT: Final = "default"
+COMMAND_LINE: Final = "command line"
+
+RIVALS: Final[Mapping[str, tuple[str, ...]]] = {
+    "verbose": ("quiet", "min_severity"),
+    "quiet": ("verbose",),
+    "min_severity": ("verbose",),
+    "schema": ("schema_version",),
+    "schema_version": ("schema",),
+    "dask_address": ("dask_scheduler_file",),
+    "dask_scheduler_file": ("dask_address",),
+    "shard": ("form", "verbose", "statistics", "min_severity"),
+    **dict.fromkeys(ROUTING_OPTIONS, ("ledger",)),
+}
+"""The settings that an option of the command line puts aside, as they contradict it."""
+
+OF_DASK: Final = ("dask_address", "dask_insecure", "dask_scheduler_file")
 
 
 class Settings(NamedTuple):
@@ -28,6 +46,13 @@ class Settings(NamedTuple):
 
 
 NO_SETTINGS: Final = Settings({})
+
+
+class Chosen(NamedTuple):
+    """The value of an option, and where it comes from: a file, or one of the constants above."""
+
+    value: Any
+    source: str
 
 
 def find_settings(file: str | None = None, *, isolated: bool = False) -> Settings:
@@ -78,3 +103,26 @@ def load_settings(path: str | os.PathLike[str] | None = None) -> Options:
     if values.get("schema") is not None:
         values["schema"] = read_schema_text(values["schema"])
     return options_from(values)
+
+
+def resolve(
+    options: Iterable[Option], line: Mapping[str, Any], settings: Settings
+) -> dict[str, Chosen]:
+    """Return the value of each option by name; `line` has those of the command line.
+
+    A setting that contradicts an option of the command line does not hold. Raises UsageError for
+    one that would hold and that a found file may not set.
+    """
+    moot = {name for given, names in RIVALS.items() if line.get(given) for name in names}
+    if line.get("executor") not in (None, "dask"):
+        moot.update(OF_DASK)
+    found = {}
+    for one in options:
+        if one.name in line:
+            found[one.name] = Chosen(line[one.name], COMMAND_LINE)
+        elif one.name in settings.values and one.name not in moot and is_setting(one):
+            refuse_found(one, settings)
+            found[one.name] = Chosen(settings.values[one.name], settings.file or "")
+        else:
+            found[one.name] = Chosen(one.default, DEFAULT)
+    return found

@@ -11,7 +11,7 @@ from evalstream.io.names import printable
 from evalstream.model.finding import Severity
 from evalstream.model.options import Option
 from evalstream.settings.declared import PER_FILE, is_setting, settings_key
-from evalstream.settings.resolve import Chosen
+from evalstream.settings.load import Chosen
 
 
 def settings_lines(

@@ -11,8 +11,7 @@ import evalstream
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.settings.declared import SETTINGS
-from evalstream.settings.load import NO_SETTINGS, find_settings
-from evalstream.settings.resolve import resolve
+from evalstream.settings.load import NO_SETTINGS, find_settings, resolve
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from evalstream.settings.declared import SETTINGS
-from evalstream.settings.load import Settings
-from evalstream.settings.resolve import resolve
+from evalstream.settings.load import Settings, resolve
 
 OPTIONS = SETTINGS.values()
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from evalstream.model.errors import UsageError
 from evalstream.settings.declared import SETTINGS
 from evalstream.settings.find import Table
-from evalstream.settings.load import Settings
-from evalstream.settings.resolve import resolve
+from evalstream.settings.load import Settings, resolve
 from evalstream.settings.shown import settings_lines
 from evalstream.settings.values import allowed_values, read_values
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Result
@@ -98,8 +98,10 @@ def _chosen_repeats(samples: int, marks: Mapping[int, int]) -> str | None:
 
     Only numbered repeats are judged: seeds may differ from sample to sample.
     """
-    known = numbered_repeats()
-    if any(mark not in known for mark in marks):
+    known = numbered_repeats(len(marks) + 1)
+    if not marks.keys() <= known.keys():
+        known = numbered_repeats(MOST_MARKS)
+    if not marks.keys() <= known.keys():
         return None
     numbers = sorted(known[mark] for mark in marks)
     for mark, rows in marks.items():
@@ -119,13 +121,13 @@ def _chosen_repeats(samples: int, marks: Mapping[int, int]) -> str | None:
     return None
 
 
-@cache
-def numbered_repeats() -> Mapping[int, tuple[str, int]]:
-    """Return name and number of repeats by the digest of their mark."""
+@lru_cache(maxsize=4)
+def numbered_repeats(most: int) -> Mapping[int, tuple[str, int]]:
+    """Return name and number of the first repeats by the digest of their mark."""
     return {
         mark_digest(repeat_mark({name: number})): (name, number)
         for name in _NUMBERED
-        for number in range(MOST_MARKS)
+        for number in range(most)
     }
 
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
 
-from evalstream.io.background_digest import MOST_WAITING, BackgroundDigest
-from evalstream.io.digest import RunningDigest
+from evalstream.io.digest import MOST_WAITING, BackgroundDigest, RunningDigest
 
 
 @bounded(max_examples=100)
