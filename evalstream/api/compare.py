@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -51,6 +52,10 @@ FEWEST_RESAMPLES: Final = 100
 """Fewer resamples give no percentiles."""
 
 
+SMALLEST_EFFECT: Final = 1e-9
+"""No number of samples finds a smaller difference of scores."""
+
+
 def compare(
     inputs: Input | Iterable[Input],
     *,
@@ -70,6 +75,7 @@ def compare(
     pairs: str = REFERENCE,
     leaderboard: bool = False,
     matrix: bool = False,
+    effect: float | None = None,
     outputs: Iterable[Input] = (),
     options: Options | None = None,
     reporter: ComparisonReporter | None = None,
@@ -93,7 +99,8 @@ def compare(
     of scoring (`metric_config/metric_parameters`, `scorer`, `filter`) that may differ, each with
     all below it; `unit` lets shares meet percent, `score` one answer have two scores.
     `same_result` are texts A=B: the result, or result / metric, that is named B in some runs is A
-    in others. `pairs` is `reference`, to compare each run with the reference, or `all`. `outputs`
+    in others. `pairs` is `reference`, to compare each run with the reference, or `all`. `effect`
+    is a difference on the scale of the scores whose power is wanted. `outputs`
     are files that the caller writes meanwhile; no input may be one of them. `options` sets workers
     and limits. The report goes to `reporter`, flip by flip; without one the flips are in the
     report. `baseline`, `overlap` and `fail_on` are former names of `reference`, `min_overlap` and
@@ -109,7 +116,7 @@ def compare(
         pairs = usual_value(REFERENCE, pairs, FORMER_PAIRS, REFERENCE)
     settings = CompareSettings(
         by, cluster, level, resamples, min_delta, min_overlap, split_codes(fail_if), verify,
-        split_codes(allow_different), ALL_PAIRS if leaderboard else pairs,
+        split_codes(allow_different), ALL_PAIRS if leaderboard else pairs, effect,
     )  # fmt: skip
     _check(settings, flips)
     names = list(require_paths(inputs))
@@ -231,6 +238,8 @@ def _check(settings: CompareSettings, flips: int) -> None:
         raise UsageError(f"--resamples must be at least {FEWEST_RESAMPLES}")
     if not settings.min_delta >= 0:
         raise UsageError("--min-delta must not be negative")
+    if settings.effect is not None and not SMALLEST_EFFECT <= settings.effect < math.inf:
+        raise UsageError("--effect must be a number from 1e-9 on, on the scale of the scores")
     if not 0 <= settings.min_overlap <= 1:
         raise UsageError("--min-overlap must be between 0 and 1")
     if flips < 0:
@@ -270,6 +279,7 @@ def _check_matrix(
         "--allow-different": bool(settings.allow_different),
         "--same-result": bool(same_result),
         "--pairs": settings.pairs != usual.pairs,
+        "--effect": settings.effect is not None,
         "--flips": flips != FLIPS,
         f"--fail-if {REGRESSION}": REGRESSION in settings.fail_if,
     }

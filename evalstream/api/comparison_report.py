@@ -5,10 +5,11 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, NoReturn
 
-from evalstream.api.reports import FRAME, MOST_LINES, Record, Text
+from evalstream.api.reports import FRAME, MOST_LINES, Text
 from evalstream.api.tables import (
     COMPARED_COLUMNS,
     ComparedTable,
+    Record,
     iterate_compared,
     pandas_frame,
     polars_frame,

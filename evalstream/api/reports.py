@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from evalstream.model import report
 
@@ -11,10 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-Record = dict[str, Any]
-"""One row of a table: plain values by the names of columns."""
-
-ReportTable = Literal["findings", "runs", "claims"]
+    from evalstream.api.tables import Record, ReportTable
 
 MOST_LINES: Final = 10
 """How many runs or comparisons a short text lists."""

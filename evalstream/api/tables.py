@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from evalstream.api.reports import Record, ReportTable
 from evalstream.model.claim import STATES, count_states
 from evalstream.model.comparison import Comparison, ComparisonReport
 from evalstream.model.errors import MissingExtra, UsageError
@@ -19,6 +18,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+Record = dict[str, Any]
+"""One row of a table: plain values by the names of columns."""
+
+ReportTable = Literal["findings", "runs", "claims"]
 ComparedTable = Literal["comparisons", "flips", "drifts", "runs"]
 
 JSON: Final = "_json"

@@ -14,8 +14,7 @@ from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing import json
 from evalstream.rules.inputs import ES011
-from evalstream.stats.row_counts import SampleRows
-from evalstream.stats.run_samples import RunSamples
+from evalstream.stats.run_samples import RunSamples, SampleRows
 from evalstream.stats.sample_digests import sample_text, text_identity
 
 MOST_NAMED: Final = 5

@@ -20,8 +20,7 @@ from evalstream.model.run import Run
 from evalstream.model.text import count_noun
 from evalstream.parsing import json
 from evalstream.rules.inputs import ES012
-from evalstream.stats.row_places import RowPlaces
-from evalstream.stats.run_samples import RunSamples
+from evalstream.stats.run_samples import RowPlaces, RunSamples
 
 DIGEST_BYTES: Final = 16
 _LINE: Final = re.compile(rb"([0-9a-f]{32}) ([0-9a-f]{32})\r?\n?")

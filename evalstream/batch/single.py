@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from evalstream.discovery.unused_options import refuse_idle
+from evalstream.discovery.inputs import refuse_idle
 from evalstream.engine.collector import make_finding
 from evalstream.engine.result import Counts
 from evalstream.engine.row_pass import describe_error

@@ -15,8 +15,8 @@ from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.rule_text import Status
 from evalstream.model.text import with_article
 from evalstream.parsing.json import pointer, type_name
-from evalstream.parsing.json_schema import Validator, compile_schema
-from evalstream.parsing.schema_errors import SchemaError
+from evalstream.parsing.json_schema import compile_schema
+from evalstream.parsing.schema_errors import SchemaError, Validator
 from evalstream.parsing.schema_files import builtin_schema
 
 WHOLE: Final = "report"

@@ -4,7 +4,8 @@ An option of a check is declared once, as a field of `model/options.py`.
 """
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final
 
 from evalstream.cli.settings import SETTINGS_OPTIONS, resolved_values
@@ -15,6 +16,32 @@ from evalstream.model.options import OPTIONS, Option, OptionText
 from evalstream.reporters.options import REPORT_OPTIONS, ReportOptions
 from evalstream.settings.declared import is_setting
 from evalstream.settings.options import CHOICES, options_from
+
+PROGRAM: Final = "evalstream"
+
+COMPLETION: Final = "_EVALSTREAM_COMPLETE"
+"""The variable with which a shell asks for completions."""
+
+COMMANDS: Final = (
+    "check",
+    "seal",
+    "merge",
+    "report",
+    "rules",
+    "explain",
+    "formats",
+    "schema list",
+    "schema show",
+    "schema types",
+    "ledger",
+    "salvage",
+    "fix",
+    "migrate",
+    "compare",
+    "thresholds",
+    "completion",
+)
+"""The commands in the order of the help; each is in the module named after its first word."""
 
 FORMER: Final = "former_"
 """The prefix of the parameter for an option's former names."""
@@ -234,3 +261,15 @@ def _value(option: Option, value: Any) -> Any:
     if option.type == tuple[str, ...]:
         return tuple(value)
     return not value if option.text.negates else value
+
+
+def named_command(given: Sequence[str]) -> str | None:
+    """Return the name of the command that a command line begins with, or None."""
+    return next((name for name in (*given[:1], " ".join(given[:2])) if name in COMMANDS), None)
+
+
+def load_command(name: str) -> Command:
+    """Return a command by name; its module is imported."""
+    module = import_module(f"evalstream.cli.{name.partition(' ')[0]}")
+    command: Command = getattr(module, name.replace(" ", "_"))
+    return command

@@ -7,9 +7,9 @@ from typing import Annotated, Final
 
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import Color, ForceReport, ShowProgress
-from evalstream.cli.program import Judged, guard_output
+from evalstream.cli.program import Judged
 from evalstream.cli.style import comparison_style
-from evalstream.cli.terminal import announce_terminal
+from evalstream.cli.terminal import announce_terminal, guard_output
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, OutputKind, refuse_overwriting
@@ -77,6 +77,14 @@ def compare(
             metavar="SHARE",
         ),
     ] = 0.005,
+    effect: Annotated[
+        float | None,
+        OptionText(
+            "Give the power for a true difference of this size, on the scale of the scores.",
+            _OWN,
+            metavar="SCORE",
+        ),
+    ] = None,
     min_overlap: Annotated[
         float,
         OptionText(
@@ -186,6 +194,7 @@ def compare(
             level=level,
             resamples=resamples,
             min_delta=min_delta,
+            effect=effect,
             min_overlap=min_overlap,
             fail_if=split_codes(fail_if),
             flips=flips,

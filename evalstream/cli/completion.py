@@ -3,8 +3,8 @@
 import sys
 from typing import Annotated, Final
 
-from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.program import COMPLETION, PROGRAM, guard_output
+from evalstream.cli.command import COMPLETION, PROGRAM, ArgumentText, command
+from evalstream.cli.terminal import guard_output
 
 SHELLS: Final = ("bash", "zsh", "fish")
 

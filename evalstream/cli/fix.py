@@ -14,8 +14,8 @@ from evalstream.cli.options import (
     ShowProgress,
     named_inputs,
 )
-from evalstream.cli.program import Judged, guard_output
-from evalstream.cli.terminal import announce_terminal
+from evalstream.cli.program import Judged
+from evalstream.cli.terminal import announce_terminal, guard_output
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode

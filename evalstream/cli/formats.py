@@ -3,7 +3,7 @@
 import sys
 
 from evalstream.cli.command import command
-from evalstream.cli.program import guard_output
+from evalstream.cli.terminal import guard_output
 from evalstream.formats.registry import FORMATS
 
 

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Final, NoReturn
 
-from evalstream.cli.program import Judged, guard_output, stop
+from evalstream.cli.program import Judged, stop
 from evalstream.cli.style import FOR_PEOPLE, choose_style
+from evalstream.cli.terminal import guard_output
 from evalstream.engine.routing import refuse_foreign, routed_files
 from evalstream.io.names import printable
 from evalstream.io.output import Output

@@ -23,6 +23,14 @@ from evalstream.model.options import Option
 
 STDIN: Final = "-"
 
+_NUMBERS: Final[Mapping[object, type]] = {
+    int: int,
+    int | None: int,
+    float: float,
+    float | None: float,
+}
+"""How the text of a number is read, by the type of its option."""
+
 MOST_DIGITS: Final = 18
 """The longest number that is read here."""
 
@@ -90,10 +98,10 @@ def _read_option(
 def _set_value(flag: _Flag, given: str, values: dict[str, Any]) -> bool:
     """Set a value of the right type; return False for any other."""
     kind, choices = flag.option.type, flag.option.text.choices
-    if kind in (int, int | None, float):
+    if kind in _NUMBERS:
         if not (given.isascii() and given.isdigit() and len(given) <= MOST_DIGITS):
             return False
-        values[flag.name] = float(given) if kind is float else int(given)
+        values[flag.name] = _NUMBERS[kind](given)
     elif kind in MANY:
         values[flag.name] = [*(values.get(flag.name) or ()), given]
     elif choices and given not in choices:

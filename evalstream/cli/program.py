@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from evalstream.cli.command import Command
+from evalstream.cli.command import COMPLETION, load_command, named_command
 from evalstream.cli.plain_reader import read_plain
+from evalstream.cli.terminal import PipeClosed
 from evalstream.io.output import is_full, unwritable
 from evalstream.io.standard_streams import protect_standard_streams
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.exit_codes import EEE, OWN, PIPE_CLOSED, ExitCode, error_exit_code, of_signal
 from evalstream.model.signals import STOPPING, Stopped
 
-PROGRAM: Final = "evalstream"
-
-COMPLETION: Final = "_EVALSTREAM_COMPLETE"
-"""The variable with which a shell asks for completions."""
-
-COMMANDS: Final = (
-    "check",
-    "seal",
-    "merge",
-    "report",
-    "rules",
-    "explain",
-    "formats",
-    "schema list",
-    "schema show",
-    "schema types",
-    "ledger",
-    "salvage",
-    "fix",
-    "migrate",
-    "compare",
-    "thresholds",
-    "completion",
-)
-"""The commands in the order of the help; each is in the module named after its first word."""
-
 COLLECT_AFTER: Final = 20_000
 """How many new containers start a garbage collection: checks leave few cycles behind."""
-
-
-class _PipeClosed(BaseException):
-    """The reader of the output is gone."""
 
 
 class Judged(SystemExit):
@@ -83,7 +52,7 @@ def main() -> NoReturn:
         stop(str(error), unchecked)
     except Stopped as stopped:
         stop(f"stopped by {stopped.name}; the check is not complete", of_signal(stopped.signal))
-    except _PipeClosed:
+    except PipeClosed:
         # Buffered output has no reader; a second error at exit would be printed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(PIPE_CLOSED)
@@ -117,27 +86,6 @@ def _run(given: Sequence[str]) -> None:
     from evalstream.cli.typer_app import run_by_typer
 
     run_by_typer(given)
-
-
-def named_command(given: Sequence[str]) -> str | None:
-    """Return the name of the command that a command line begins with, or None."""
-    return next((name for name in (*given[:1], " ".join(given[:2])) if name in COMMANDS), None)
-
-
-def load_command(name: str) -> Command:
-    """Return a command by name; its module is imported."""
-    module = import_module(f"evalstream.cli.{name.partition(' ')[0]}")
-    command: Command = getattr(module, name.replace(" ", "_"))
-    return command
-
-
-@contextlib.contextmanager
-def guard_output() -> Iterator[None]:
-    """End the program quietly where the reader of its output is gone."""
-    try:
-        yield
-    except BrokenPipeError as error:
-        raise _PipeClosed from error
 
 
 def stop(message: str, code: int) -> NoReturn:

@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from evalstream.cli.program import guard_output
 from evalstream.cli.style import choose_style
+from evalstream.cli.terminal import guard_output
 from evalstream.formats.registry import find_formats
 from evalstream.io.overwriting import STDOUT
 from evalstream.model.finding import Severity

@@ -5,8 +5,7 @@ from typing import Annotated
 
 from evalstream.cli.command import command
 from evalstream.cli.options import ForceReport, Rows
-from evalstream.cli.program import guard_output
-from evalstream.cli.terminal import announce_terminal
+from evalstream.cli.terminal import announce_terminal, guard_output
 from evalstream.engine.salvage import REST, salvage_lines
 from evalstream.engine.salvage import salvage as salvage_rows
 from evalstream.io.overwriting import STDOUT, refuse_overwriting

@@ -4,7 +4,7 @@ import sys
 from typing import Annotated
 
 from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.program import guard_output
+from evalstream.cli.terminal import guard_output
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Group, OptionText
 from evalstream.model.suggestions import describe_unknown

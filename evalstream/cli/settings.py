@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from evalstream.cli.terminal import guard_output
 from evalstream.io.names import printable
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Group, Option, OptionText
@@ -67,8 +68,6 @@ def _announce(file: str, options: Iterable[Option], chosen: Mapping[str, Chosen]
 
 
 def _show(options: Iterable[Option], chosen: Mapping[str, Chosen], file: str | None) -> None:
-    # The program imports this module.
-    from evalstream.cli.program import guard_output
     from evalstream.settings.shown import settings_lines
 
     with guard_output():

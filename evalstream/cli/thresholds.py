@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import ForceReport, ShowProgress
-from evalstream.cli.program import guard_output
+from evalstream.cli.terminal import guard_output
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, UNMARKED, refuse_overwriting
 from evalstream.model.errors import MissingExtra

@@ -14,8 +14,11 @@ from typer.completion import completion_init  # type: ignore[attr-defined]
 
 from evalstream._version import __version__
 from evalstream.cli.command import (
+    COMMANDS,
+    COMPLETION,
     FORMER,
     MANY,
+    PROGRAM,
     REQUIRED,
     SEVERITIES,
     SWITCHES,
@@ -24,17 +27,12 @@ from evalstream.cli.command import (
     allowed_choices,
     format_default,
     initial_value,
+    load_command,
+    named_command,
     option_flags,
     option_spellings,
 )
-from evalstream.cli.program import (
-    COMMANDS,
-    COMPLETION,
-    PROGRAM,
-    guard_output,
-    load_command,
-    named_command,
-)
+from evalstream.cli.terminal import guard_output
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Final
 
-from evalstream.discovery.aggregates import AggregateFinder
-from evalstream.discovery.declared_rows import allowed_folder, is_outside, places
+from evalstream.discovery.declared_rows import AggregateFinder, allowed_folder, is_outside, places
 from evalstream.discovery.pairing import without_rows
 from evalstream.discovery.peek import (
     AGGREGATES,

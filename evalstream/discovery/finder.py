@@ -36,8 +36,7 @@ def find_runs(
     if not first:
         raise UsageError("no input given")
     # The search takes 0.02 s to import, and a pair that is named whole does not need it.
-    from evalstream.discovery.named_files import combine_runs
-    from evalstream.discovery.named_folders import join_folders
+    from evalstream.discovery.named_files import combine_runs, join_folders
     from evalstream.discovery.search import Search
 
     patterns = tuple(exclude)

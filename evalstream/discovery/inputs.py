@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Final
 
 from evalstream.discovery import checked_inputs, find_runs, is_many
-from evalstream.discovery.unused_options import refuse_idle
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, NAMES, detect_kind
 from evalstream.io.remote import is_remote
+from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.options import Options
+from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN, FaultyInput, HeldInput, NoInput, Run
 from evalstream.parsing.peek import PEEK_BYTES
 
@@ -125,3 +125,38 @@ def _check_together(count: int, aggregate: str | None, more: str | None) -> None
         raise UsageError(ONE_FILE)
     if more is not None and count > 1:
         raise UsageError("--inputs-file goes with exactly one input")
+
+
+class Option(NamedTuple):
+    """An option that only some formats understand: its name in messages, and whether it is used."""
+
+    label: str
+    is_used: Callable[[Options], bool]
+
+
+_USUAL: Final = Options()
+
+OPTIONS: Final[Mapping[str, Option]] = {
+    "schema": Option("--schema", lambda options: options.schema != _USUAL.schema),
+    "schema_version": Option(
+        "--schema-version", lambda options: options.schema_version != _USUAL.schema_version
+    ),
+    "recipe": Option("--recipe", lambda options: options.recipe != _USUAL.recipe),
+    "seal_to": Option("a seal", lambda options: options.routing.seal_to is not None),
+    "expect_rows": Option("--expect-rows", lambda options: options.routing.expect_rows is not None),
+    "expect_samples": Option(
+        "--expect-samples", lambda options: options.routing.expect_samples is not None
+    ),
+    "routing": Option("routing of rows", lambda options: options.routing != RowRouting()),
+    "source": Option("--source", lambda options: options.source is not None),
+    "skip_noise": Option("--skip-noise", lambda options: options.skip_noise),
+}
+"""The options that formats must list to support them, in the order of refusal."""
+
+
+def refuse_idle(options: Options, name: str) -> None:
+    """Raise UsageError for options that have no effect on files of a format."""
+    understood = FORMATS[name].options
+    for field, option in OPTIONS.items():
+        if field not in understood and option.is_used(options):
+            raise UsageError(f"{option.label} does not go with files of {name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
@@ -11,7 +12,7 @@ from typing import Any, Final
 from evalstream.discovery.document_sets import Gathered
 from evalstream.discovery.pairing import FoundRuns
 from evalstream.discovery.search_folder import faulty, identify_run
-from evalstream.formats.registry import MAIN, main_format
+from evalstream.formats.registry import MAIN, folder_format, main_format
 from evalstream.io.beginning import Beginning, read_beginning
 from evalstream.io.remote import is_remote
 from evalstream.io.spill_table import SpillTable, encode_name
@@ -203,3 +204,29 @@ def _read_common_id(run: Run) -> str | None:
     except ValueError:
         return None
     return main_format().run_id(document)
+
+
+def join_folders(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:
+    """Pass runs on; those of whole folders come last, each group of folders as one run."""
+    folders: dict[str, list[str]] = {}
+    for one in found:
+        path = _whole_folder(one)
+        if path is None:
+            yield one
+        else:
+            folders.setdefault(one.what.format, []).append(path)
+    for name, paths in folders.items():
+        whole = folder_format(name)
+        for group in whole.together(paths) if whole is not None else ():
+            yield identify_run(Run(group[0], None, format=name, beside=tuple(group[1:])))
+
+
+def _whole_folder(found: FoundRuns) -> str | None:
+    """Return the folder that a run stands for as a whole, or None for another run."""
+    what = found.what
+    if not isinstance(what, Run) or folder_format(what.format) is None:
+        return None
+    path = what.rows
+    if path is None or path == STDIN or is_remote(path) or what.aggregate is not None:
+        return None
+    return path if os.path.isdir(path) else None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from evalstream.discovery.aggregates import AggregateFinder
-from evalstream.discovery.declared_rows import is_outside, missing_rows, places
+from evalstream.discovery.declared_rows import AggregateFinder, is_outside, missing_rows, places
 from evalstream.discovery.file_table import FileTable, KnownFile, Note
 from evalstream.discovery.peek import AGGREGATE, AGGREGATES, FAULTY, MAYBE_AGGREGATES, AggregatePeek
 from evalstream.discovery.unrecognised import Leftovers

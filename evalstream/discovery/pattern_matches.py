@@ -11,10 +11,9 @@ from functools import lru_cache
 from typing import Final
 
 from evalstream.discovery.file_table import Entry, FileTable
-from evalstream.discovery.patterns import WILD
 from evalstream.discovery.walk import Met, Sort, join_path, walk
 from evalstream.io.file_names import NO_ENDING, Exclusion, is_data_name
-from evalstream.io.names import split_root
+from evalstream.io.names import WILD, split_root
 from evalstream.io.remote import is_remote, list_objects
 from evalstream.model.run import NoInput
 

@@ -6,13 +6,12 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from evalstream.io.names import split_root
+from evalstream.io.names import WILD, split_root
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import NoInput
 from evalstream.parsing.lazy_regex import LazyPattern
 
-WILD: Final = LazyPattern(r"[*?\[]")
 _WILD_IN_URL: Final = LazyPattern(r"[*\[]")
 """In a URL a question mark starts the query."""
 

@@ -13,8 +13,7 @@ from evalstream.discovery.listed_names import ListedName, NameList
 from evalstream.discovery.local import Folder
 from evalstream.discovery.named_files import NamedDocument
 from evalstream.discovery.pairing import FileTree, FoundRuns
-from evalstream.discovery.remote import Prefix
-from evalstream.discovery.remote_object import found_at, stands_for_prefix
+from evalstream.discovery.remote import Prefix, found_at, stands_for_prefix
 from evalstream.discovery.search_folder import (
     TOO_LARGE_REASON,
     faulty,

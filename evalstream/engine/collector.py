@@ -20,13 +20,13 @@ from evalstream.model.finding import (
 )
 from evalstream.rules.base import position_namer
 from evalstream.rules.catalogue import Selection
-from evalstream.rules.torn_line import HALF_WRITTEN, with_rows_before
+from evalstream.rules.syntax import HALF_WRITTEN, with_rows_before
 from evalstream.stats.duplicate_index import DuplicateIndex
 from evalstream.stats.duplicates import Coverage, DuplicateMatch
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
-    from evalstream.io.line_index import LineIndex
+    from evalstream.io.line_buffer import LineIndex
     from evalstream.model.options import SampleRequest
     from evalstream.model.sketch import Sketch
     from evalstream.stats.run_links import RunLinks
@@ -95,7 +95,7 @@ class Collector(Generic[C]):
         """
         shift = self.tally.lines
         if places is not None:
-            from evalstream.io.line_index import LineIndex
+            from evalstream.io.line_buffer import LineIndex
 
             self._places = self._places or LineIndex()
             self._places.extend(places)

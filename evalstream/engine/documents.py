@@ -10,6 +10,7 @@ from evalstream.engine.collector import Collector, LaterViolation
 from evalstream.engine.context import CheckContext
 from evalstream.engine.positions import json_locator, place_violations
 from evalstream.engine.row_pass import describe_error
+from evalstream.io.codecs import detect_compression
 from evalstream.io.document import document_bytes
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
@@ -19,14 +20,17 @@ from evalstream.model.finding import Finding, Locator, PlacedViolation, Violatio
 from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.run import Run
+from evalstream.parsing.json import UTF8_MARK, Parsed
+from evalstream.parsing.json_document import parse_document
 from evalstream.parsing.limits import FindingLimiter, refuse_many_values
-from evalstream.parsing.schema_errors_in_parts import error_parts
+from evalstream.parsing.schema_errors import error_parts
 from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules.catalogue import Catalogue
 from evalstream.rules.claims import find_nothing_confirmed
 from evalstream.rules.inputs import ES001, changed_while_read
 from evalstream.rules.schema import explain
-from evalstream.rules.syntax import read_document
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ObjectReading, read_document
+from evalstream.rules.syntax import explain as explain_syntax
 
 if TYPE_CHECKING:
     from evalstream.stats.run_samples import RunSamples
@@ -58,21 +62,60 @@ class DocumentCheck:
         self._locators: dict[str, Locator] = {}
         self._has_parts = False
 
-    def read(self, path: str, noun: str) -> dict[str, Any] | None:
-        """Return the JSON object of a document, or None if it holds another value.
+    def read(
+        self,
+        text: bytes,
+        name: str,
+        noun: str,
+        adapt: Callable[[ObjectReading], ObjectReading] | None = None,
+    ) -> ObjectReading | None:
+        """Read the JSON object of a document, None if it holds another value.
 
-        Every violation of its bytes is noted; `noun` says what the document is, with its
-        article.
+        Every violation of its bytes is noted, as `adapt` leaves them; `name` is the name of its
+        file in reports, and `noun` says what the document is, with its article.
         """
-        text = self.bytes(path)
-        if text is None:
-            return None
-        name, reading = printable(path), read_document(text, self.options, noun)
+        reading = read_document(text, self.options, noun)
+        if adapt is not None:
+            reading = adapt(reading)
         for violation, line in reading.violations:
             self.note(violation, name, line)
         if reading.value is None:
             self.cannot(f"{name} could not be read as {noun}")
-        return reading.value
+            return None
+        return reading
+
+    def parse(self, text: bytes, name: str, as_what: str = "") -> Parsed | None:
+        """Read the JSON value of a document of any type, None if it cannot be read.
+
+        Every violation of its bytes is noted; `as_what` ends the reason in the verdict.
+        """
+        rest = self.without_mark(text, name)
+        parsed = parse_document(rest, self.options.max_depth)
+        for violation, issue in zip(
+            explain_syntax(parsed.issues, torn=False), parsed.issues, strict=True
+        ):
+            self.note(violation, name, issue.line)
+        if not parsed.readable:
+            self.cannot(f"{name} could not be read{as_what}")
+            return None
+        return parsed
+
+    def without_mark(self, text: bytes, name: str) -> bytes:
+        """Return a text without its byte order mark, which is noted."""
+        if text.startswith(UTF8_MARK):
+            self.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
+        return text.removeprefix(UTF8_MARK)
+
+    def uncompressed(self, path: str) -> bytes | None:
+        """Return the bytes of a document; None, with a violation noted, if it is compressed."""
+        text = self.bytes(path)
+        packing = None if text is None else detect_compression(text)
+        if packing is None:
+            return text
+        name = printable(path)
+        self.note(ES001.violation(f"cannot be read: decompress it first ({packing})"), name)
+        self.cannot(f"{name} is compressed, and is read as JSON only")
+        return None
 
     def bytes(self, path: str) -> bytes | None:
         """Return the bytes of a document; None, with a violation noted, if it cannot be read."""

@@ -15,12 +15,12 @@ from evalstream.parsing import json
 from evalstream.parsing.json_schema import finite_check
 from evalstream.rules import syntax
 from evalstream.rules.inputs import ES003, noise_check
-from evalstream.rules.torn_line import newline_missing
+from evalstream.rules.syntax import newline_missing
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.model.sample_record import GroupLabel, SampleRow
-    from evalstream.stats.sample_batch import SampleBatch
+    from evalstream.stats.sample_digests import SampleBatch
     from evalstream.stats.sketch import RowFigures
 
 JSON_BLANK: Final = b" \t\r"
@@ -109,7 +109,7 @@ class RecordEngine:
     def findings(self, lines: Lines) -> BlockFindings:
         """Return what collects the violations of a block, and its sketch if it is asked for."""
         if not self.context.options.sketches:
-            return BlockFindings(self.context, lines.unshown)
+            return BlockFindings(self.context.options, self.context.selection, lines.unshown)
         from evalstream.engine.sketched import SketchedFindings
 
         return SketchedFindings(self.context, lines, self._figures)
@@ -254,6 +254,6 @@ class _Pass:
 
 def _sample_batch() -> SampleBatch:
     # Only comparisons ask for samples.
-    from evalstream.stats.sample_batch import SampleBatch
+    from evalstream.stats.sample_digests import SampleBatch
 
     return SampleBatch()

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from evalstream.engine.context import CheckContext
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import CountKey, Excerpt, Violation
+from evalstream.model.options import Options
 from evalstream.model.row_record import RowRecords
 from evalstream.parsing import json
+from evalstream.rules.catalogue import Selection
 from evalstream.rules.syntax import ES110
 from evalstream.stats.tally import Tally
 
@@ -122,8 +123,10 @@ class BlockFindings:
     `needs_numbers` says that it wants the number of each line, also of those that are not shown.
     """
 
-    def __init__(self, context: CheckContext, unshown: Set[CountKey] = frozenset()) -> None:
-        self._selection, self._options = context.selection, context.options
+    def __init__(
+        self, options: Options, selection: Selection, unshown: Set[CountKey] = frozenset()
+    ) -> None:
+        self._selection, self._options = selection, options
         self._most = 0 if self._options.routing.rejected else self._options.max_findings
         self._unshown = unshown if self._most else frozenset[CountKey]()
         self._threshold = self._options.threshold

@@ -25,8 +25,7 @@ from evalstream.model.signals import Stopped
 from evalstream.model.text import count_noun
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005, ES008
-from evalstream.rules.syntax import ES102, ES103, ES113
-from evalstream.rules.torn_line import ES104
+from evalstream.rules.syntax import ES102, ES103, ES104, ES113
 
 if TYPE_CHECKING:
     from evalstream.engine.open_rows import Source

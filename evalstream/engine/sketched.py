@@ -36,7 +36,7 @@ class SketchedFindings(BlockFindings):
     """
 
     def __init__(self, context: CheckContext, lines: Lines, figures: Figures) -> None:
-        super().__init__(context, lines.unshown)
+        super().__init__(context.options, context.selection, lines.unshown)
         self._lines, self._figures = lines, figures
         self._sketcher = BlockSketcher()
 

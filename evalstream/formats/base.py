@@ -18,10 +18,10 @@ from evalstream.model.run import NoInput, Run
 from evalstream.rules.base import RepairAction, Rule
 
 if TYPE_CHECKING:
+    from evalstream.engine.sealed_document import SealedText
     from evalstream.formats.rewriting import Migrator, RunRepair
     from evalstream.io.beginning import Beginning
     from evalstream.model.comparison import Answered
-    from evalstream.model.sealed_text import SealedText
     from evalstream.model.source_log import SourceLog, Wanted
     from evalstream.rules.cross_run import CrossRunRules
 
@@ -107,8 +107,14 @@ class Format(Protocol):
     listing_names: ClassVar[Set[str]] = frozenset()
     """Names of the files that list its documents, and lie beside them."""
 
+    def load(self, module: str) -> Any:
+        """Import a module of its folder, which is not loaded before it is needed."""
+        return import_module(f"{__package__}.{self.name}.{module}")
+
     def rules(self) -> Iterable[Rule]:
-        """Return its rules, without those that all formats share."""
+        """Return its rules, without those that all formats share: `catalogue.RULES`."""
+        rules: Iterable[Rule] = self.load("catalogue").RULES
+        return rules
 
     def detect_kind(self, file: Beginning) -> str | None:
         """Return the kind of document of a file, or None for a file of another format."""
@@ -129,30 +135,41 @@ class Format(Protocol):
         return False
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-        """Find the runs of one input and of the documents named beside it.
+        """Find the runs of one input and of the documents named beside it: `files.find_runs`.
 
         Raises UsageError if they do not belong together.
         """
+        runs: Iterator[Run | NoInput] = self.load("files").find_runs(path, aggregate, inputs)
+        return runs
 
     def check(
-        self, run: Run, options: Options, show: Show, progress: Progress, detect: Detector, /
+        self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
     ) -> RunSummary:
-        """Check one run and hand its findings to `show`, in order.
+        """Check one run and hand its findings to `show`, in order: `checker.check`.
 
         `detect` recognises files of all formats. With `options.samples` the summary has the samples
         of the run, if it has scores of single samples. Raises UsageError if the options do not fit
         the run, and CannotWrite.
         """
+        summary: RunSummary = self.load("checker").check(run, options, show, progress)
+        return summary
+
+    has_answers: ClassVar[bool] = True
+    """Whether answers in its rows or records can be read again."""
 
     def answers(
-        self, _run: Run, _options: Options, places: Iterable[tuple[int, int]], /
+        self, run: Run, options: Options, places: Iterable[tuple[int, int]], /
     ) -> Iterator[Answered | None]:
         """Iterate over the answers in rows or records at some places, in their order.
 
         A place is a line and a byte offset, as a check for a comparison collects them; None stands
-        for rows that cannot be read again. Raises OSError and CannotCheck.
+        for rows that cannot be read again. `compared.answers` reads them. Raises OSError and
+        CannotCheck.
         """
-        return (None for _ in places)
+        if not self.has_answers:
+            return (None for _ in places)
+        answers: Iterator[Answered | None] = self.load("compared").answers(run, options, places)
+        return answers
 
     def make_seal(self, run: Run, _options: Options, /) -> SealedText:
         """Return the document that has the seal of a run, as it is and as it will be.
@@ -248,7 +265,10 @@ class PairedFormat(Format, Protocol):
         """Pair documents, given by kind and path each time that `documents` is called.
 
         With `named`, documents that were named in one call are paired although their ids differ.
+        `files.pair_documents` does it.
         """
+        runs: Iterator[Run | NoInput] = self.load("files").pair_documents(documents, named=named)
+        return runs
 
 
 class FolderFormat(Format, Protocol):

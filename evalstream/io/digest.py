@@ -1,4 +1,4 @@
-"""Running checksums of a file's bytes, and digests that distinguish texts."""
+"""Digests of streams, also computed in a thread of their own."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from evalstream.model.block import Bytes
 
 if TYPE_CHECKING:
     from threading import Thread
-
-MOST_WAITING: Final = 4
-"""Most pieces that wait for the thread."""
 
 _OTHER_SEED: Final = 0x27D4EB2F165667C5
 """Seed of the second half of a 128-bit digest; the scanner uses the same value."""
@@ -64,6 +61,10 @@ class RunningDigest:
             continued.update(data)
             digests[name] = continued.hexdigest()
         return digests
+
+
+MOST_WAITING: Final = 4
+"""Most pieces that wait for the thread."""
 
 
 class BackgroundDigest:

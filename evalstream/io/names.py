@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import Final
 
 from evalstream.io.remote import is_remote, redact_url
 from evalstream.model.run import HeldInput
+from evalstream.parsing.lazy_regex import LazyPattern
+
+WILD: Final = LazyPattern(r"[*?\[]")
+"""A wildcard of a pattern of names."""
 
 
 def printable(path: str) -> str:

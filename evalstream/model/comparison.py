@@ -169,6 +169,20 @@ class Clustered(NamedTuple):
     error_b: float | None = None
 
 
+class EffectPower(NamedTuple):
+    """What it takes to find a true difference of `size`, on the scale of the scores.
+
+    `power` is the probability that as many samples as these find it, `needed` the number of
+    samples that find it with a power of 80 %, and `needed_without_noise` that number if each
+    sample were repeated without end; None where samples have no repeats.
+    """
+
+    size: float
+    power: float
+    needed: int
+    needed_without_noise: int | None
+
+
 class OwnError(NamedTuple):
     """The standard error of the mean of one run, and its interval by t."""
 
@@ -187,7 +201,8 @@ class Estimate(DataClass, frozen=True):
     all errors, intervals and tests are those of `clustered`.
     `detectable` is the smallest difference found with a power of 80 %, `needed_for_point` the
     number of samples that would detect a difference of 0.01. `noise_floor` is the standard error
-    of the difference that repeats alone explain. `failed` counts samples with an error in the rows
+    of the difference that repeats alone explain. `effect` is the power for the difference that was
+    asked for. `failed` counts samples with an error in the rows
     of one or both runs. `bounds` are those of the difference with all unmatched and failed samples
     counted against the reference, then against the other run; `bounds_reason` says why there are
     none. `histogram` holds differences, with their counts, in increasing order, at
@@ -214,6 +229,7 @@ class Estimate(DataClass, frozen=True):
     detectable: float | None = None
     needed_for_point: int | None = None
     noise_floor: float | None = None
+    effect: EffectPower | None = None
     failed: int = 0
     bounds: tuple[float, float] | None = None
     bounds_reason: str | None = None
@@ -250,6 +266,25 @@ class Comparison(DataClass):
     right_to_wrong: int = 0
     wrong_to_right: int = 0
     failed_changes: int = 0
+
+
+class Average(NamedTuple):
+    """The means of several results of two runs with equal weights, on the common scale.
+
+    `results` is their number. The errors are those of independent results; None where one result
+    has no error.
+    """
+
+    a: str
+    b: str
+    results: int
+    mean_a: float
+    standard_error_a: float | None
+    mean_b: float
+    standard_error_b: float | None
+    difference: float
+    standard_error: float | None
+    interval: Interval | None
 
 
 class Answered(NamedTuple):
@@ -365,6 +400,7 @@ class CompareSettings(NamedTuple):
     verified: bool = True
     allow_different: Sequence[str] = ()
     pairs: str = REFERENCE
+    effect: float | None = None
 
 
 class ComparisonReport(DataClass):
@@ -376,6 +412,7 @@ class ComparisonReport(DataClass):
     first_line: str = ""
     refused: str | None = None
     comparisons: Sequence[Comparison] = ()
+    averages: Sequence[Average] = ()
     confounders: Sequence[Confounder] = ()
     drifts: Sequence[Drift] = ()
     drifts_in_all: int = 0

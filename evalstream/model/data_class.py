@@ -22,13 +22,16 @@ class _OnDemand:
 
     def __init__(self, maker: str) -> None:
         self._maker = maker
+        self._made: dict[type, Any] = {}
 
     def __get__(self, instance: object, owner: type) -> Any:
         if instance is not None and self._maker == "signature_of":
             raise AttributeError(self._maker)
         from evalstream.model import introspection
 
-        return getattr(introspection, self._maker)(owner)
+        if owner not in self._made:
+            self._made[owner] = getattr(introspection, self._maker)(owner, declared_fields(owner))
+        return self._made[owner]
 
 
 if TYPE_CHECKING:
@@ -127,6 +130,11 @@ class Field(NamedTuple):
     description: Any = None
     type: Any = None
 
+    @property
+    def is_required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is REQUIRED and self.default_factory is None
+
 
 def field(
     *,
@@ -172,11 +180,7 @@ class DataClass:
             fields[name] = Field(*declared[:-1], kind)
         cls.__data_fields__ = fields
         cls._by_position = () if kw_only else tuple(fields)
-        cls._required = frozenset(
-            name
-            for name, one in fields.items()
-            if one.default is REQUIRED and one.default_factory is None
-        )
+        cls._required = frozenset(name for name, one in fields.items() if one.is_required)
         cls._defaults = {name: one.default for name, one in fields.items()}
         cls._factories = tuple(
             (name, one.default_factory) for name, one in fields.items() if one.default_factory
@@ -225,6 +229,16 @@ class DataClass:
         if len(names) < len(values) or not named.keys().isdisjoint(names):
             raise TypeError(f"{self.__class__.__name__}: too many values")
         named.update(zip(names, values, strict=True))
+
+
+def declared_fields(owner: Any) -> dict[str, Field]:
+    """Return the fields of a class of named values, by name."""
+    if issubclass(owner, DataClass):
+        return dict(owner.__data_fields__)
+    defaults, types = owner._field_defaults, owner.__annotations__
+    return {
+        name: Field(defaults.get(name, REQUIRED), type=types.get(name)) for name in owner._fields
+    }
 
 
 def field_values(value: DataClass) -> dict[str, Any]:

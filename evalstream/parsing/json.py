@@ -268,3 +268,12 @@ def _short_text(text: str) -> str:
 
 def _escape(key: Any) -> str:
     return str(key).replace("~", "~0").replace("/", "~1")
+
+
+def is_accepted(validate: Callable[[Any], object], value: Any) -> bool:
+    """Tell whether generated code finds a value valid; any error means that it does not."""
+    try:
+        validate(value)
+    except Exception:  # noqa: BLE001 - a value that raises any error is not accepted
+        return False
+    return True

@@ -7,17 +7,12 @@ bracket. So time grows with the text and its values alone, and memory with the n
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from evalstream.model.finding import Position
 from evalstream.parsing.json import UTF8_MARK
-from evalstream.parsing.json_tokens import (
-    BRACKET_BYTES,
-    SEPARATOR_BYTES,
-    TOKEN_BYTES,
-    count_characters,
-)
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.strict_json import SURROGATE
 
@@ -197,3 +192,33 @@ def _characters(text: bytes, start: int, stop: int) -> int:
     """Return the number of characters that begin between two offsets."""
     pieces = (text[at : min(at + _CHUNK, stop)] for at in range(start, stop, _CHUNK))
     return sum(map(count_characters, pieces))
+
+
+CONTINUATION: Final = bytes(range(0x80, 0xC0))
+"""The bytes of UTF-8 that begin no character."""
+
+STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
+"""A whole string with its quotes."""
+
+_TOKEN: Final = rf'{STRING}|[{{}}\[\],:]|[^\s{{}}\[\],:"]++'
+
+TOKEN: Final = LazyPattern(_TOKEN)
+"""A string, a bracket, a comma, a colon, or a number or word."""
+
+TOKEN_BYTES: Final = LazyPattern(rf'{_TOKEN}|"'.encode(), re.DOTALL)
+"""The same of bytes; a quote alone begins a string that does not end in them."""
+
+BRACKET_BYTES: Final = LazyPattern(
+    rf'(?:[^"{{}}\[\]]++|{STRING})*+([{{}}\[\]])'.encode(), re.DOTALL
+)
+"""All up to the next bracket that is not in a string, which is the first group."""
+
+SEPARATOR_BYTES: Final = LazyPattern(
+    rf'(?:[^"{{}}\[\],]++|{STRING})*+([{{}}\[\],])'.encode(), re.DOTALL
+)
+"""All up to the next bracket or comma that is not in a string, which is the first group."""
+
+
+def count_characters(text: bytes) -> int:
+    """Return how many characters of UTF-8 begin in a text."""
+    return len(text.translate(None, CONTINUATION))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
@@ -18,6 +18,7 @@ from evalstream.parsing.schema_errors import (
     UNDECIDED,
     Path_,
     SchemaError,
+    Validator,
     instance_path,
     is_optional,
     keyword_payload,
@@ -41,27 +42,6 @@ _FIXED_KEYWORDS: Final = frozenset(
 """Keywords whose errors depend only on the schema, not on the value."""
 
 _CONDITIONS: Final = frozenset({"allOf", "then", "else"})
-
-
-class Validator(Protocol):
-    """A compiled schema.
-
-    `accepts` returns True only if a value is valid and contains no infinite number; `fits` requires
-    a value without infinite numbers.
-    """
-
-    @property
-    def accepts(self) -> Callable[[Any], bool]:
-        """The fast check of a value."""
-
-    def fits(self, value: Any) -> bool:
-        """Tell whether a value without infinite numbers is valid.
-
-        Raises RecursionError for a value that is nested too deeply.
-        """
-
-    def errors(self, value: Any) -> Iterable[SchemaError]:
-        """Return all errors of `value`. Raises RecursionError as above."""
 
 
 def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -> Validator:

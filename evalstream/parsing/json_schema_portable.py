@@ -13,9 +13,8 @@ from evalstream.model.errors import MissingExtra, UsageError
 from evalstream.model.extras import install_command
 from evalstream.parsing import schema_errors
 from evalstream.parsing.acceptor_code import ecma
-from evalstream.parsing.json import is_finite, resolve
+from evalstream.parsing.json import is_accepted, is_finite, resolve
 from evalstream.parsing.linear_regex import bounded_search
-from evalstream.parsing.schema_files import is_accepted
 
 
 class PortableValidator:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from evalstream.parsing.json import fast
 from evalstream.parsing.json_layout import Layout, detect_layout
-from evalstream.parsing.json_tokens import TOKEN
+from evalstream.parsing.json_positions import TOKEN
 
 
 class JsonType(IntEnum):

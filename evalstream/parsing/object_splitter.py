@@ -8,7 +8,7 @@ from typing import NamedTuple
 from evalstream.model.finding import Position
 from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element
 from evalstream.parsing.json import UTF8_MARK
-from evalstream.parsing.json_tokens import TOKEN_BYTES, count_characters
+from evalstream.parsing.json_positions import TOKEN_BYTES, count_characters
 
 
 class Envelope(NamedTuple):

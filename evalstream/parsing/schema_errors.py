@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Protocol
 
 from evalstream.model.data_class import NamedTuple
+from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import resolve
 
 Path_ = tuple[str | int, ...]
@@ -102,3 +104,59 @@ def _dereference(schema: Any, node: Any) -> Any:
     if not isinstance(target, str) or not target.startswith("#/"):
         return node
     return resolve(schema, target.removeprefix("#/").split("/"))
+
+
+class Validator(Protocol):
+    """A compiled schema.
+
+    `accepts` returns True only if a value is valid and contains no infinite number; `fits` requires
+    a value without infinite numbers.
+    """
+
+    @property
+    def accepts(self) -> Callable[[Any], bool]:
+        """The fast check of a value."""
+
+    def fits(self, value: Any) -> bool:
+        """Tell whether a value without infinite numbers is valid.
+
+        Raises RecursionError for a value that is nested too deeply.
+        """
+
+    def errors(self, value: Any) -> Iterable[SchemaError]:
+        """Return all errors of `value`. Raises RecursionError as above."""
+
+
+PART: Final = 500
+"""Number of list elements validated together; a validator returns all errors at once."""
+
+
+def error_parts(validator: Validator, value: Any) -> Iterator[list[SchemaError]]:
+    """Yield all errors of a document against a schema of the package, part by part.
+
+    The elements of long lists are validated in parts. This gives the same errors, because our
+    schemas require nothing of a document's lists as a whole but that they are not empty. Raises
+    Stopped between two parts.
+    """
+    members = value.items() if isinstance(value, dict) else ()
+    long = {key: inner for key, inner in members if isinstance(inner, list) and len(inner) > PART}
+    first = {**value, **{key: inner[:PART] for key, inner in long.items()}} if long else value
+    yield list(validator.errors(first))
+    for key, inner in long.items():
+        for start in range(PART, len(inner), PART):
+            STOPPING.check()
+            errors = validator.errors({key: inner[start : start + PART]})
+            yield [_shift(error, start) for error in errors if _is_inside(error, key)]
+
+
+def _is_inside(error: SchemaError, key: str) -> bool:
+    return len(error.path) > 1 and error.path[0] == key
+
+
+def _shift(error: SchemaError, by: int) -> SchemaError:
+    """Change the position of an error from a part of a list to the whole list."""
+    key, index, *rest = error.path
+    if not isinstance(index, int):
+        return error
+    variants = tuple(tuple(_shift(inner, by) for inner in branch) for branch in error.variants)
+    return error._replace(path=(key, index + by, *rest), variants=variants)

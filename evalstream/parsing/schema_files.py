@@ -11,13 +11,12 @@ from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.parsing.json import is_finite
+from evalstream.parsing.json import is_accepted, is_finite
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalstream.parsing.json_schema import Validator
-    from evalstream.parsing.schema_errors import SchemaError
+    from evalstream.parsing.schema_errors import SchemaError, Validator
 
 SCHEMA_DEPTH: Final = 100
 """A nesting limit far above that of the package's schemas."""
@@ -119,15 +118,6 @@ class _BuiltValidator:
     @cached_property
     def _engine(self) -> Validator:
         return _compile_named(self._name, "auto")
-
-
-def is_accepted(validate: Callable[[Any], object], value: Any) -> bool:
-    """Tell whether generated code finds a value valid; any error means that it does not."""
-    try:
-        validate(value)
-    except Exception:  # noqa: BLE001 - a value that raises any error is not accepted
-        return False
-    return True
 
 
 def _compile_named(name: str, engine: str) -> Validator:

@@ -16,18 +16,16 @@ from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import SyntaxIssue, pointer, shorten
 from evalstream.parsing.limits import MOST_YAML_BYTES, MOST_YAML_NODES, TooLarge
 from evalstream.parsing.strict_json import SURROGATE, excerpt
-from evalstream.parsing.yaml_plain import (
-    OLD_BREAKS,
-    NotPlain,
-    event_position,
-    line_breaks,
-    read_plain,
-)
 from evalstream.parsing.yaml_scalars import (
     CORE_TAGS,
     FIRST_LETTERS,
+    OLD_BREAKS,
     Mark,
+    NotPlain,
+    event_position,
+    line_breaks,
     number_spelling,
+    read_plain,
     resolve_plain,
     resolve_tagged,
     unknown_tag,

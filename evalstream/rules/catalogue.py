@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Final
 
 from evalstream.model.data_class import DataClass, NamedTuple, field
@@ -14,7 +15,6 @@ from evalstream.model.options import Options
 from evalstream.model.rule_text import Status
 from evalstream.rules import claims, inputs, syntax
 from evalstream.rules.base import Repair, Rule
-from evalstream.rules.profiles import PROFILES
 
 SHARED_RULES: Final = (*inputs.RULES, *syntax.RULES, *claims.RULES)
 """The rules that all formats share: inputs (ES0), bytes and JSON (ES1), and ES805."""
@@ -214,3 +214,32 @@ def _is_in_preview(rule: Rule) -> bool:
 def _names(text: str, rule: Rule) -> bool:
     """Tell whether a text is the whole code of a rule, its name or a former name."""
     return text.upper() == rule.code or text in (rule.name, *rule.former_names)
+
+
+DEFAULT: Final = "default"
+DATASTORE: Final = "datastore"
+
+
+class Profile(DataClass, frozen=True):
+    """The changes that a profile makes.
+
+    `codes` are the optional rules that it adds. `severities` hold, by code, for findings without a
+    severity of their own. With `demands_bounds` a continuous metric must have both bounds, though
+    the schema allows null.
+    """
+
+    codes: frozenset[str] = frozenset()
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+    demands_bounds: bool = False
+
+
+PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
+    {
+        DEFAULT: Profile(),
+        DATASTORE: Profile(
+            frozenset({"ES901", "ES902", "ES911"}),
+            dict.fromkeys(("ES007", "ES507", "ES706", "ES903", "ES910"), Severity.ERROR),
+            demands_bounds=True,
+        ),
+    }
+)

@@ -8,13 +8,50 @@ from typing import Any, Final
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.model.options import Options
-from evalstream.model.text import with_article
+from evalstream.model.text import count_noun, with_article
 from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue, type_name
 from evalstream.parsing.json_document import parse_document
 from evalstream.parsing.limits import refuse_many_values
-from evalstream.rules import torn_line
 from evalstream.rules.base import FileFacts, Repair, RepairAction, Rule
-from evalstream.rules.torn_line import ES104, ES111, HALF_WRITTEN
+
+
+def breaks_off(issue: SyntaxIssue) -> bool:
+    """Tell whether an issue of a last line without a newline says that the line was cut off."""
+    return issue.at_end and issue.name != "spliced-record"
+
+
+def describe_torn_line(issue: SyntaxIssue) -> str:
+    """Say that the last line was cut off, and where."""
+    return f"the last line breaks off: {issue.message}"
+
+
+def newline_missing() -> Violation:
+    """Return the violation of a last line that holds a whole row."""
+    return ES111.violation("the last row has no newline")
+
+
+def with_rows_before(violation: Violation, rows: int) -> Violation:
+    """Add to a half-written line how many whole rows are before it, which can be saved."""
+    return violation._replace(
+        message=f"{violation.message}; {count_noun(rows, 'whole row')} before"
+    )
+
+
+ES104: Final = Rule(
+    "ES104", "truncated-record", Severity.ERROR, "the last line has no newline and breaks off"
+)
+
+ES111: Final = Rule(
+    "ES111",
+    "no-final-newline",
+    Severity.WARNING,
+    "the last row is whole but has no newline",
+    repair=Repair(RepairAction.END_LAST_LINE, "adds the newline"),
+)
+
+HALF_WRITTEN: Final = frozenset({ES104.code, "ES105", "ES106"})
+"""The rules that a writer or a file system breaks which stops half-way: rows before are whole."""
+
 
 BEGINS_WITH_MARK: Final = "the file begins with a UTF-8 byte order mark"
 
@@ -71,8 +108,8 @@ def explain(
     the text within its file.
     """
     for issue in issues:
-        rule = ES104 if torn and torn_line.breaks_off(issue) else _BY_NAME[issue.name]
-        message = torn_line.describe_torn_line(issue) if rule is ES104 else issue.message
+        rule = ES104 if torn and breaks_off(issue) else _BY_NAME[issue.name]
+        message = describe_torn_line(issue) if rule is ES104 else issue.message
         if rule.code in HALF_WRITTEN and base is not None and issue.offset is not None:
             message = f"{message}, byte {base + issue.offset:,} of the file"
         found: Excerpt | str | None = issue.found

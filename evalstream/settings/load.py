@@ -1,4 +1,4 @@
-"""Load settings files, and decide where each option has its value from."""
+"""Load the settings that hold in the working directory, or of a file, and choose the values."""
 
 from __future__ import annotations
 
@@ -14,24 +14,6 @@ from evalstream.settings.declared import SETTINGS, is_setting, settings_key
 from evalstream.settings.find import find_table, read_table
 from evalstream.settings.options import options_from, read_schema_text
 
-DEFAULT: Final = "default"
-COMMAND_LINE: Final = "command line"
-
-RIVALS: Final[Mapping[str, tuple[str, ...]]] = {
-    "verbose": ("quiet", "min_severity"),
-    "quiet": ("verbose",),
-    "min_severity": ("verbose",),
-    "schema": ("schema_version",),
-    "schema_version": ("schema",),
-    "dask_address": ("dask_scheduler_file",),
-    "dask_scheduler_file": ("dask_address",),
-    "shard": ("form", "verbose", "statistics", "min_severity"),
-    **dict.fromkeys(ROUTING_OPTIONS, ("ledger",)),
-}
-"""The settings that an option of the command line puts aside, as they contradict it."""
-
-OF_DASK: Final = ("dask_address", "dask_insecure", "dask_scheduler_file")
-
 
 class Settings(NamedTuple):
     """The values of options by the names of their fields, and the file that sets them, if any.
@@ -46,13 +28,6 @@ class Settings(NamedTuple):
 
 
 NO_SETTINGS: Final = Settings({})
-
-
-class Chosen(NamedTuple):
-    """The value of an option, and where it comes from: a file, or one of the constants above."""
-
-    value: Any
-    source: str
 
 
 def find_settings(file: str | None = None, *, isolated: bool = False) -> Settings:
@@ -103,6 +78,32 @@ def load_settings(path: str | os.PathLike[str] | None = None) -> Options:
     if values.get("schema") is not None:
         values["schema"] = read_schema_text(values["schema"])
     return options_from(values)
+
+
+DEFAULT: Final = "default"
+COMMAND_LINE: Final = "command line"
+
+RIVALS: Final[Mapping[str, tuple[str, ...]]] = {
+    "verbose": ("quiet", "min_severity"),
+    "quiet": ("verbose",),
+    "min_severity": ("verbose",),
+    "schema": ("schema_version",),
+    "schema_version": ("schema",),
+    "dask_address": ("dask_scheduler_file",),
+    "dask_scheduler_file": ("dask_address",),
+    "shard": ("form", "verbose", "statistics", "min_severity"),
+    **dict.fromkeys(ROUTING_OPTIONS, ("ledger",)),
+}
+"""The settings that an option of the command line puts aside, as they contradict it."""
+
+OF_DASK: Final = ("dask_address", "dask_insecure", "dask_scheduler_file")
+
+
+class Chosen(NamedTuple):
+    """The value of an option, and where it comes from: a file, or one of the constants above."""
+
+    value: Any
+    source: str
 
 
 def resolve(

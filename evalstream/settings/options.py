@@ -14,7 +14,7 @@ from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouti
 from evalstream.model.text import split_codes, split_entries
 from evalstream.parsing import json
 from evalstream.parsing.limits import refuse_long_lines
-from evalstream.rules.profiles import PROFILES
+from evalstream.rules.catalogue import PROFILES
 
 AUTO: Final = "auto"
 

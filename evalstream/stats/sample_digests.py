@@ -1,4 +1,4 @@
-"""Digests that identify samples across runs, of whatever format the runs are."""
+"""Digests by which samples are compared, and the samples of a block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, Final
 from xxhash import xxh64_intdigest
 
 from evalstream.io.digest import digest128
-from evalstream.model.sample_record import UNKNOWN
+from evalstream.model.options import SampleRequest
+from evalstream.model.sample_record import UNKNOWN, BlockSamples, GroupLabel, SampleRow
 from evalstream.parsing import json
 
 APART: Final = b"\xff"
@@ -70,3 +71,63 @@ def cluster_digest(value: Any) -> int:
 def encode_text(text: str) -> bytes:
     """Return the bytes of a text, which may contain lone surrogates."""
     return text.encode(errors="surrogatepass")
+
+
+def record_sample(
+    request: SampleRequest, sample: Any, shown: InputDigests | None, line: int, offset: int
+) -> SampleRow:
+    """Return the sample of a record, which has no score, flags or cluster yet.
+
+    `sample` is its sample id, of any JSON type, and `shown` its input, None if it is not known.
+    These records have no sample_hash, so that samples have no identity by it.
+    """
+    text = sample_text(sample)
+    high = low = UNKNOWN
+    if request.by == "input" and shown is not None:
+        high, low = shown.high, shown.low
+    elif request.by == "sample_id" and text:
+        high, low = text_identity(text)
+    return SampleRow(
+        high,
+        low,
+        bytes_digest(text) if text else UNKNOWN,
+        0,
+        line,
+        offset,
+        float("nan"),
+        0,
+        UNKNOWN if shown is None else shown.question,
+        UNKNOWN if shown is None else shown.input,
+        UNKNOWN,
+        UNKNOWN,
+    )
+
+
+def has_identity(row: SampleRow) -> bool:
+    """Tell whether a sample can be paired with one of another run."""
+    return (row.high, row.low) != (UNKNOWN, UNKNOWN)
+
+
+class SampleBatch:
+    """Samples that wait to be handed on."""
+
+    __slots__ = ("_groups", "_rows")
+
+    def __init__(self) -> None:
+        self._groups: dict[GroupLabel, int] = {}
+        self._rows: list[bytes] = []
+
+    def __len__(self) -> int:
+        """Return the number of samples that wait."""
+        return len(self._rows)
+
+    def add(self, label: GroupLabel, row: SampleRow) -> None:
+        """Add a sample of a group; the group that the row itself names does not count."""
+        number = self._groups.setdefault(label, len(self._groups))
+        self._rows.append(row._replace(group=number).pack())
+
+    def take(self) -> BlockSamples:
+        """Return the samples that wait, and forget them."""
+        block = BlockSamples(tuple(self._groups), b"".join(self._rows))
+        self._groups, self._rows = {}, []
+        return block

@@ -6,8 +6,16 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from evalstream.cli.command import MANY, REQUIRED, Argument, Command, format_default, option_flags
-from evalstream.cli.program import COMMANDS, load_command
+from evalstream.cli.command import (
+    COMMANDS,
+    MANY,
+    REQUIRED,
+    Argument,
+    Command,
+    format_default,
+    load_command,
+    option_flags,
+)
 from evalstream.cli.typer_app import argument_help, group_options, metavar, option_help
 from evalstream.model.options import Option
 from reference.markdown import code, fence, paragraphs, sentence, table

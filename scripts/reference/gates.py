@@ -6,7 +6,7 @@ from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Severity
 from evalstream.model.rule_text import Status
 from evalstream.rules.base import Rule
-from evalstream.rules.profiles import DATASTORE, DEFAULT, PROFILES
+from evalstream.rules.catalogue import DATASTORE, DEFAULT, PROFILES
 from reference.markdown import code, table
 
 INTRODUCTION = """# What fails a check

@@ -62,6 +62,10 @@ def prose(text: str, links: dict[str, str]) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a phrase with a capital at the beginning and a full stop at the end."""
-    whole = text[:1].upper() + text[1:]
+    """Return a phrase with a capital at the beginning and a full stop at the end.
+
+    A name of a member, such as `sample_hash`, keeps its first letter.
+    """
+    is_name = "_" in text.split(" ", 1)[0]
+    whole = text if is_name else text[:1].upper() + text[1:]
     return whole if whole.endswith((".", ":")) else f"{whole}."

@@ -14,8 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import evalstream
-from evalstream.cli.command import long_flag
-from evalstream.cli.program import COMMANDS, load_command
+from evalstream.cli.command import COMMANDS, load_command, long_flag
 from evalstream.cli.typer_app import argument_help, option_help
 from evalstream.model.data_class import REQUIRED, DataClass, Field
 from reference.markdown import code, fence, paragraphs, sentence, table

@@ -7,8 +7,8 @@ from itertools import groupby
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.rule_text import BAD, FIX, FOUND, GOOD, WHY, Status
 from evalstream.rules.base import Rule
+from evalstream.rules.catalogue import DEFAULT, PROFILES
 from evalstream.rules.pages import read_sections, without_changes
-from evalstream.rules.profiles import DEFAULT, PROFILES
 from reference.formats import titles_by_code_prefix
 from reference.markdown import code, prose, sentence, table
 from reference.program import DOCS

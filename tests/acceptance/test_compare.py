@@ -246,6 +246,18 @@ def test_no_verdict_rests_on_samples_that_are_missing(tmp_path: Path, *, fails: 
     assert report.exit_code == 0
 
 
+def test_the_power_for_an_effect_and_an_average_are_given() -> None:
+    found = json.loads(compare(A, B, "--effect", "0.05", "-f", "json").out)
+    effect = found["comparisons"][0]["estimate"]["effect"]
+    assert (effect["size"], effect["needed"], effect["needed_without_noise"]) == (0.05, 581, None)
+    assert round(effect["power"], 3) == 0.208
+    (average,) = found["averages"]
+    # The graded result scores 40 of the same questions.
+    assert (average["results"], average["standard_error"]) == (2, None)
+    both = [one["estimate"]["difference"] for one in found["comparisons"]]
+    assert average["difference"] == pytest.approx(sum(both) / 2)
+
+
 def test_a_cluster_that_no_row_names_is_wrong_usage() -> None:
     with pytest.raises(evalstream.UsageError, match=r"cluster /nothing: no sample that both"):
         evalstream.compare([A, B], metric="exact", cluster="/nothing")

@@ -17,8 +17,7 @@ from paths import EXAMPLES, FINDINGS, REPOSITORY, TESTS
 
 import evalstream
 from evalstream.batch.ledger.export import FORMS
-from evalstream.cli.command import option_spellings
-from evalstream.cli.program import load_command
+from evalstream.cli.command import load_command, option_spellings
 from evalstream.cli.thresholds import FORMATS as ANSWERS
 from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.reporters import REPORTERS

@@ -19,8 +19,7 @@ from paths import REPOSITORY
 
 import evalstream
 from evalstream.batch.ledger import run_state
-from evalstream.cli.command import Command, option_flags
-from evalstream.cli.program import COMMANDS
+from evalstream.cli.command import COMMANDS, Command, option_flags
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options

@@ -12,12 +12,11 @@ from typing import Final
 import pytest
 
 from evalstream.stats.inference.binary import exact_mcnemar, mid_p_mcnemar, tango_interval
-from evalstream.stats.inference.bootstrap import bootstrap_intervals
 from evalstream.stats.inference.clusters import clustered_difference
+from evalstream.stats.inference.distributions import t_test
 from evalstream.stats.inference.estimate import standard_error
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.inference.permutation import sign_flip_test
-from evalstream.stats.inference.student import t_test
+from evalstream.stats.inference.resamples import bootstrap_intervals, sign_flip_test
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded, mutants
 
-from evalstream.formats.eee.changes.row_repairs import RowRepairer, RowRepairs
+from evalstream.formats.eee.changes.row_rewriter import RowRepairer, RowRepairs
 from evalstream.formats.eee.versions import INSTANCE_VERSIONS, nearest_version
 from evalstream.model.changes import Applied
 from evalstream.parsing.json import pointer

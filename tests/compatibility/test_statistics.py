@@ -17,14 +17,12 @@ from statsmodels.stats.power import TTestPower
 
 from evalstream.model.comparison import CompareSettings, Estimate, MetricName
 from evalstream.stats.inference.binary import exact_mcnemar, mid_p_mcnemar, tango_interval
-from evalstream.stats.inference.bootstrap import bootstrap_intervals
 from evalstream.stats.inference.clusters import clustered_difference
 from evalstream.stats.inference.distributions import binomial_tail, t_quantile, two_sided_t
-from evalstream.stats.inference.estimate import estimate
-from evalstream.stats.inference.multiplicity import holm
+from evalstream.stats.inference.estimate import estimate, holm
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.inference.permutation import sign_flip_test
 from evalstream.stats.inference.ranks import RankedScores
+from evalstream.stats.inference.resamples import bootstrap_intervals, sign_flip_test
 
 SETTINGS = CompareSettings(resamples=1000)
 

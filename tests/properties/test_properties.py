@@ -38,8 +38,8 @@ import evalstream
 from evalstream.engine import block_tasks
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.probe import probe_context
+from evalstream.formats.eee.row_engine import EngineContext
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io import readers
@@ -178,7 +178,7 @@ def _force_pool(monkeypatch: pytest.MonkeyPatch) -> None:
 def _reader(version: str, engine: str) -> RowReader:
     options = Options(schema_version=version, engine=engine)
     return RowReader(
-        RowContext(options=options, selection=CATALOGUE.selection(options), version=version)
+        EngineContext(options=options, selection=CATALOGUE.selection(options), version=version)
     )
 
 

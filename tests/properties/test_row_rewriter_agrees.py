@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.changes.row_repairs import RowRepairer, RowRepairs
-from evalstream.formats.eee.changes.row_rewriter import RowRewriter
+from evalstream.formats.eee.changes.row_rewriter import RowRepairer, RowRepairs, RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator
 from evalstream.model.changes import Applied, Change, ChangeClass, ChangeKind, ChangeTally
 from evalstream.parsing.json_tree import JsonType, Node, Splices, decode_string, parse_tree

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from paths import FINDINGS, PAIRS
 
+from evalstream.cli.command import load_command, named_command
 from evalstream.cli.plain_reader import read_plain
-from evalstream.cli.program import load_command, named_command
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.row_engine import EngineContext
 from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
@@ -84,7 +84,7 @@ def test_rules_by_ids_look_at_nothing_else() -> None:
     line = (PAIRS / "0.3.0-two-results").rglob("*.jsonl")
     row = json.loads(next(line).read_bytes().splitlines()[0])
     results = Aggregate("a", {"evaluation_results": [{"evaluation_name": "n"}]}).joinable()
-    context = RowContext(
+    context = EngineContext(
         Options(),
         evaluation_id="another",
         model_id="another",

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from evalstream.model.comparison import (
     Alignment,
+    Average,
     ComparedRun,
     CompareSettings,
     CompareVerdict,
@@ -14,6 +15,7 @@ from evalstream.model.comparison import (
     ComparisonReport,
     Confounder,
     Drift,
+    EffectPower,
     Estimate,
     Flip,
     Interval,
@@ -105,6 +107,22 @@ def flip(number: int = 1, **details: Any) -> Flip:
         "answer_b": ["41", None],
     }
     return Flip(**given | details)
+
+
+def averaged() -> ComparisonReport:
+    """Make the report of two runs that share two results, with the power for a difference."""
+    found = estimate(noise_floor=0.01, effect=EffectPower(0.05, 0.36, 617, 552))
+    some = (comparison(estimate=found), comparison("geometry", estimate=found))
+    interval = Interval(0.077, 0.163, "normal")
+    average = Average("A", "B", 2, 0.71, 0.0226, 0.59, 0.0247, 0.12, 0.0219, interval)
+    unsure = average._replace(
+        standard_error_a=None, standard_error_b=None, standard_error=None, interval=None
+    )
+    return report(
+        settings=CompareSettings(effect=0.05),
+        comparisons=some,
+        averages=(average, unsure._replace(b="C")),
+    )
 
 
 def report(**details: Any) -> ComparisonReport:
@@ -212,6 +230,7 @@ def not_comparable() -> ComparisonReport:
 
 
 REPORTS: Final = {
+    "averaged": averaged,
     "two": report,
     "three": many_runs,
     "subtasks": subtasks,

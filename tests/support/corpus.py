@@ -11,13 +11,14 @@ import pytest
 from paths import SHARED
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.row_engine import EngineContext
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.eee.rules.version import MISSING
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
-from evalstream.parsing.json_schema import Validator, compile_schema
+from evalstream.parsing.json_schema import compile_schema
+from evalstream.parsing.schema_errors import Validator
 from evalstream.parsing.schema_files import builtin_schema
 from evalstream.rules.schema import explain
 
@@ -62,7 +63,7 @@ def reader_of(version: str, engine: str) -> RowReader:
     options = Options(schema_version=version, engine=engine)
     fallback = versions.DEFAULT_VERSION if version == "auto" else version
     return RowReader(
-        RowContext(options=options, selection=CATALOGUE.selection(options), version=fallback)
+        EngineContext(options=options, selection=CATALOGUE.selection(options), version=fallback)
     )
 
 

@@ -14,11 +14,12 @@ from evalstream.engine.result import BlockFindings
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.fast_block import FastPath
+from evalstream.formats.eee.fast_block import pass_over
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_reader import RowReader
+from evalstream.formats.eee.taken_violations import FastPath
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.options import Options, SampleRequest
@@ -138,8 +139,13 @@ def rows_of(words: bytes) -> list[tuple[int, ...]]:
 def passed_over(within: RowContext, line: bytes) -> Tally | None:
     """Return what is tallied of a line, None where the scanner alone does not find it sound."""
     tally = Tally()
-    subject = fast_path_of(within).pass_over(
-        engine_of(within).groups(), tally, BlockFindings(within), Lines(line + b"\n"), None
+    subject = pass_over(
+        fast_path_of(within),
+        engine_of(within).groups(),
+        tally,
+        BlockFindings(within.options, within.selection),
+        Lines(line + b"\n"),
+        None,
     )
     rows = subject.take(0, 1)
     # A row that is not sound is listed.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import combinations
+from typing import Final
 
-from evalstream.batch.comparing.confounders import find_confounders
-from evalstream.batch.comparing.matrices import add_matrices
+from evalstream.batch.comparing.matrix import add_matrices
 from evalstream.batch.comparing.pairs import JoinedPair, Request, joined_pair
 from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.batch.comparing.shared_ranks import group_ranks, rank_runs
@@ -19,6 +19,7 @@ from evalstream.model.comparison import (
     CompareVerdict,
     Comparison,
     ComparisonReport,
+    Confounder,
     Estimate,
     Flip,
 )
@@ -161,7 +162,7 @@ def _estimate(
         return found
     return replace(
         found, interval=None, test=None, others=(), tests=(), clustered=None, detectable=None,
-        needed_for_point=None,
+        needed_for_point=None, effect=None,
     )  # fmt: skip
 
 
@@ -220,3 +221,39 @@ def _derive_seed(runs: Sequence[CheckedRun]) -> int:
     """Return the seed of random numbers: it follows from the files alone."""
     digests = sorted(run.shown.checksum or "" for run in runs)
     return int.from_bytes(hashlib.sha256("\n".join(digests).encode()).digest()[:8])
+
+
+ABSENT: Final = "not given"
+MOST_VALUES: Final = 3
+"""Number of values of one setting that are shown of a run with many results."""
+
+
+def find_confounders(runs: Sequence[CheckedRun], results: Iterable[str]) -> list[Confounder]:
+    """Return the settings that differ, of whole runs and of the results that are compared."""
+    wanted = set(results)
+    by_label = {run.shown.label: _settings(run, wanted) for run in runs}
+    names = dict.fromkeys(name for settings in by_label.values() for name in settings)
+    found = []
+    for name in names:
+        values = {label: settings.get(name, ABSENT) for label, settings in by_label.items()}
+        if len(set(values.values())) > 1:
+            found.append(Confounder(name, values))
+    return found
+
+
+def _settings(run: CheckedRun, results: set[str]) -> Mapping[str, str]:
+    """Return the settings of a run by name; one that differs between results has all values."""
+    described = run.description
+    found: dict[str, dict[str, None]] = {}
+    for held in (described.generation, described.scoring):
+        for metric, settings in zip(described.metrics, held, strict=False):
+            if metric.result in results:
+                for name, text in settings.items():
+                    found.setdefault(name, {})[text] = None
+    joined = {name: _join_texts([*texts]) for name, texts in found.items()}
+    return {**described.settings, **joined}
+
+
+def _join_texts(texts: Sequence[str]) -> str:
+    more = len(texts) - MOST_VALUES
+    return "; ".join(texts[:MOST_VALUES]) + (f"; and {more} more" if more > 0 else "")

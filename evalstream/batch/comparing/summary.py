@@ -10,6 +10,7 @@ from evalstream.batch.comparing.runs import CheckedRun
 from evalstream.model.comparison import CompareVerdict, ComparisonReport
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.text import count_noun
+from evalstream.stats.inference.average import average_results
 
 REGRESSION: Final = "regression"
 DRIFT: Final = "drift"
@@ -22,6 +23,8 @@ def finished_report(report: ComparisonReport, runs: Sequence[CheckedRun]) -> Non
     """Set what follows from the comparisons of a report."""
     for run in runs:
         run.count_samples()
+    counts = {run.shown.label: run.shown.samples for run in runs}
+    report.averages = average_results(report.comparisons, counts, report.settings.level)
     if report.refused is None and not report.comparisons:
         report.refused = "the runs share no result and metric"
     report.first_line = _first_line(report, runs)

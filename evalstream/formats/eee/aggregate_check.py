@@ -17,12 +17,12 @@ from evalstream.model.options import Options
 from evalstream.parsing.json import UTF8_MARK, text_or_none
 from evalstream.parsing.limits import limit_findings
 from evalstream.parsing.schema_files import builtin_validator
-from evalstream.rules.profiles import PROFILES
+from evalstream.rules.catalogue import PROFILES
 from evalstream.rules.schema import explain as explain_schema
 from evalstream.rules.syntax import ES108, ES113, read_document
 
 if TYPE_CHECKING:
-    from evalstream.parsing.json_schema import Validator
+    from evalstream.parsing.schema_errors import Validator
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
 """Rules that replace the schema's less specific finding at the same pointer."""
@@ -107,7 +107,7 @@ def _unknown_version(declared: str | None, version: str) -> Iterator[Violation]:
 def _schema_errors(document: dict[str, Any], version: str, options: Options) -> Iterator[Violation]:
     """Report what the schema refuses, and the versions that a refused document fits."""
     from evalstream.formats.eee.version_fit import versions_that_fit
-    from evalstream.parsing.schema_errors_in_parts import error_parts
+    from evalstream.parsing.schema_errors import error_parts
 
     fails = False
     for part in error_parts(_validator(version, options), document):

@@ -567,7 +567,7 @@ class RunCheck:
                 aggregate, collector.samples.labels, summary.version
             )
         if collector.links is not None and aggregate is not None:
-            from evalstream.formats.eee.record_digest import record_digest
+            from evalstream.formats.eee.row_digests import record_digest
 
             collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
         return summary

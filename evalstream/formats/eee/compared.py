@@ -12,6 +12,7 @@ from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, answer
 from evalstream.formats.eee.versions import nearest_version
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options
+from evalstream.model.run import Run
 from evalstream.model.sample_record import GroupLabel
 from evalstream.parsing import json
 from evalstream.parsing.json import member, text_or_none
@@ -45,9 +46,10 @@ def describe(
 
 
 def answers(
-    path: str, options: Options, places: Iterable[tuple[int, int]]
+    run: Run, options: Options, places: Iterable[tuple[int, int]]
 ) -> Iterator[Answered | None]:
     """Iterate over the answers in rows at some places; see `find_rows`."""
+    path = run.rows or ""
     for line in find_rows(path, options, places):
         row = None if line is None else _parse_line(line)
         if row is None:

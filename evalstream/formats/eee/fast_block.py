@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,15 +12,12 @@ from evalstream.engine.result import BlockFindings, TakenRows
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import answer_digest
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
-from evalstream.formats.eee.row_reader import RowReader
-from evalstream.formats.eee.row_templates import RowTemplates
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CHOICE
-from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED, HashCheck, hash_check, wrong_hash
+from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
 from evalstream.formats.eee.sample_hash import equivalent_recipes
 from evalstream.formats.eee.scanned_rows import ScannedRows
-from evalstream.formats.eee.taken_violations import TakenViolations
+from evalstream.formats.eee.taken_violations import FastPath, TakenViolations, lists_samples
 from evalstream.model.block import Lines
-from evalstream.model.finding import Violation
 from evalstream.model.options import SampleRequest
 from evalstream.model.sample_record import ROW_WORDS
 from evalstream.parsing import json
@@ -31,14 +27,12 @@ from evalstream.parsing.native.binding import (
     Flag,
     RowKind,
     Scanner,
-    ScannerConfig,
     StopReason,
 )
-from evalstream.rules.base import RowCheck
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
-    from ctypes import CDLL
+    pass
 
 _NOTICES: Final = (
     (Flag.UNANSWERED, NO_ANSWER),
@@ -65,60 +59,6 @@ _IDLE: Final[list[Scanner]] = []
 """Unused scanners, kept for reuse: creating one takes a millisecond."""
 
 
-class FastPath:
-    """Takes rows whose record the scanner makes, and explains what is wrong with them.
-
-    `bind` returns the checks of rows beyond the schema, each with the doubt in which it runs; they
-    are bound when a row is first in doubt.
-    """
-
-    def __init__(
-        self,
-        context: RowContext,
-        loaded: CDLL,
-        setting: ScannerConfig,
-        reader: RowReader,
-        bind: Callable[[], Sequence[tuple[int, RowCheck]]],
-        id_doubts: int,
-    ) -> None:
-        self.context, self.setting, self._bind = context, setting, bind
-        self.templates = RowTemplates(reader)
-        self.id_doubts = id_doubts
-        self.compares_answers = len(context.results) > 1
-        self.lists_samples = lists_samples(context)
-        self._loaded = loaded
-
-    @cached_property
-    def checks(self) -> Sequence[tuple[int, RowCheck]]:
-        """The checks of single rows, each with the doubt in which it runs."""
-        return self._bind()
-
-    @cached_property
-    def check_hash(self) -> HashCheck:
-        """The check of a sample_hash that is in doubt."""
-        return hash_check(self.context)
-
-    @cached_property
-    def wrong_hash(self) -> Callable[[Mapping[str, Any]], Violation]:
-        """What explains a hash that no recipe gives."""
-        return wrong_hash(self.context)
-
-    def pass_over(
-        self,
-        groups: RowGroups,
-        tally: Tally,
-        findings: BlockFindings,
-        lines: Lines,
-        offsets: Sequence[int] | None,
-    ) -> FastBlock:
-        """Start a block; `offsets` are those of its lines, if they are not contiguous."""
-        try:
-            scanner = _IDLE.pop()
-        except IndexError:
-            scanner = Scanner(self._loaded)
-        return FastBlock(self, scanner, groups, tally, findings, lines, offsets)
-
-
 def _score_key(word: int, flags: int) -> tuple[float | None, bool | None, bool]:
     """Return a row's score (the bits of a double), is_correct, and whether the row has an error."""
     (score,) = _DOUBLE.unpack(_WORD.pack(word))
@@ -129,11 +69,6 @@ def _score_key(word: int, flags: int) -> tuple[float | None, bool | None, bool]:
     )
 
 
-def lists_samples(context: RowContext) -> bool:
-    """Tell whether a result lists the samples that it covers."""
-    return any(result.sample_ids is not None for result in context.results)
-
-
 def lists_all_rows(context: RowContext) -> bool:
     """Tell whether Python looks at each row, and not only at those that are not sound."""
     return (
@@ -142,6 +77,22 @@ def lists_all_rows(context: RowContext) -> bool:
         or context.links
         or context.options.samples is not None
     )
+
+
+def pass_over(
+    fast_path: FastPath,
+    groups: RowGroups,
+    tally: Tally,
+    findings: BlockFindings,
+    lines: Lines,
+    offsets: Sequence[int] | None,
+) -> FastBlock:
+    """Start a block; `offsets` are those of its lines, if they are not contiguous."""
+    try:
+        scanner = _IDLE.pop()
+    except IndexError:
+        scanner = Scanner(fast_path.loaded)
+    return FastBlock(fast_path, scanner, groups, tally, findings, lines, offsets)
 
 
 class FastBlock:

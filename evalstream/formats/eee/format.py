@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from evalstream.formats.base import DeclaredRows, Detector, Place, RowFormat, Show
@@ -15,12 +15,11 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json import member, text_or_none
-from evalstream.rules.base import RepairAction, Rule
+from evalstream.rules.base import RepairAction
 
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
     from evalstream.io.beginning import Beginning
-    from evalstream.model.comparison import Answered
     from evalstream.rules.cross_run import CrossRunRules
 
 
@@ -77,11 +76,6 @@ class EeeFormat(RowFormat):
 
         return cross_run
 
-    def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.eee.catalogue import RULES
-
-        return RULES
-
     def detect_kind(self, file: Beginning) -> str | None:
         return documents.detect_kind(file)
 
@@ -102,13 +96,6 @@ class EeeFormat(RowFormat):
         from evalstream.formats.eee.late_aggregate import check_late
 
         return check_late(run, options, show, progress)
-
-    def answers(
-        self, run: Run, options: Options, places: Iterable[tuple[int, int]], /
-    ) -> Iterator[Answered | None]:
-        from evalstream.formats.eee.compared import answers
-
-        return answers(run.rows or "", options, places)
 
     def migrator(self, target: str, values: Mapping[str, Any]) -> Migrator:
         from evalstream.formats.eee.changes.run_migration import Migrator as EeeMigrator
@@ -133,14 +120,14 @@ class EeeFormat(RowFormat):
         return is_refused(code, severity)
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
-        from evalstream.formats.eee.declared_rows import declared_in_text
+        from evalstream.formats.eee.declared_path import declared_in_text
 
         return declared_in_text(text)
 
     def read_declared_rows(self, document: Mapping[str, Any]) -> DeclaredRows | None:
         if documents.AGGREGATE_KEYS.isdisjoint(document):
             return None
-        from evalstream.formats.eee.declared_rows import declared_by
+        from evalstream.formats.eee.declared_path import declared_by
 
         return declared_by(document.get("detailed_evaluation_results"))
 

@@ -18,6 +18,7 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.probe import PROBED_ROWS, guessed_context, probe_context
+from evalstream.formats.eee.row_engine import EngineContext
 from evalstream.io.file import FileSource
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
@@ -64,7 +65,7 @@ class Guess:
         self._checker.expect(size)
 
 
-class GuessedContext(RowContext, frozen=True, kw_only=True):
+class GuessedContext(EngineContext, frozen=True, kw_only=True):
     """The context while rows are read; afterwards `guess` has the one that the rows follow."""
 
     guess: Guess

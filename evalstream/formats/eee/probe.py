@@ -14,6 +14,7 @@ from evalstream.formats.eee import row_view, sample_hash, versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.row_engine import EngineContext
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalise_digest
 from evalstream.model.options import Options
@@ -65,7 +66,7 @@ def _context(
 ) -> RowContext:
     """Return the context for rows of a version, with what the aggregate says about them."""
     selection = CATALOGUE.selection(options)
-    made = partial(RowContext, options, selection, options.links, version, algorithm, recipes)
+    made = partial(EngineContext, options, selection, options.links, version, algorithm, recipes)
     if aggregate is None:
         return made()
     own_id = None if first is None else json.text_or_none(first["evaluation_id"])
@@ -81,7 +82,9 @@ def _context(
 
 def rowless_context(options: Options) -> RowContext:
     """Return the context for a run without rows: the rules that hold, and nothing about rows."""
-    return RowContext(options=options, selection=CATALOGUE.selection(options), links=options.links)
+    return EngineContext(
+        options=options, selection=CATALOGUE.selection(options), links=options.links
+    )
 
 
 class _Rows:

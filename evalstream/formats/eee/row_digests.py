@@ -1,4 +1,4 @@
-"""Pack a row into one record of digests, equal on the fast path and the exact path."""
+"""Digests of rows, equal on the fast path and the exact path, and of whole aggregates."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ from evalstream.parsing import json
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.row_groups import RowGroup
+
+
+from collections.abc import Mapping
+
+from xxhash import xxh3_128_hexdigest
+
+from evalstream.parsing.json import canonical
 
 _MODULUS: Final = 1 << 64
 _LONG_BYTES: Final = 241
@@ -81,7 +88,7 @@ def record(
         ABSENT if shown.input is None else digest128(shown.input, group.evaluation),
         content,
         shown.output,
-        mark_digest(row_view.repeat_mark(shown.metadata)),
+        row_view.mark_digest(row_view.repeat_mark(shown.metadata)),
         group.result,
         *ids,
     )
@@ -93,11 +100,6 @@ def content_digest(line: Bytes) -> int:
     return digest(line)
 
 
-def mark_digest(mark: str) -> int:
-    """Return a number that is equal for rows with the same repeat mark, 0 for none."""
-    return xxhash.xxh64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0
-
-
 def to_double(score: Any) -> float:
     """Return a score as a double, NaN if a double cannot hold it exactly."""
     if not isinstance(score, (int, float)):
@@ -107,3 +109,48 @@ def to_double(score: Any) -> float:
     except OverflowError:
         return math.nan
     return double if double == score else math.nan
+
+
+_DETAILS: Final = "detailed_evaluation_results"
+_OF_ONE_COPY: Final = frozenset({"evaluation_id", "retrieved_timestamp"})
+"""Members that differ between copies of a record, at any depth."""
+
+_CONTAINERS: Final = frozenset({dict, list})
+
+
+def record_digest(document: Mapping[str, Any]) -> str | None:
+    """Digest an aggregate, with the same result for all copies of its record.
+
+    The order of keys and of list items does not count, nor do evaluation_id and retrieved_timestamp
+    at any depth, nor file_path, which names the location of the rows. The digest is None if the
+    document nests deeper than Python can follow.
+    """
+    rest = dict(document)
+    details = rest.get(_DETAILS)
+    if isinstance(details, dict):
+        rest[_DETAILS] = {name: value for name, value in details.items() if name != "file_path"}
+    try:
+        return xxh3_128_hexdigest(canonical(_without_order(rest)))
+    except RecursionError:
+        return None
+
+
+def _without_order(value: Any) -> Any:
+    """Return an object or list without what differs between copies; other values unchanged.
+
+    A list of strings is sorted. Any other list becomes the sorted digests of its items, so a list
+    in a list is written once, not once for each list around it.
+    """
+    if value.__class__ is dict:
+        if _OF_ONE_COPY.isdisjoint(value) and _CONTAINERS.isdisjoint(map(type, value.values())):
+            return value
+        return {
+            name: _without_order(member) if member.__class__ in _CONTAINERS else member
+            for name, member in value.items()
+            if name not in _OF_ONE_COPY
+        }
+    if value.__class__ is not list:
+        return value
+    if set(map(type, value)) == {str}:
+        return sorted(value)
+    return sorted(xxh3_128_hexdigest(canonical(_without_order(item))) for item in value)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
 from itertools import groupby
 from json import loads
 from operator import attrgetter
@@ -30,21 +30,30 @@ from evalstream.formats.eee.row_digests import (
 )
 from evalstream.formats.eee.row_groups import RowGroups, is_aggregated_notice, notice_key
 from evalstream.formats.eee.row_reader import Row, RowReader, parse
-from evalstream.formats.eee.rules import sample_hash
+from evalstream.formats.eee.rules import coverage, sample_hash
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
-from evalstream.model.finding import Violation
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.row_record import RECORD_BYTES, RowRecords
 from evalstream.parsing import json
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.rules.base import RowCheck
+from evalstream.rules.base import RowCheck, Where
 from evalstream.rules.inputs import ES003, noise_check
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES114
-from evalstream.rules.torn_line import newline_missing
+from evalstream.rules.syntax import (
+    BEGINS_WITH_MARK,
+    ES102,
+    ES107,
+    ES108,
+    ES110,
+    ES114,
+    newline_missing,
+)
+from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
-    from evalstream.formats.eee.fast_block import FastBlock, FastPath
+    from evalstream.formats.eee.fast_block import FastBlock
+    from evalstream.formats.eee.taken_violations import FastPath
     from evalstream.model.options import SampleRequest
 
 JSON_BLANK: Final = b" \t\r"
@@ -118,9 +127,9 @@ class RowEngine:
     def findings(self, lines: Lines) -> BlockFindings:
         """Return what collects the violations of a block, and its sketch if it is asked for."""
         if not self.context.options.sketches:
-            return BlockFindings(self.context, lines.unshown)
+            return BlockFindings(self.context.options, self.context.selection, lines.unshown)
         from evalstream.engine.sketched import SketchedFindings
-        from evalstream.formats.eee.row_figures import row_figures
+        from evalstream.formats.eee.sample_rows import row_figures
 
         return SketchedFindings(self.context, lines, row_figures)
 
@@ -139,7 +148,9 @@ class RowEngine:
         """Return the fast path of a block, or None if every row takes the exact path."""
         if self._fast_path is None or lines.overlong:
             return None
-        return self._fast_path.pass_over(groups, tally, findings, lines, offsets)
+        from evalstream.formats.eee.fast_block import pass_over
+
+        return pass_over(self._fast_path, groups, tally, findings, lines, offsets)
 
 
 def _bound(context: RowContext, *, by_ids: bool) -> list[RowCheck]:
@@ -474,3 +485,46 @@ class _Pass:
         if covered is not None:
             shown = input_hash64(word, *covered, row_view.choices_text(row["input"].get("choices")))
         links += (word, shown, entry.number, entry.offset)
+
+
+class EngineContext(RowContext, frozen=True):
+    """The context of rows with the engine that checks them."""
+
+    def checker(self) -> RowEngine:
+        """Return the row engine of this context, compiled once per process."""
+        return _make_engine(self)
+
+    def duplicate(self, match: DuplicateMatch, where: Where) -> Violation:
+        """Return the violation of a row with the score or input of an earlier one."""
+        violation = DUPLICATE_RULES[match.kind](match, where)
+        is_usual = match.kind is DuplicateKind.OTHER_OUTPUT and self._shows_answers_of_scorers
+        return violation._replace(**OF_SCORERS) if is_usual else violation
+
+    @property
+    def _shows_answers_of_scorers(self) -> bool:
+        """Whether the converter of Inspect wrote rows of several scorers.
+
+        It writes the answer or the explanation of the scorer in place of the output.
+        """
+        if "inspect" not in (self.library or "").casefold():
+            return False
+        scorers = {result.id.rpartition(":")[0] for result in self.results if result.id}
+        return len(scorers - {""}) > 1
+
+
+OF_SCORERS: Final[Mapping[str, Any]] = {
+    "severity": Severity.INFO,
+    "message": (
+        "output differs from that of the same sample under another result; the converter of "
+        "Inspect shows the answer or the explanation of each scorer there"
+    ),
+}
+"""What ES608 says where converters are known to write several outputs of a sample."""
+
+DUPLICATE_RULES: Final = {**sample_hash.DUPLICATE_RULES, **coverage.DUPLICATE_RULES}
+"""The functions that report a repeated row, by the kind of its repetition."""
+
+
+@lru_cache(maxsize=8)
+def _make_engine(context: RowContext) -> RowEngine:
+    return RowEngine(context)

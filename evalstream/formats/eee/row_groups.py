@@ -191,8 +191,6 @@ class RowGroups:
         group.number = len(self._all)
         self._all.append((group, row.get("evaluation_name")))
         if self._context.options.samples is not None:
-            from evalstream.formats.eee.sample_rows import group_label
-
             names = row.get("evaluation_name"), row.get("evaluation_result_id")
             self._labels.append(group_label(group, *names))
         return group
@@ -229,3 +227,12 @@ def _dataset_members(joined: Result | None) -> tuple[str | None, str | None, str
     return (
         (None, None, None) if joined is None else (joined.dataset, joined.repository, joined.split)
     )
+
+
+def group_label(group: RowGroup, name: Any, result: Any) -> GroupLabel:
+    """Return the label of a group of rows with an evaluation_name and an evaluation_result_id."""
+    from evalstream.model.sample_record import GroupLabel
+
+    if group.is_named_alike:
+        return GroupLabel(group.place)
+    return GroupLabel(None, *(None if text is None else f"{text}" for text in (name, result)))

@@ -16,7 +16,7 @@ from evalstream.rules import schema, syntax
 from evalstream.rules.syntax import ES113
 
 if TYPE_CHECKING:
-    from evalstream.parsing.json_schema import Validator
+    from evalstream.parsing.schema_errors import Validator
 
 Row = dict[str, Any]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import xxhash
+
 from evalstream.formats.eee.sample_hash import Reference
 from evalstream.formats.eee.versions import OLDEST
 
@@ -96,3 +98,8 @@ def transcript(row: Mapping[str, Any], version: str) -> tuple[str, list[Any]] | 
 def answer(row: Mapping[str, Any], version: str) -> tuple[Any, Any]:
     """Return the model's output: the output member, and the transcript."""
     return row.get("output"), row.get(transcript_key(version))
+
+
+def mark_digest(mark: str) -> int:
+    """Return a number that is equal for rows with the same repeat mark, 0 for none."""
+    return xxhash.xxh64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0

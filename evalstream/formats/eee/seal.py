@@ -12,6 +12,7 @@ from typing import Any, Final
 from evalstream.engine import layout
 from evalstream.engine.collector import Collector
 from evalstream.engine.row_pass import RowPass
+from evalstream.engine.sealed_document import SealedText
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import Reading, read_aggregate
 from evalstream.formats.eee.context import RowContext
@@ -36,7 +37,6 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
-from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import fast

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.result import AlikeLines, BlockFindings, LineViolations, Room
+from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_groups import RowGroup, is_aggregated_notice, notice_key
-from evalstream.formats.eee.row_templates import SOUND, Key, Template
-from evalstream.formats.eee.rules.sample_hash import WRONG_HASH
+from evalstream.formats.eee.row_reader import RowReader
+from evalstream.formats.eee.row_templates import SOUND, Key, RowTemplates, Template
+from evalstream.formats.eee.rules.sample_hash import WRONG_HASH, HashCheck, hash_check, wrong_hash
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.finding import Violation
 from evalstream.parsing import json
@@ -18,10 +21,13 @@ from evalstream.parsing.native.binding import (
     DOUBTFUL_WATCHED,
     NO_LIKENESS,
     Scanner,
+    ScannerConfig,
 )
+from evalstream.rules.base import RowCheck
 
 if TYPE_CHECKING:
-    from evalstream.formats.eee.fast_block import FastPath
+    from ctypes import CDLL
+
     from evalstream.formats.eee.scanned_rows import ScannedRows
     from evalstream.stats.tally import Tally
 
@@ -30,6 +36,50 @@ Row = Mapping[str, Any]
 
 _Likeness = tuple[int, int, int]
 """What decides the violations of a row: its scope, its signature, and its doubts."""
+
+
+def lists_samples(context: RowContext) -> bool:
+    """Tell whether a result lists the samples that it covers."""
+    return any(result.sample_ids is not None for result in context.results)
+
+
+class FastPath:
+    """The settings by which the scanner takes rows, and what explains what is wrong with them.
+
+    `bind` returns the checks of rows beyond the schema, each with the doubt in which it runs; they
+    are bound when a row is first in doubt.
+    """
+
+    def __init__(
+        self,
+        context: RowContext,
+        loaded: CDLL,
+        setting: ScannerConfig,
+        reader: RowReader,
+        bind: Callable[[], Sequence[tuple[int, RowCheck]]],
+        id_doubts: int,
+    ) -> None:
+        self.context, self.setting, self._bind = context, setting, bind
+        self.templates = RowTemplates(reader)
+        self.id_doubts = id_doubts
+        self.compares_answers = len(context.results) > 1
+        self.lists_samples = lists_samples(context)
+        self.loaded = loaded
+
+    @cached_property
+    def checks(self) -> Sequence[tuple[int, RowCheck]]:
+        """The checks of single rows, each with the doubt in which it runs."""
+        return self._bind()
+
+    @cached_property
+    def check_hash(self) -> HashCheck:
+        """The check of a sample_hash that is in doubt."""
+        return hash_check(self.context)
+
+    @cached_property
+    def wrong_hash(self) -> Callable[[Mapping[str, Any]], Violation]:
+        """What explains a hash that no recipe gives."""
+        return wrong_hash(self.context)
 
 
 class TakenViolations:

@@ -11,16 +11,17 @@ from typing import Any, Final, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.base import Detector, other_formats
 from evalstream.formats.evalguard.catalogue import CATALOGUE
-from evalstream.formats.evalguard.claims import claims_of_response, judge_figures
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
     PlacedFault,
     Reading,
+    conform,
     in_one,
     is_of_another,
     possible_kinds,
     read,
     read_bytes,
+    true_pointer,
     unread_document,
     with_spelling,
 )
@@ -28,7 +29,6 @@ from evalstream.formats.evalguard.documents import (
     MANIFEST_FILE,
     METRIC,
     METRICS,
-    NAME,
     REPORT,
     RESPONSE,
     TASK,
@@ -38,17 +38,20 @@ from evalstream.formats.evalguard.documents import (
     kind_of_folder,
     schema_name,
 )
-from evalstream.formats.evalguard.files import File, beside_config, describe_empty, iterate_files
+from evalstream.formats.evalguard.files import File, beside_config, iterate_files, kind_of_part
 from evalstream.formats.evalguard.manifest import Digest, Manifest, make_digest
-from evalstream.formats.evalguard.named_folders import kind_of_part
 from evalstream.formats.evalguard.report import is_of_harness
-from evalstream.formats.evalguard.responses import Response, make_response
+from evalstream.formats.evalguard.responses import (
+    Response,
+    claims_of_response,
+    judge_figures,
+    make_response,
+)
 from evalstream.formats.evalguard.rules import documents, manifests, scores
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502, without_unknown
 from evalstream.formats.evalguard.rules.layouts import check_schema_name
 from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema
 from evalstream.formats.evalguard.rules.scores import EVG401
-from evalstream.formats.evalguard.shapes import conform, true_pointer
 from evalstream.formats.evalguard.views import (
     LAYOUT_OF_KIND,
     LAYOUTS,
@@ -62,11 +65,11 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.claim import JudgedClaim
-from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary
-from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import STOPPING, without_collector
 from evalstream.model.text import count_noun
 from evalstream.rules.inputs import ES001, ES005, ES007
@@ -114,23 +117,6 @@ class _Read(NamedTuple):
         """Whether the file reports measured values."""
         has_reports = any(document.kind == REPORT for document in self.documents)
         return has_reports or (self.response is not None and self.response.endpoint == METRICS)
-
-
-def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-    """Find the run of one input: a folder, or one document.
-
-    `aggregate` is the folder, or a document, that it refers to. Raises UsageError for `inputs`,
-    which EvalGuard's documents do not have.
-    """
-    if inputs is not None:
-        raise UsageError(f"--inputs-file does not go with files of {NAME}")
-    if path == STDIN and aggregate == STDIN:
-        raise UsageError("standard input can be named only once")
-    reason = describe_empty(path)
-    if reason is not None:
-        yield NoInput(path, reason, format=NAME)
-        return
-    yield Run(path, aggregate, format=NAME)
 
 
 def check(
@@ -446,8 +432,7 @@ class _Check:
         """Yield what is wrong with a document among others."""
         yield from self._schema_violations(subject)
         for rule in _RULES:
-            if rule.record is not None:
-                yield from rule.record(subject)
+            yield from rule.apply(subject)
 
     def _schema_violations(self, subject: Subject) -> Iterator[Violation]:
         """Yield the violations of the schema, except where another rule says more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -12,8 +13,11 @@ from evalstream.formats.base import Detector
 from evalstream.formats.evalguard.documents import (
     JSON_ENDING,
     KINDS,
+    LEGACY_IMPACT,
     NAME,
+    REPORT,
     RESPONSE,
+    THRESHOLD,
     detect_endpoint,
     is_response,
     kind_of_folder,
@@ -21,7 +25,9 @@ from evalstream.formats.evalguard.documents import (
     likely_kind,
 )
 from evalstream.formats.evalguard.files import File
+from evalstream.formats.evalguard.report import FLAT, is_flat
 from evalstream.formats.evalguard.rules.documents import EVG101
+from evalstream.formats.evalguard.views import is_legacy
 from evalstream.io.beginning import Beginning
 from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
@@ -29,6 +35,7 @@ from evalstream.io.file_state import Watch
 from evalstream.model.finding import Excerpt, Locator, Severity, Violation
 from evalstream.model.text import count_noun, with_article
 from evalstream.parsing.json import UTF8_MARK, SyntaxIssue, fast, shorten, type_name
+from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.peek import PEEK_BYTES
 from evalstream.parsing.yaml import (
@@ -237,3 +244,48 @@ def in_one(reading: Reading) -> Iterator[PlacedFault]:
 
 
 _RESULTS: Final = "/results/"
+
+
+_ANY_IMPACT: Final = "no_measurable"
+
+
+def conform(kind: str, value: dict[str, Any]) -> dict[str, Any]:
+    """Return a document in the shape that its schema requires, otherwise unchanged.
+
+    The last threshold example of the specification has `label` instead of `impact`; its report
+    example lists tasks without a name around each.
+    """
+    if kind == THRESHOLD and isinstance(value.get("thresholds"), dict):
+        thresholds = {metric: _with_impacts(items) for metric, items in value["thresholds"].items()}
+        return {**value, "thresholds": thresholds}
+    if kind == REPORT and isinstance(value.get("tasks"), list):
+        return {
+            **value,
+            "tasks": [{FLAT: item} if is_flat(item) else item for item in value["tasks"]],
+        }
+    return value
+
+
+def true_pointer(kind: str, value: dict[str, Any], place: str | None) -> str | None:
+    """Return the pointer in a document for a pointer in its conformed shape."""
+    found = re.match(r"/tasks/([0-9]+)(/[^/]*)", place or "") if kind == REPORT else None
+    if (
+        place is None
+        or found is None
+        or not is_flat(list_or_empty(value["tasks"])[int(found.group(1))])
+    ):
+        return place
+    return place[: found.start(2)] + place[found.end(2) :]
+
+
+def _with_impacts(items: Any) -> Any:
+    if not isinstance(items, list):
+        return items
+    return [_with_impact(item) if isinstance(item, dict) else item for item in items]
+
+
+def _with_impact(item: dict[str, Any]) -> dict[str, Any]:
+    if not is_legacy(item):
+        return item
+    kept = {member: value for member, value in item.items() if member != LEGACY_IMPACT}
+    return {**kept, "impact": _ANY_IMPACT}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from evalstream.formats.base import other_formats
 from evalstream.formats.evalguard.documents import (
     ENDINGS,
+    NAME,
     SCHEMA_ENDING,
     file_stem,
     is_document_name,
@@ -18,7 +19,8 @@ from evalstream.formats.evalguard.documents import (
 from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.file_names import Exclusion
 from evalstream.io.remote import is_remote
-from evalstream.model.run import STDIN
+from evalstream.model.errors import UsageError
+from evalstream.model.run import STDIN, NoInput, Run
 
 NOT_OURS: Final = f"documents of EvalGuard end in {', '.join(ENDINGS)}; {other_formats()}"
 EMPTY: Final = f"no file in the folder has an ending of EvalGuard's ({', '.join(ENDINGS)})"
@@ -51,6 +53,23 @@ class File(NamedTuple):
     def is_schema(self) -> bool:
         """Whether the file is a schema by its name or its folder."""
         return file_stem(self.path).endswith(SCHEMA_ENDING) or SCHEMAS in (self.root, *self.folders)
+
+
+def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+    """Find the run of one input: a folder, or one document.
+
+    `aggregate` is the folder, or a document, that it refers to. Raises UsageError for `inputs`,
+    which EvalGuard's documents do not have.
+    """
+    if inputs is not None:
+        raise UsageError(f"--inputs-file does not go with files of {NAME}")
+    if path == STDIN and aggregate == STDIN:
+        raise UsageError("standard input can be named only once")
+    reason = describe_empty(path)
+    if reason is not None:
+        yield NoInput(path, reason, format=NAME)
+        return
+    yield Run(path, aggregate, format=NAME)
 
 
 def iterate_files(path: str, exclude: Iterable[str] = ()) -> Iterator[File]:
@@ -165,3 +184,37 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir(follow_symlinks=False)
     except OSError:
         return False
+
+
+def kind_of_part(path: str) -> str | None:
+    """Return the kind of the documents in a folder named after it, or None for another folder."""
+    return kind_of_folder((os.path.basename(os.path.realpath(path)),))
+
+
+def together(folders: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Group folders that are parts of one configuration, such as its tasks and its metrics.
+
+    A folder that is not named after a kind of document is a whole configuration. If there is one,
+    all parts go with it; several stay apart. Parts without one go together, by the folder that
+    contains them if one kind was named twice.
+    """
+    parts = [folder for folder in folders if kind_of_part(folder) is not None]
+    wholes = [folder for folder in folders if folder not in parts]
+    groups = _group_folders(parts)
+    if len(wholes) == 1 and len(groups) == 1:
+        yield (*wholes, *parts)
+        return
+    yield from ((folder,) for folder in wholes)
+    yield from groups
+
+
+def _group_folders(parts: Sequence[str]) -> list[Sequence[str]]:
+    by_place: dict[str, list[str]] = {}
+    kinds: dict[str, set[str]] = {}
+    for folder in parts:
+        real = os.path.realpath(folder)
+        by_place.setdefault(os.path.dirname(real), []).append(folder)
+        kinds.setdefault(str(kind_of_part(folder)), set()).add(real)
+    if all(len(places) == 1 for places in kinds.values()):
+        return [parts] if parts else []
+    return list(by_place.values())

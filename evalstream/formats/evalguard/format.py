@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import ClassVar, Final
 
 from evalstream.engine.harness_logs import LM_EVAL
+from evalstream.engine.sealed_document import SealedText
 from evalstream.formats.base import Detector, FolderFormat, Place, Show
 from evalstream.formats.evalguard import documents
 from evalstream.formats.evalguard.documents import KINDS, MANIFEST, RESPONSE, SCHEMAS
@@ -16,10 +17,8 @@ from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
-from evalstream.model.run import NoInput, Run
-from evalstream.model.sealed_text import SealedText
+from evalstream.model.run import Run
 from evalstream.parsing.peek import OBJECT
-from evalstream.rules.base import Rule
 
 
 class EvalGuardFormat(FolderFormat):
@@ -35,14 +34,10 @@ class EvalGuardFormat(FolderFormat):
     versions: Mapping[str, Sequence[str]] = {documents.VERSION: sorted(SCHEMAS)}
     places: ClassVar[Mapping[str, Place]] = dict.fromkeys((*KINDS, MANIFEST, RESPONSE), "rows")
     options = frozenset()
+    has_answers = False
     kept_logs = (LM_EVAL,)
     has_yaml = True
     seals_itself = True
-
-    def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.evalguard.catalogue import RULES
-
-        return RULES
 
     def detect_kind(self, file: Beginning) -> str | None:
         return documents.detect_kind(file)
@@ -63,14 +58,9 @@ class EvalGuardFormat(FolderFormat):
         return (file.path for file in iterate_files(path))
 
     def together(self, folders: Sequence[str], /) -> Iterator[Sequence[str]]:
-        from evalstream.formats.evalguard.named_folders import together
+        from evalstream.formats.evalguard.files import together
 
         return together(folders)
-
-    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-        from evalstream.formats.evalguard.checker import find
-
-        return find(path, aggregate, inputs)
 
     def check(
         self, run: Run, options: Options, show: Show, progress: Progress, detect: Detector, /

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import json_locator
+from evalstream.engine.sealed_document import SealedText
 from evalstream.formats.evalguard.document import LARGEST_DOCUMENT, read_bytes
 from evalstream.formats.evalguard.documents import MANIFEST, MANIFEST_FILE, is_manifest, schema_name
 from evalstream.formats.evalguard.files import iterate_files
@@ -20,7 +21,6 @@ from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
-from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import fast, pointer

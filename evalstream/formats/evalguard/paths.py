@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from evalstream.formats.evalguard.documents import GUARDRAIL, POLICY, REPORT, TASK, THRESHOLD
 from evalstream.formats.evalguard.report import entry_results, entry_tasks
-from evalstream.formats.evalguard.views import Document, as_list, iterate_tables
+from evalstream.formats.evalguard.views import Document, iterate_tables
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import list_or_empty
 
 _SEPARATOR: Final = re.compile(r"[/\\]")
 _ABSOLUTE: Final = re.compile(r"[/\\]|[A-Za-z]:[/\\]|file:|~[/\\]", re.IGNORECASE)
@@ -68,7 +69,7 @@ def _ids(document: Document) -> Iterator[tuple[_Path, str]]:
     if document.kind not in (THRESHOLD, REPORT):
         yield from _texts(value.get("id"), ("id",))
     if document.kind == TASK:
-        for index, name in enumerate(as_list(value.get("metrics"))):
+        for index, name in enumerate(list_or_empty(value.get("metrics"))):
             yield from _texts(name, ("metrics", index))
     if document.kind == THRESHOLD:
         yield from _texts(value.get("task"), ("task",))
@@ -84,11 +85,11 @@ def _ids(document: Document) -> Iterator[tuple[_Path, str]]:
 
 
 def _ids_of_guardrail(document: Document) -> Iterator[tuple[_Path, str]]:
-    for index, target in enumerate(as_list(document.value.get("targets"))):
+    for index, target in enumerate(list_or_empty(document.value.get("targets"))):
         if isinstance(target, dict):
             for member in ("task", "model"):
                 yield from _texts(target.get(member), ("targets", index, member))
-            for number, name in enumerate(as_list(target.get("metrics"))):
+            for number, name in enumerate(list_or_empty(target.get("metrics"))):
                 yield from _texts(name, ("targets", index, "metrics", number))
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.evalguard.documents import is_harness_output
-from evalstream.formats.evalguard.views import Document, as_list, as_number, text_member
+from evalstream.formats.evalguard.views import Document, as_number, text_member
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import list_or_empty
 
 FLAT: Final = "task"
 """The name that a task without one gets for the schema, which requires a name."""
@@ -102,13 +103,13 @@ def entry_tasks(document: Document) -> list[list[ReportedTask]]:
     """Return the tasks of each entry of a report."""
     return [
         list(_walk_tasks(item, ("tasks", index)))
-        for index, item in enumerate(as_list(document.value.get("tasks")))
+        for index, item in enumerate(list_or_empty(document.value.get("tasks")))
     ]
 
 
 def entry_results(document: Document) -> list[Any]:
     """Return the entries of a report's results."""
-    return as_list(document.value.get("results"))
+    return list_or_empty(document.value.get("results"))
 
 
 def pairing(document: Document) -> list[str | None] | None:

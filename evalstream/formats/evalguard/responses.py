@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.formats.evalguard.documents import LISTS, detect_endpoint, schema_name
+from evalstream.formats.evalguard import report
+from evalstream.formats.evalguard.documents import (
+    LISTS,
+    METRICS,
+    REPORT,
+    detect_endpoint,
+    schema_name,
+)
 from evalstream.formats.evalguard.rules.documents import EVG101, without_unknown
 from evalstream.formats.evalguard.rules.responses import paging
-from evalstream.formats.evalguard.views import Document, Folder, Subject, as_list
+from evalstream.formats.evalguard.views import Document, Folder, Subject, as_number
+from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import list_or_empty
+from evalstream.stats.claims import kinds
+from evalstream.stats.claims.judge import Claim, is_outside, leave_open, refute
+from evalstream.stats.claims.kinds import Bounds, Kind
 
 Check = Callable[[Subject], Iterator[Violation]]
 """Returns what is wrong with a document among others."""
@@ -65,10 +79,68 @@ def make_response(name: str, value: Mapping[str, Any]) -> Response:
     """Return the response in a file, whose name in reports is `name`."""
     endpoint = detect_endpoint(value) or ""
     kind = LISTS.get(endpoint)
-    listing = () if kind is None else enumerate(as_list(value.get(endpoint)))
+    listing = () if kind is None else enumerate(list_or_empty(value.get(endpoint)))
     entries = (
         (index, Document(name, kind, one, None))
         for index, one in listing
         if kind is not None and isinstance(one, dict)
     )
     return Response(endpoint, value, tuple(entries))
+
+
+MOST_PERCENT: Final = 100
+
+
+def judge_figures(document: Document, folder: Folder) -> Iterator[JudgedClaim]:
+    """Yield the figures of a report; other documents make no claims.
+
+    Nothing confirms them, but a negative error, a percentage beyond 100 and more effective than
+    original samples are refuted.
+    """
+    if document.kind != REPORT:
+        return
+    for one in report.iterate_values(document):
+        metric, task = one.metric[:80], "" if one.task is None else f" of {one.task[:80]}"
+        is_percentage = folder.is_percentage(one.metric)
+        bounds: Bounds = (0, MOST_PERCENT) if is_percentage else (None, None)
+        kind = kinds.kind_named(one.metric) or kinds.UNKNOWN
+        yield from _judge(f"{metric}{task}", one.place, kind, one.value, bounds)
+        label = f"standard error of {metric}{task}"
+        yield from _judge(label, one.error_place, kinds.ERROR, one.error, (0, None))
+    for reported in report.iterate_tasks(document):
+        place, counts = reported.samples
+        original, effective = (as_number(counts.get(name)) for name in ("original", "effective"))
+        task = (reported.id or reported.pointer)[:80]
+        for name, number, most in (
+            ("original", original, None),
+            ("effective", effective, original),
+        ):
+            label = f"{name} samples of {task}"
+            yield from _judge(label, f"{place}/{name}", kinds.COUNT, number, (None, most))
+
+
+def claims_of_response(response: Response, folder: Folder) -> Iterator[JudgedClaim]:
+    """Yield the figures of the reports in a response, or of the metrics of one report."""
+    for index, document in response.entries:
+        start = pointer((response.endpoint, index))
+        for claim in judge_figures(document, folder):
+            yield claim._replace(pointer=start + claim.pointer)
+    if response.endpoint == METRICS:
+        value = {"results": response.value.get(METRICS)}
+        for claim in judge_figures(Document("", REPORT, value, None), folder):
+            yield claim._replace(pointer=f"/{METRICS}{claim.pointer.removeprefix('/results')}")
+
+
+def _judge(
+    label: str, place: str, kind: Kind, number: Any, bounds: Bounds
+) -> Iterator[JudgedClaim]:
+    """Judge a figure by its bounds; what is no number is none."""
+    if number is None or (isinstance(number, float) and not math.isfinite(number)):
+        return
+    value = Decimal(str(number))
+    is_score = kind not in (kinds.COUNT, kinds.ERROR)
+    claim = Claim(place, label, kind, value, number, is_score=is_score)
+    if is_outside(value, bounds):
+        yield refute(claim, None, "", 0).claim
+    else:
+        yield leave_open(claim, Reason.NO_ROWS).claim

@@ -23,6 +23,7 @@ from evalstream.formats.evalguard.documents import (
     THRESHOLD,
 )
 from evalstream.parsing.json import text_or_none
+from evalstream.parsing.json_values import list_or_empty
 
 REFERRING: Final = {
     TASK: ("metrics",),
@@ -268,7 +269,7 @@ def iterate_tables(document: Document) -> Iterator[Table]:
 
 def metric_ranges(table: Table, metric: str) -> list[Range]:
     """Return the valid ranges of a metric, in the order of their values."""
-    items = enumerate(as_list(table.metrics.get(metric)))
+    items = enumerate(list_or_empty(table.metrics.get(metric)))
     found = [one for index, item in items if (one := _range(index, item)) is not None]
     found.sort(key=lambda one: (one.low, one.high, one.number))
     return found
@@ -278,7 +279,7 @@ def raw_ranges(document: Document) -> Iterator[tuple[tuple[Any, ...], dict[str, 
     """Yield every range that is an object, with the path to it."""
     for table in iterate_tables(document):
         for metric, items in table.metrics.items():
-            for index, item in enumerate(as_list(items)):
+            for index, item in enumerate(list_or_empty(items)):
                 if isinstance(item, dict):
                     yield (*table.path, metric, index), item
 
@@ -300,18 +301,13 @@ def text_member(value: Mapping[str, Any], member: str) -> str | None:
 
 def text_list_member(value: Mapping[str, Any], member: str) -> list[str]:
     """Return the strings in a member that is a list."""
-    return [item for item in as_list(value.get(member)) if isinstance(item, str)]
+    return [item for item in list_or_empty(value.get(member)) if isinstance(item, str)]
 
 
 def object_member(value: Mapping[str, Any], member: str) -> Mapping[str, Any]:
     """Return a member that is an object; an empty one for other values."""
     found = value.get(member)
     return found if isinstance(found, dict) else {}
-
-
-def as_list(value: Any) -> list[Any]:
-    """Return a list; an empty one for other values."""
-    return value if isinstance(value, list) else []
 
 
 def _range(index: int, item: Any) -> Range | None:

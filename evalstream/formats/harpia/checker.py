@@ -9,7 +9,7 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.harpia.catalogue import CATALOGUE
 from evalstream.formats.harpia.claims import JudgedScores, judge_scores
 from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, detect_parsed
-from evalstream.formats.harpia.log import LogCheck, violations_from
+from evalstream.formats.harpia.log import LogCheck
 from evalstream.formats.harpia.log_tally import Log, collect_known
 from evalstream.formats.harpia.rules import input as about_input
 from evalstream.formats.harpia.rules.results import HAR201, HAR202, HAR303
@@ -18,15 +18,14 @@ from evalstream.formats.harpia.views import Claim, Input, compare_metrics, view_
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Finding, Violation
+from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
 from evalstream.parsing.json import UTF8_MARK, type_name
-from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES002, ES005
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES109, ES113, ObjectReading, explain
+from evalstream.rules.syntax import ES109, ES113
 
 if TYPE_CHECKING:
     from evalstream.formats.harpia.compared import LogSamples
@@ -46,7 +45,7 @@ class Document(NamedTuple):
 
     value: Any
     text: bytes
-    reading: ObjectReading
+    replaced: frozenset[str | None]
 
 
 def check(
@@ -88,7 +87,7 @@ def _close_check(
         return documents.close()
     aggregate = documents.run.aggregate
     name = None if aggregate is None else printable(aggregate)
-    documents.note_all(violations_from(HAR303, judged), name)
+    documents.note_all(HAR303.apply(judged), name)
     # Of a log that was not read to its end nothing can be expected.
     claims = judged.claims if is_read else None
     summary = documents.close(rows=rows, claims=claims, claims_file=name)
@@ -158,8 +157,10 @@ def _check_rules(
     documents: DocumentCheck, path: str, document: Document, rules: tuple[Rule, ...], seen: Any
 ) -> None:
     for rule in rules:
-        violations: list[Violation] = list(violations_from(rule, seen))
-        documents.note_all(document.reading.filter_violations(violations), printable(path))
+        # A rule that fails on a deep document reports nothing of it.
+        for violation in list(rule.apply(seen)):
+            if violation.pointer not in document.replaced:
+                documents.note(violation, printable(path))
 
 
 def _too_deep(documents: DocumentCheck, path: str) -> None:
@@ -174,17 +175,10 @@ def _document(documents: DocumentCheck, path: str | None, kind: str) -> Document
     if text is None or path is None:
         return None
     name, noun = printable(path), f"an {kind} of HarpIA Lab"
-    if text.startswith(UTF8_MARK):
-        text = text[len(UTF8_MARK) :]
-        documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
-    parsed = parse_exactly(text, documents.options.max_depth)
-    violations = list(explain(parsed.issues, torn=False))
-    for violation, issue in zip(violations, parsed.issues, strict=True):
-        documents.note(violation, name, issue.line)
-    wanted: tuple[type, ...] = (dict,) if kind == INPUT else (dict, list)
-    if not parsed.readable:
-        documents.cannot(f"{name} could not be read as {noun}")
+    parsed = documents.parse(text, name, f" as {noun}")
+    if parsed is None:
         return None
+    wanted: tuple[type, ...] = (dict,) if kind == INPUT else (dict, list)
     other = detect_parsed(parsed.value)
     if other not in (None, kind):
         article = "a" if other == LOG else "an"
@@ -197,7 +191,7 @@ def _document(documents: DocumentCheck, path: str | None, kind: str) -> Document
         return None
     else:
         replaced = frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
-        return Document(parsed.value, text, ObjectReading(None, [], replaced))
+        return Document(parsed.value, text.removeprefix(UTF8_MARK), replaced)
     documents.note(ES005.violation(message), name)
     documents.cannot(f"{name}: {message}")
     return None

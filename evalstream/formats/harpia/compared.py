@@ -21,9 +21,15 @@ from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, Samp
 from evalstream.parsing import json
 from evalstream.parsing.json import pointer, resolve_pointer
 from evalstream.stats.claims.rounding import as_float
-from evalstream.stats.record_samples import has_identity, record_sample
 from evalstream.stats.run_samples import RunSamples
-from evalstream.stats.sample_digests import InputDigests, bytes_digest, cluster_digest, sample_text
+from evalstream.stats.sample_digests import (
+    InputDigests,
+    bytes_digest,
+    cluster_digest,
+    has_identity,
+    record_sample,
+    sample_text,
+)
 
 MOST_PARAMETERS: Final = 80
 """Number of characters of a metric's parameters in its name; longer ones end in a digest."""

@@ -22,7 +22,7 @@ from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
-from evalstream.rules.base import FileFacts, Rule
+from evalstream.rules.base import FileFacts
 from evalstream.rules.inputs import ES005, ES006
 from evalstream.rules.syntax import ES112
 
@@ -57,7 +57,7 @@ class LogRecordChecker:
         """Return the violations of a record. Raises RecursionError if it is nested too deep."""
         seen = self.log.record(record, certain=certain)
         for rule in (HAR301, HAR302, HAR303):
-            yield from violations_from(rule, seen)
+            yield from rule.apply(seen)
 
     def sample(self, record: Mapping[str, Any]) -> Any:
         """Return the record's instance_id."""
@@ -143,10 +143,5 @@ class LogCheck:
         for rule in ABOUT_LINES:
             documents.note_all(() if rule.run is None else rule.run(facts))
         if rows.incomplete_reason is None and not tally.unread:
-            documents.note_all(violations_from(HAR302, self.log))
-            documents.note_all(violations_from(HAR304, self.log))
-
-
-def violations_from(rule: Rule, seen: Any) -> Iterator[Violation]:
-    """Return the violations of a rule in what it is given."""
-    yield from () if rule.record is None else rule.record(seen)
+            documents.note_all(HAR302.apply(self.log))
+            documents.note_all(HAR304.apply(self.log))

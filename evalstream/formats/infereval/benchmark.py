@@ -9,21 +9,20 @@ from typing import Any, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import json_locator
 from evalstream.engine.row_pass import describe_error
+from evalstream.formats.infereval.catalogue import OF_BENCHMARK_ITEMS, OF_BENCHMARKS
 from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.documents import BENCHMARK, VERSION, kind_by_members
 from evalstream.formats.infereval.files import NOT_OURS, Document
-from evalstream.formats.infereval.rules.benchmark import OF_BENCHMARK_ITEMS, OF_BENCHMARKS
 from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
 from evalstream.formats.infereval.sound_items import is_plain
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem
 from evalstream.io.names import printable
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Violation
-from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES005
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ObjectReading, read_whole
+from evalstream.rules.syntax import ObjectReading
 
 
 class ReadBenchmark(NamedTuple):
@@ -67,14 +66,8 @@ def read_benchmark(documents: DocumentCheck, path: str) -> ReadBenchmark:
 def read_text(documents: DocumentCheck, text: bytes, name: str) -> ReadBenchmark:
     """Check the text of a benchmark and note its violations; `name` is its name in reports."""
     documents.locate(json_locator(text), name)
-    if text.startswith(UTF8_MARK):
-        text = text[len(UTF8_MARK) :]
-        documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
-    reading = read_whole(text, documents.options.max_depth, "a benchmark")
-    for violation, line in reading.violations:
-        documents.note(violation, name, line)
-    if reading.value is None:
-        documents.cannot(f"{name} could not be read as a benchmark")
+    reading = documents.read(text, name, "a benchmark")
+    if reading is None or reading.value is None:
         return ReadBenchmark(None)
     return _check_value(documents, reading, reading.value, name)
 

@@ -6,7 +6,20 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import Any, Final
+
+from evalstream.engine.sealed_document import SealedText
+from evalstream.formats.infereval.compact import compact_benchmark
+from evalstream.formats.infereval.documents import EVALUATION, kind_by_members
+from evalstream.formats.infereval.files import Document, whole_document
+from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
+from evalstream.io.document import document_bytes
+from evalstream.io.names import printable
+from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.options import Options
+from evalstream.model.run import Run
+from evalstream.parsing.json import UTF8_MARK, fast
 
 PREFIX: Final = "sha256:"
 
@@ -174,3 +187,53 @@ _PARTS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "copresence_rules": _each({"exhaustivity": False}),
     "regularities": _each({"test_item_ids": []}),
 }
+
+
+def benchmark_hashes(path: str, version: Any, options: Options) -> tuple[str, ...]:
+    """Return the hash that a framework_version writes of a benchmark, then the other form's.
+
+    There are none of a benchmark that does not match its schema. Raises OSError and CannotCheck.
+    """
+    with closing(Document(path)) as document:
+        compact = compact_benchmark(document.pieces(), options)
+    if compact is not None:
+        return compute_hashes(compact.document, version, (item for _, item in compact.items))
+    whole = whole_document(path)
+    if not is_valid(schema_violations(benchmark_validator(options.engine), whole)):
+        return ()
+    return compute_hashes(whole, version)
+
+
+MEMBER: Final = "benchmark_hash"
+
+
+def sealed_evaluation(run: Run, options: Options) -> SealedText:
+    """Return an evaluation with the hash of its benchmark, in the form of its release.
+
+    Raises UsageError without an evaluation, OSError, and CannotCheck without a sound benchmark and
+    for an evaluation that cannot be edited.
+    """
+    if run.rows is None:
+        raise UsageError("a benchmark has no place for a seal: name an evaluation of it")
+    if run.aggregate is None:
+        raise CannotCheck(run.missing or "there is no benchmark to take the hash of")
+    text = document_bytes(run.rows)
+    try:
+        found = fast(text.removeprefix(UTF8_MARK))
+    except ValueError as error:
+        raise CannotCheck(f"{printable(run.rows)} cannot be edited: {error}") from error
+    if not isinstance(found, dict) or kind_by_members(found.keys()) != EVALUATION:
+        raise CannotCheck(f"{printable(run.rows)} is not an evaluation")
+    hashes = benchmark_hashes(run.aggregate, found.get("framework_version"), options)
+    if not hashes:
+        raise CannotCheck("the benchmark is malformed, so its hash could not be taken")
+    declared = found.get(MEMBER)
+    if declared is not None and declared not in hashes:
+        # The evaluation says which benchmark the model was asked; a seal must not unsay it.
+        raise CannotCheck(f"its {MEMBER} is not that of this benchmark")
+    from evalstream.parsing.json_edit import set_member
+
+    try:
+        return SealedText(run.rows, text, set_member(text, MEMBER, declared or hashes[0]))
+    except ValueError as error:
+        raise CannotCheck(f"{printable(run.rows)} cannot be edited: {error}") from error

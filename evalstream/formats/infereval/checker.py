@@ -1,61 +1,47 @@
-"""Find and check the files of infereval."""
+"""Check the files of infereval: of an evaluation the part outside its items, then each item."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import chain
+from typing import Any, Final
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.formats.infereval.benchmark import read_benchmark
-from evalstream.formats.infereval.catalogue import CATALOGUE
-from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME
-from evalstream.formats.infereval.evaluation import EvaluationCheck
-from evalstream.formats.infereval.files import NOT_OURS, comes_once, detect_declared
-from evalstream.io.names import printable
+from evalstream.engine.positions import envelope_locator
+from evalstream.engine.row_pass import describe_error
+from evalstream.formats.infereval.benchmark import (
+    ReadBenchmark,
+    read_benchmark,
+    read_text,
+    read_version,
+)
+from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
+from evalstream.formats.infereval.catalogue import CATALOGUE, OF_EVALUATIONS
+from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS, kind_by_members
+from evalstream.formats.infereval.files import NOT_OURS, Document
+from evalstream.formats.infereval.items import ItemPass
+from evalstream.formats.infereval.rules.copies import missing_items
+from evalstream.formats.infereval.rules.samples import INF308, open_votes
+from evalstream.formats.infereval.rules.structure import INF101
+from evalstream.formats.infereval.schema import evaluation_validator, schema_violations
+from evalstream.formats.infereval.text import read_envelope
+from evalstream.formats.infereval.views import Evaluation
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_remote
-from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
-from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.report import Checked, RunSummary
+from evalstream.model.run import Run
+from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.text import count_noun
+from evalstream.parsing.limits import refuse_many_values
+from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
+from evalstream.rules.base import Rule
+from evalstream.rules.inputs import ES001, ES002, ES003, ES005
 
-
-def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-    """Find the runs of one input, with the documents that were named with it.
-
-    `aggregate` is the benchmark of the one evaluation that is named. A benchmark alone counts as an
-    aggregate, as it has no rows. Raises UsageError if they do not belong together.
-    """
-    if inputs is not None:
-        raise UsageError(f"--inputs-file does not go with files of {NAME}")
-    if path == STDIN and aggregate == STDIN:
-        raise UsageError("standard input can be named only once")
-    if path != STDIN and os.path.isdir(path):
-        raise UsageError("--aggregate needs exactly one evaluation, not a folder")
-    kind = _kind(path)
-    if kind is None:
-        yield NoInput(path, f"this is {NOT_OURS}", format=NAME)
-    elif kind == BENCHMARK and aggregate is not None:
-        name = printable(path)
-        raise UsageError(
-            f"--aggregate names the benchmark of an evaluation, but {name} is not an evaluation"
-        )
-    elif kind == BENCHMARK:
-        yield Run(None, path, format=NAME)
-    else:
-        yield Run(path, aggregate, format=NAME)
-
-
-def _kind(path: str) -> str | None:
-    """Return the kind of an input; an input of unknown kind counts as an evaluation."""
-    try:
-        # An input that can be read only once is examined when it is checked.
-        is_once = path == STDIN or (not is_remote(path) and comes_once(path))
-        return EVALUATION if is_once else detect_declared(path)
-    except (OSError, ValueError, CannotCheck):
-        # The check reports why it cannot be read.
-        return EVALUATION
+UNCOMPARED: Final = "there was no benchmark to compare it with"
+"""Why the verdict of an evaluation that was checked alone is unconfirmed."""
 
 
 def check(
@@ -67,3 +53,198 @@ def check(
         return EvaluationCheck(documents, progress).summary()
     read = read_benchmark(documents, run.aggregate or "")
     return documents.close(version=read.version)
+
+
+class EvaluationCheck:
+    """The check of one evaluation, with its benchmark if it has one.
+
+    The document is read twice: first the part outside the items, which says how to check them and
+    may come after them, then the items, of which only one is in memory at a time.
+    """
+
+    def __init__(self, documents: DocumentCheck, progress: Progress) -> None:
+        self._documents, self._progress = documents, progress
+        self._options, self._run = documents.options, documents.run
+        self._read = ReadBenchmark(None)
+        self._items: ItemPass | None = None
+        self._evaluation: Evaluation | None = None
+        self._instead: ReadBenchmark | None = None
+        self._replaced: frozenset[str | None] = frozenset()
+
+    def summary(self) -> RunSummary:
+        """Check the run and return its summary."""
+        if self._run.aggregate is not None:
+            self._read = read_benchmark(self._documents, self._run.aggregate)
+        try:
+            with closing(self._document()) as document:
+                self._check(document)
+                self._compare_reads(document)
+        except BrokenCompression as error:
+            self._fail(ES002, str(error))
+        except BrokenPipeError:
+            raise
+        except (OSError, CannotCheck) as error:
+            self._fail(ES001, f"cannot be read: {describe_error(error)}")
+        except Stopped as stopped:
+            self._documents.cannot(
+                f"stopped by {stopped.name} after {count_noun(self._rows, 'item')}"
+            )
+        finally:
+            self._progress.end()
+        return self._close_check()
+
+    def _document(self) -> Document:
+        """Open the evaluation, or what it will be when it is sealed."""
+        sealing = self._options.sealing
+        text = None if sealing is None else sealing.text
+        return Document(self._run.rows or "", self._documents.watch, text=text)
+
+    @property
+    def _rows(self) -> int:
+        return self._items.count if self._items is not None else 0
+
+    def _check(self, document: Document) -> None:
+        members = ObjectSplitter(ITEMS, self._options.max_line_bytes)
+        for piece in document.pieces():
+            STOPPING.check()
+            members.feed(piece)
+        members.end()
+        envelope, breaks_off = members.envelope(), members.issue is not None
+        if breaks_off:
+            # The part before the break is read as if the object ended there.
+            envelope = envelope._replace(text=envelope.text + b"}")
+        self._documents.locate(envelope_locator(envelope))
+        found = self._read_whole(envelope)
+        if found is None or not self._is_evaluation(document, found, breaks_off=breaks_off):
+            return
+        if not breaks_off:
+            shape = schema_violations(evaluation_validator(self._options.engine), found)
+            self._documents.note_all(
+                violation for violation in shape if violation.pointer not in self._replaced
+            )
+        if found.get(ITEMS) and isinstance(found[ITEMS], list):
+            self._documents.cannot("a second list of items was not checked")
+        self._evaluation = self._held_against(found, breaks_off=breaks_off)
+        self._check_items(document, self._evaluation)
+        if not breaks_off:
+            self._check_whole(self._evaluation)
+
+    def _read_whole(self, envelope: Envelope) -> dict[str, Any] | None:
+        """Return the part outside the items, or None if it cannot be read."""
+        if not envelope.is_whole:
+            most = self._options.max_line_bytes
+            limit = f"{most:,} bytes (--max-line-bytes)"
+            self._fail(ES003, f"the part outside the items is longer than {limit}")
+            return None
+        refuse_many_values(envelope.text)
+        text = read_envelope(envelope, self._options.max_depth)
+        for violation, line in text.violations:
+            self._documents.note(violation, line=line)
+        if not text.readable:
+            self._documents.cannot("the evaluation could not be read as an object")
+            return None
+        found: dict[str, Any] = text.value
+        self._replaced = text.replaced
+        return found
+
+    def _is_evaluation(
+        self, document: Document, found: dict[str, Any], *, breaks_off: bool
+    ) -> bool:
+        """Return whether an object is an evaluation; a benchmark in its place is checked as one."""
+        kind = kind_by_members(found.keys())
+        if kind == BENCHMARK and self._run.aggregate is None:
+            self._instead = read_text(self._documents, document.whole(), self._documents.name)
+            return False
+        if kind == EVALUATION or (breaks_off and found.keys() == {ITEMS}):
+            return True
+        self._fail(ES005, f"this is {NOT_OURS}")
+        return False
+
+    def _held_against(self, found: dict[str, Any], *, breaks_off: bool) -> Evaluation:
+        """Return the evaluation with its benchmark and the recomputed hash of the benchmark."""
+        benchmark, hashes = self._read.benchmark, None
+        if benchmark is not None and self._read.has_hash:
+            items = (item for _, item in benchmark.items)
+            hashes = compute_hashes(benchmark.document, found.get("framework_version"), items)
+        elif benchmark is not None:
+            self._documents.cannot("the benchmark is malformed, so its hash could not be taken")
+        lacking = "the benchmark could not be read" if self._run.aggregate else self._run.missing
+        return Evaluation(found, benchmark, hashes, breaks_off, lacking)
+
+    def _check_items(self, document: Document, evaluation: Evaluation) -> None:
+        self._documents.await_parts()
+        items = self._items = ItemPass(self._documents, evaluation)
+        members, last = ObjectSplitter(ITEMS, self._options.max_line_bytes), None
+        self._progress.begin(self._documents.name, document.size)
+        for piece in chain(document.pieces(), [b""]):
+            STOPPING.check()
+            for element in members.feed(piece) if piece else members.end():
+                if element.whole:
+                    items.take(element)
+                else:
+                    last = element
+            self._documents.size += len(piece)
+            self._progress.advance(len(piece), items.count, self._documents.collector.errors)
+        items.finish()
+        if members.issue is not None:
+            items.break_off(members.issue, last)
+
+    def _check_whole(self, evaluation: Evaluation) -> None:
+        """Check the part outside the items, and which items exist."""
+        for rule in (INF101, *OF_EVALUATIONS):
+            self._documents.note_all(rule.apply(evaluation))
+        benchmark, items = evaluation.benchmark, self._items
+        if items is not None:
+            self._documents.note_all(open_votes(items.tally.claims()))
+        if benchmark is None or items is None:
+            return
+        missing = [name for name in benchmark.by_id if name not in items.found]
+        if missing:
+            self._documents.note(missing_items(missing))
+
+    def _describe_compared(self, evaluation: Evaluation) -> Iterator[Checked]:
+        """Say how many verdicts were compared with the responses that they are of."""
+        items = self._items
+        if items is None or not items.samples:
+            return
+        collector = self._documents.collector
+        if evaluation.reading is None or INF308.code not in collector.context.enabled_codes:
+            yield Checked("no verdict compared with its response", None)
+            return
+        of = f"{items.answered:,} of {count_noun(items.samples, 'verdict')}"
+        differ = any(code == INF308.code for code, _ in collector.counts)
+        is_ok = None if items.answered < items.samples else True
+        yield Checked(f"{of} compared with the response", False if differ else is_ok)
+
+    def _compare_reads(self, document: Document) -> None:
+        difference = document.difference()
+        if difference is not None:
+            self._documents.note_change(difference)
+
+    def _fail(self, rule: Rule, reason: str) -> None:
+        self._documents.note(rule.violation(reason))
+        self._documents.cannot(reason)
+
+    def _close_check(self) -> RunSummary:
+        """Return the verdict: the run passes only if it was checked against a benchmark."""
+        documents, evaluation = self._documents, self._evaluation
+        if self._instead is not None:
+            return documents.close(rows=self._instead.rows, version=self._instead.version)
+        version = None if evaluation is None else read_version(evaluation.document)
+        items = self._items
+        claims = None if items is None else list(items.tally.claims())
+        is_alone = evaluation is not None and evaluation.benchmark is None
+        summary = documents.close(rows=self._rows, version=version, claims=claims)
+        if evaluation is None:
+            return summary
+        summary.checked = tuple(self._describe_compared(evaluation))
+        if evaluation.hashes is not None:
+            declared = evaluation.document.get("benchmark_hash")
+            summary.algorithm, summary.covers = "sha256", "benchmark"
+            summary.actual = evaluation.hashes[0].removeprefix(PREFIX)
+            summary.declared = declared.removeprefix(PREFIX) if isinstance(declared, str) else None
+            if declared in evaluation.hashes:
+                summary.actual = summary.declared
+        if is_alone:
+            summary.leave_unconfirmed(UNCOMPARED)
+        return summary

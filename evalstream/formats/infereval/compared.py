@@ -9,22 +9,29 @@ from typing import Any, Final
 
 from evalstream.formats.infereval.documents import ITEMS, NAME
 from evalstream.formats.infereval.files import Document, comes_once
-from evalstream.formats.infereval.views import Evaluation, object_or_empty
+from evalstream.formats.infereval.views import Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
 from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
-from evalstream.model.run import STDIN
+from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag
 from evalstream.parsing import json
 from evalstream.parsing.array_splitter import Element
 from evalstream.parsing.json import member, resolve_pointer, text_or_none
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
-from evalstream.stats.record_samples import has_identity, record_sample
 from evalstream.stats.run_samples import RunSamples
-from evalstream.stats.sample_batch import SampleBatch
-from evalstream.stats.sample_digests import InputDigests, bytes_digest, cluster_digest, sample_text
+from evalstream.stats.sample_digests import (
+    InputDigests,
+    SampleBatch,
+    bytes_digest,
+    cluster_digest,
+    has_identity,
+    record_sample,
+    sample_text,
+)
 
 AGREEMENT: Final = "observed agreement"
 """Whether the verdict is the analysts' consensus, where both are good or bad.
@@ -193,9 +200,10 @@ def describe(evaluation: Evaluation, labels: Sequence[GroupLabel]) -> RunDescrip
 
 
 def answers(
-    path: str, options: Options, places: Iterable[tuple[int, int]]
+    run: Run, options: Options, places: Iterable[tuple[int, int]]
 ) -> Iterator[Answered | None]:
     """Iterate over the verdicts of items at some places, in their order."""
+    path = run.rows or ""
     if path == STDIN or (not is_remote(path) and comes_once(path)):
         yield from (None for _ in places)
         return

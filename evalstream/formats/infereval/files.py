@@ -1,4 +1,4 @@
-"""Read the documents of infereval and detect their kinds."""
+"""Find the documents of infereval, read them and detect their kinds."""
 
 from __future__ import annotations
 
@@ -12,16 +12,25 @@ from typing import IO, Any, Final
 from xxhash import xxh3_128
 
 from evalstream.formats.base import other_formats
-from evalstream.formats.infereval.documents import ITEMS, NAME, kind_by_members, kind_by_signs
+from evalstream.formats.infereval.documents import (
+    BENCHMARK,
+    EVALUATION,
+    ITEMS,
+    NAME,
+    kind_by_members,
+    kind_by_signs,
+)
 from evalstream.io.codecs import detect_compression
 from evalstream.io.compression import DecompressingReader
 from evalstream.io.file_state import Watch
+from evalstream.io.names import printable
 from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader
 from evalstream.io.remote import RemoteReader, is_remote
 from evalstream.io.standard_input import stream_at
 from evalstream.model.block import ByteStream
+from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
-from evalstream.model.run import STDIN
+from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import UTF8_MARK, fast
 from evalstream.parsing.limits import MOST_JSON_BYTES, is_device, refuse_many_values, too_many_bytes
@@ -112,6 +121,43 @@ class Document:
             self._kept.seek(0)
             return DescriptorReader(self._kept.fileno())
         return RemoteReader(self._path) if is_remote(self._path) else FileReader(self._path)
+
+
+def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+    """Find the runs of one input, with the documents that were named with it.
+
+    `aggregate` is the benchmark of the one evaluation that is named. A benchmark alone counts as an
+    aggregate, as it has no rows. Raises UsageError if they do not belong together.
+    """
+    if inputs is not None:
+        raise UsageError(f"--inputs-file does not go with files of {NAME}")
+    if path == STDIN and aggregate == STDIN:
+        raise UsageError("standard input can be named only once")
+    if path != STDIN and os.path.isdir(path):
+        raise UsageError("--aggregate needs exactly one evaluation, not a folder")
+    kind = _kind(path)
+    if kind is None:
+        yield NoInput(path, f"this is {NOT_OURS}", format=NAME)
+    elif kind == BENCHMARK and aggregate is not None:
+        name = printable(path)
+        raise UsageError(
+            f"--aggregate names the benchmark of an evaluation, but {name} is not an evaluation"
+        )
+    elif kind == BENCHMARK:
+        yield Run(None, path, format=NAME)
+    else:
+        yield Run(path, aggregate, format=NAME)
+
+
+def _kind(path: str) -> str | None:
+    """Return the kind of an input; an input of unknown kind counts as an evaluation."""
+    try:
+        # An input that can be read only once is examined when it is checked.
+        is_once = path == STDIN or (not is_remote(path) and comes_once(path))
+        return EVALUATION if is_once else detect_declared(path)
+    except (OSError, ValueError, CannotCheck):
+        # The check reports why it cannot be read.
+        return EVALUATION
 
 
 def detect_declared(path: str) -> str | None:

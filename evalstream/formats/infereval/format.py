@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import ClassVar, Final
 
-from evalstream.formats.base import Detector, PairedFormat, Place, Show
+from evalstream.engine.sealed_document import SealedText
+from evalstream.formats.base import PairedFormat, Place
 from evalstream.formats.infereval import documents
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS
 from evalstream.io.beginning import Beginning
-from evalstream.io.progress import Progress
-from evalstream.model.comparison import Answered
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
-from evalstream.model.sealed_text import SealedText
 from evalstream.parsing.peek import OBJECT
-from evalstream.rules.base import Rule
 
 
 class InferevalFormat(PairedFormat):
@@ -34,11 +30,6 @@ class InferevalFormat(PairedFormat):
     options = frozenset()
     seals_itself = True
     event_members = frozenset({"event"})
-
-    def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.infereval.catalogue import RULES
-
-        return RULES
 
     def detect_kind(self, file: Beginning) -> str | None:
         return documents.detect_kind(file)
@@ -58,11 +49,6 @@ class InferevalFormat(PairedFormat):
     def is_like(self, keys: Set[str], /) -> bool:
         return ITEMS in keys
 
-    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-        from evalstream.formats.infereval.checker import find
-
-        return find(path, aggregate, inputs)
-
     def pair(
         self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
     ) -> Iterator[Run | NoInput]:
@@ -70,24 +56,10 @@ class InferevalFormat(PairedFormat):
 
         return pair_runs(documents, named=named)
 
-    def check(
-        self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
-    ) -> RunSummary:
-        from evalstream.formats.infereval.checker import check
-
-        return check(run, options, show, progress)
-
     def make_seal(self, run: Run, options: Options, /) -> SealedText:
-        from evalstream.formats.infereval.sealing import sealed_evaluation
+        from evalstream.formats.infereval.benchmark_hash import sealed_evaluation
 
         return sealed_evaluation(run, options)
-
-    def answers(
-        self, run: Run, options: Options, places: Iterable[tuple[int, int]], /
-    ) -> Iterator[Answered | None]:
-        from evalstream.formats.infereval.compared import answers
-
-        return answers(run.rows or "", options, places)
 
 
 FORMAT: Final[PairedFormat] = InferevalFormat()

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import part_locator, place_violations
 from evalstream.engine.row_pass import BREAKS
+from evalstream.formats.infereval.catalogue import OF_ITEMS
 from evalstream.formats.infereval.claims import VerdictTally
 from evalstream.formats.infereval.documents import ITEMS
 from evalstream.formats.infereval.rules.analysts import INF201, INF202
-from evalstream.formats.infereval.rules.evaluation import OF_ITEMS
 from evalstream.formats.infereval.rules.ids import INF208
 from evalstream.formats.infereval.rules.samples import (
     INF303,
@@ -24,12 +24,13 @@ from evalstream.formats.infereval.rules.samples import (
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.text import Text, read_item
-from evalstream.formats.infereval.views import Evaluation, Item, objects
+from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import ArrayError, Element
 from evalstream.parsing.json import FAST_DEPTH, fast
 from evalstream.parsing.json_schema import finite_check
+from evalstream.parsing.json_values import objects
 
 if TYPE_CHECKING:
     from evalstream.formats.infereval.compared import ItemSamples

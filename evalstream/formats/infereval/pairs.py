@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evalstream.engine.row_pass import describe_error
-from evalstream.formats.infereval.benchmark_hashes import benchmark_hashes
+from evalstream.formats.infereval.benchmark_hash import benchmark_hashes
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, kind_by_signs
 from evalstream.formats.infereval.files import outline, peek_file
 from evalstream.io.file_names import is_json_name

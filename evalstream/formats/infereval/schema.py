@@ -10,10 +10,9 @@ from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, 
 from evalstream.formats.infereval.rules.design import INF207
 from evalstream.formats.infereval.rules.structure import INF101, INF102
 from evalstream.model.finding import Violation
-from evalstream.parsing.json_schema import Validator, compile_schema
+from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.limits import limit_findings
-from evalstream.parsing.schema_errors import SchemaError
-from evalstream.parsing.schema_errors_in_parts import error_parts
+from evalstream.parsing.schema_errors import SchemaError, Validator, error_parts
 from evalstream.parsing.schema_files import builtin_schema, builtin_validator
 from evalstream.rules.schema import explain
 from evalstream.rules.syntax import ES113

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from evalstream.formats.infereval.responses import Reading
 from evalstream.formats.infereval.rules.copies import has_same_fields
 from evalstream.formats.infereval.rules.samples import OK
 from evalstream.formats.infereval.views import Benchmark, Evaluation
-from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, vote
+from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, vote
 
 _RARE: Final = frozenset({"construction_metadata", "monotonicity_step"})
 """Members whose rules are not decided here."""

@@ -7,8 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple
 
-from evalstream.formats.infereval.responses import Reading, choose_reading
-from evalstream.formats.infereval.votes import DEFAULT_SAMPLES, DEFAULT_TIE_BREAK, FIRST, VERDICTS
+from evalstream.formats.infereval.votes import (
+    DEFAULT_SAMPLES,
+    DEFAULT_TIE_BREAK,
+    FIRST,
+    VERDICTS,
+    Reading,
+    choose_reading,
+)
+from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty, objects
 
 TIE_BREAKS: Final = (*VERDICTS, FIRST)
 
@@ -55,7 +62,7 @@ class Benchmark:
     @cached_property
     def targets(self) -> list[str]:
         """The labels that items may aim at."""
-        return [text for _, text in texts(self.document.get("targets"))]
+        return [text for _, text in numbered_texts(self.document.get("targets"))]
 
     @property
     def item_ids(self) -> Iterator[tuple[int, str]]:
@@ -155,34 +162,10 @@ class Item:
         return benchmark.by_id.get(name)
 
 
-def objects(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a list with their indices; nothing for other values."""
-    for index, one in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(one, dict):
-            yield index, one
-
-
-def texts(value: Any) -> Iterator[tuple[int, str]]:
-    """Yield the strings of a list with their indices; nothing for other values."""
-    for index, one in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(one, str):
-            yield index, one
-
-
 def texts_by_name(value: Any) -> dict[str, list[str]]:
     """Return the lists of strings of a map; other values give an empty list."""
     members = object_or_empty(value)
-    return {name: [text for _, text in texts(given)] for name, given in members.items()}
-
-
-def object_or_empty(value: Any) -> dict[str, Any]:
-    """Return an object; an empty one for other values."""
-    return value if isinstance(value, dict) else {}
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value is a JSON number, which true and false are not."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return {name: [text for _, text in numbered_texts(given)] for name, given in members.items()}
 
 
 def _is_vote(sample: Any) -> bool:

@@ -10,8 +10,16 @@ from typing import Any, Final
 from evalstream.formats.inspect.archive import Archive, Member
 from evalstream.formats.inspect.log_check import LogCheck, SampleText
 from evalstream.formats.inspect.reading import UNREADABLE
-from evalstream.formats.inspect.rules.archive import INS101, INS102, INS103, INS104
-from evalstream.formats.inspect.rules.log import INS105, INS106, INS107, INS108
+from evalstream.formats.inspect.rules.log import (
+    INS101,
+    INS102,
+    INS103,
+    INS104,
+    INS105,
+    INS106,
+    INS107,
+    INS108,
+)
 from evalstream.formats.inspect.unpacking import Damaged
 from evalstream.formats.inspect.views import LogView, same
 from evalstream.io.progress import Progress

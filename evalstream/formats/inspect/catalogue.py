@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from evalstream.formats.inspect.rules import (
-    archive,
     coverage,
     log,
     messages,
-    outputs,
     results,
     samples,
     scores,
@@ -18,11 +16,9 @@ from evalstream.formats.inspect.rules import (
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 
 _UNSORTED: Final = (
-    *archive.RULES,
     *log.RULES,
     *coverage.RULES,
     *samples.RULES,
-    *outputs.RULES,
     *messages.RULES,
     *scores.RULES,
     *usage.RULES,

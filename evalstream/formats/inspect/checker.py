@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from evalstream.formats.base import other_formats
 from evalstream.formats.inspect.archive_check import ArchiveCheck
 from evalstream.formats.inspect.catalogue import CATALOGUE
 from evalstream.formats.inspect.claims import ClaimCheck
-from evalstream.formats.inspect.documents import ENDING, NAME, SAMPLES, ZIP
+from evalstream.formats.inspect.documents import ENDING, SAMPLES, ZIP
 from evalstream.formats.inspect.log_check import LogCheck, SampleText
 from evalstream.formats.inspect.reading import (
     UNREADABLE,
@@ -26,33 +26,24 @@ from evalstream.formats.inspect.reading import (
     parse_text,
     pieces,
 )
-from evalstream.formats.inspect.views import LogView, object_or_empty
+from evalstream.formats.inspect.views import LogView
 from evalstream.io.progress import Progress
 from evalstream.model.block import ByteStream
 from evalstream.model.claim import JudgedClaim
-from evalstream.model.errors import BrokenCompression, CannotCheck, UsageError
+from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.finding import Finding, Position
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
-from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import Stopped
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import Element
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005
 
 NOT_OURS = f"not a log of Inspect; {other_formats()}"
-
-
-def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-    """Find the run of one log. Raises UsageError for documents beside it, and for a folder."""
-    for option, value in (("--aggregate", aggregate), ("--inputs-file", inputs)):
-        if value is not None:
-            raise UsageError(f"{option} does not go with files of {NAME}: a log holds its results")
-    if path != STDIN and os.path.isdir(path):
-        raise UsageError("a folder is searched for logs without --input-format")
-    yield Run(path, None, format=NAME)
 
 
 def check(

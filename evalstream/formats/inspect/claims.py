@@ -28,14 +28,15 @@ from evalstream.formats.inspect.results import (
 )
 from evalstream.formats.inspect.rules.coverage import INS204
 from evalstream.formats.inspect.rules.results import INS301, INS302, INS303, INS304, INS306
-from evalstream.formats.inspect.views import LogView, is_count, is_id, list_or_empty, objects, same
+from evalstream.formats.inspect.views import LogView, is_count, is_id, same
 from evalstream.model.claim import JudgedClaim, Reason, State, confirms_score
 from evalstream.model.finding import Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import text_or_none
+from evalstream.parsing.json_values import list_or_empty, objects
 from evalstream.rules.base import Rule
 from evalstream.rules.claims import find_open, find_refuted, find_rounded
-from evalstream.stats.claims import bounded_kinds, kinds
+from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence, sum_clusters
 from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
 from evalstream.stats.claims.kinds import Bounds, Figure, Kind
@@ -55,10 +56,10 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "bootstrap_stderr": kinds.ERROR,
     "ci": kinds.INTERVAL,
     "ci_wilson": kinds.INTERVAL,
-    "frequency": bounded_kinds.SHARE,
-    "krippendorff_alpha": bounded_kinds.ALPHA,
-    "perplexity_per_token": bounded_kinds.PERPLEXITY,
-    "perplexity_per_seq": bounded_kinds.PERPLEXITY,
+    "frequency": kinds.SHARE,
+    "krippendorff_alpha": kinds.ALPHA,
+    "perplexity_per_token": kinds.PERPLEXITY,
+    "perplexity_per_seq": kinds.PERPLEXITY,
 }
 """The kinds of the harness's own metrics."""
 
@@ -509,7 +510,7 @@ def _choose_kind(name: str | None, metric: Metric, params: Mapping[str, Any]) ->
         return kinds.kind_named(short) or kinds.UNKNOWN
     inner = inner_name(name, params)
     if inner == "frequency" and params.get("normalize") is False:
-        return bounded_kinds.COUNTS
+        return kinds.COUNTS
     return _KINDS.get(inner, kinds.UNKNOWN)
 
 

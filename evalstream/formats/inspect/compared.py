@@ -12,28 +12,29 @@ from evalstream.formats.inspect.archive import Archive
 from evalstream.formats.inspect.documents import NAME, SAMPLES, ZIP
 from evalstream.formats.inspect.reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.inspect.score_values import to_float
-from evalstream.formats.inspect.views import (
-    LogView,
-    SampleView,
-    list_or_empty,
-    object_or_empty,
-    score_value,
-)
+from evalstream.formats.inspect.views import LogView, SampleView, score_value
 from evalstream.io.file_state import Watch
 from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options, SampleRequest
-from evalstream.model.run import STDIN
+from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import GroupLabel, SampleFlag
 from evalstream.parsing.json import canonical, member, resolve_pointer, text_or_none
+from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats.claims.reducers import is_missing
-from evalstream.stats.record_samples import has_identity, record_sample
 from evalstream.stats.run_samples import RunSamples
-from evalstream.stats.sample_batch import SampleBatch
-from evalstream.stats.sample_digests import InputDigests, bytes_digest, cluster_digest, sample_text
+from evalstream.stats.sample_digests import (
+    InputDigests,
+    SampleBatch,
+    bytes_digest,
+    cluster_digest,
+    has_identity,
+    record_sample,
+    sample_text,
+)
 
 BATCH_SAMPLES: Final = 1000
 
@@ -159,9 +160,10 @@ def _scores(sample: SampleView) -> Iterator[tuple[str, Any]]:
 
 
 def answers(
-    path: str, options: Options, places: Iterable[tuple[int, int]]
+    run: Run, options: Options, places: Iterable[tuple[int, int]]
 ) -> Iterator[Answered | None]:
     """Iterate over the outputs of samples at some places, in their order."""
+    path = run.rows or ""
     if path == STDIN or (not is_remote(path) and not os.path.isfile(path)):
         yield from (None for _ in places)
         return

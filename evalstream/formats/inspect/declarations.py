@@ -7,9 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.results import UNREDUCED
 from evalstream.formats.inspect.rules.results import INS307
-from evalstream.formats.inspect.views import LogView, list_or_empty, object_or_empty, objects, same
+from evalstream.formats.inspect.views import LogView, same
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 
 OURS: Final = "inspect_ai/"
 """What precedes the names of the harness's own metrics where a log declares them."""

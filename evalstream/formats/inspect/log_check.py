@@ -14,7 +14,6 @@ from evalstream.formats.inspect.rules import (
     coverage,
     log,
     messages,
-    outputs,
     results,
     samples,
     scores,
@@ -31,21 +30,14 @@ from evalstream.formats.inspect.store import (
     SampleStore,
     perplexity_numbers,
 )
-from evalstream.formats.inspect.views import (
-    LogView,
-    SampleView,
-    is_count,
-    is_id,
-    object_or_empty,
-    same,
-    score_value,
-)
+from evalstream.formats.inspect.views import LogView, SampleView, is_count, is_id, same, score_value
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.report import Checked
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, pointer, text_or_none
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES003, ES005
 
@@ -219,9 +211,8 @@ class LogCheck:
             self.lose(f"sample {self.count:,} could not be read")
         else:
             self._keep(view, one)
-        for rule in (*samples.RULES, *outputs.RULES, *messages.RULES, *scores.RULES, *usage.RULES):
-            if rule.record is not None:
-                problems += rule.record(view)
+        for rule in (*samples.RULES, *messages.RULES, *scores.RULES, *usage.RULES):
+            problems += rule.apply(view)
         self._count_attachments(view, problems)
         if self._library is not None:
             # Last, as the harness may change the value that it loads.
@@ -371,8 +362,7 @@ class LogCheck:
 
 def _by_rules(rules: tuple[Rule, ...], view: LogView) -> Iterator[Violation]:
     for rule in rules:
-        if rule.record is not None:
-            yield from rule.record(view)
+        yield from rule.apply(view)
 
 
 def _answer(score: Mapping[str, Any]) -> str | None:

@@ -14,12 +14,13 @@ from typing import Any, Final
 from evalstream.formats.inspect.declarations import OURS, DeclaredMetric, Metric
 from evalstream.formats.inspect.results import Scores
 from evalstream.formats.inspect.score_values import to_float
-from evalstream.formats.inspect.views import is_count, object_or_empty
+from evalstream.formats.inspect.views import is_count
 from evalstream.model.claim import Reason
 from evalstream.parsing.json import canonical, text_or_none
-from evalstream.stats.claims import spreads
+from evalstream.parsing.json_values import object_or_empty
+from evalstream.stats.claims import formulas
+from evalstream.stats.claims.corpus_metrics import LEVELS, krippendorff_alpha
 from evalstream.stats.claims.formulas import USUAL_LEVEL
-from evalstream.stats.claims.rater_agreement import LEVELS, krippendorff_alpha
 from evalstream.stats.claims.reducers import CannotCompute
 
 DRAWS: Final = 1000
@@ -110,7 +111,7 @@ def _inner(params: Params, key: str, scores: Scores) -> Figure:
 
 
 def _mean(scores: Scores, _params: Params) -> float:
-    return spreads.mean(scores.numbers)
+    return formulas.mean(scores.numbers)
 
 
 def _over_scores(function: Callable[..., float]) -> Formula:
@@ -154,7 +155,7 @@ def _group_figure(scores: Scores, params: Params) -> Figure:
     for group, part in scores.parts_by(str(params.get("group_key"))):
         found[template.replace("{group_name}", group)] = _one(_inner(params, "metric", part))
     if over_all == "groups":
-        found[label] = spreads.mean(list(found.values()))
+        found[label] = formulas.mean(list(found.values()))
     elif over_all:
         found[label] = _one(_inner(params, "metric", scores))
     return found
@@ -196,7 +197,7 @@ def _perplexity_per_token(scores: Scores, _params: Params) -> float:
 
 def _perplexity_per_seq(scores: Scores, _params: Params) -> float:
     found = [-one / number for number, one in scores.perplexity() if number > 0]
-    return _exponential(spreads.mean(found)) if found else math.nan
+    return _exponential(formulas.mean(found)) if found else math.nan
 
 
 def _exponential(value: float) -> float:
@@ -217,12 +218,12 @@ def _words(text: str) -> frozenset[str]:
 _FORMULAS: Final[Mapping[str, tuple[Formula, frozenset[str]]]] = {
     "accuracy": (_mean, _words("to_float")),
     "mean": (_mean, _words("to_float")),
-    "std": (_over_scores(spreads.deviation), _words("to_float")),
-    "var": (_over_scores(spreads.variance), _words("to_float")),
-    "stderr": (_over_scores(spreads.standard_error), _words("to_float cluster")),
+    "std": (_over_scores(formulas.deviation), _words("to_float")),
+    "var": (_over_scores(formulas.variance), _words("to_float")),
+    "stderr": (_over_scores(formulas.standard_error), _words("to_float cluster")),
     "bootstrap_stderr": (_random, _words("to_float num_samples")),
-    "ci": (_interval(spreads.t_interval), _words("to_float cluster level method num_samples")),
-    "ci_wilson": (_interval(spreads.wilson_interval), _words("to_float cluster level")),
+    "ci": (_interval(formulas.t_interval), _words("to_float cluster level method num_samples")),
+    "ci_wilson": (_interval(formulas.wilson_interval), _words("to_float cluster level")),
     "frequency": (_frequency, _words("categories normalize")),
     "grouped": (
         _group_figure,

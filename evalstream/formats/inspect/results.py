@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.score_values import known_number, to_float
 from evalstream.formats.inspect.store import PERPLEXITY, SampleStore, perplexity_numbers
-from evalstream.formats.inspect.views import UNNAMED, LogView, is_id, object_or_empty, objects
+from evalstream.formats.inspect.views import UNNAMED, LogView, is_id
 from evalstream.model.claim import Reason
 from evalstream.parsing.json import text_or_none
+from evalstream.parsing.json_values import object_or_empty, objects
 from evalstream.stats.claims.reducers import (
     CannotCompute,
     is_missing,

@@ -30,7 +30,7 @@ from evalstream.formats.inspect.source_settings import (
     stated_of_results,
     stated_of_run,
 )
-from evalstream.formats.inspect.views import LogView, SampleView, objects
+from evalstream.formats.inspect.views import LogView, SampleView
 from evalstream.io.beginning import read_beginning
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
@@ -39,6 +39,7 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.source_log import SourceResult, SourceSample, SourceScore, Wanted
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import objects
 from evalstream.parsing.limits import MOST_JSON_BYTES
 from evalstream.parsing.object_splitter import ObjectSplitter
 

@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeGuard
 
-from evalstream.formats.inspect.views import SampleView, list_or_empty, object_or_empty, objects
+from evalstream.formats.inspect.views import SampleView
 from evalstream.model.source_log import SourceMessage, Stated
 from evalstream.parsing.json import member
+from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 
 _THOUGHT: Final = re.compile(r"<think([^>]*)>(.*?)</think>", re.DOTALL)
 """Reasoning within a text, which Inspect takes out of it when it reads a log."""

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from evalstream.formats.inspect.views import LogView, list_or_empty, object_or_empty, objects
+from evalstream.formats.inspect.views import LogView
 from evalstream.model.source_log import Stated, stated_values
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 
 _ARGUMENTS: Final = ("temperature", "top_p", "top_k", "max_tokens")
 _LIMITS: Final = ("time_limit", "message_limit", "token_limit")

@@ -6,12 +6,12 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.parsing.json import member, pointer, text_or_none
+from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
 
 if TYPE_CHECKING:
-    from evalstream.formats.inspect.final_state import FinalState
     from evalstream.formats.inspect.store import SampleStore
 
 UNNAMED: Final = ""
@@ -35,30 +35,6 @@ _PLAIN_SOLVERS: Final = frozenset(
     | {"use_tools", "user_message"}
 )
 """Solvers of the harness that change neither outputs nor messages of the model."""
-
-
-class Numbered(NamedTuple):
-    """An object in a list, with its index."""
-
-    place: int
-    value: dict[str, Any]
-
-
-def objects(value: Any) -> Iterator[Numbered]:
-    """Iterate over the objects of a list with their indices; nothing for other values."""
-    for index, one in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(one, dict):
-            yield Numbered(index, one)
-
-
-def object_or_empty(value: Any) -> dict[str, Any]:
-    """Return an object; an empty one for other values."""
-    return value if isinstance(value, dict) else {}
-
-
-def list_or_empty(value: Any) -> list[Any]:
-    """Return a list; an empty one for other values."""
-    return value if isinstance(value, list) else []
 
 
 def is_count(value: Any) -> bool:
@@ -139,13 +115,6 @@ class SampleView:
         Its events may lack what its solver did last.
         """
         return self.has_failed or self.value.get("limit") is not None
-
-    @cached_property
-    def final_state(self) -> FinalState | None:
-        """The messages and the output that the events end with, None where they do not tell."""
-        from evalstream.formats.inspect.final_state import final_state
-
-        return final_state(self)
 
     @cached_property
     def has_plain_plan(self) -> bool:

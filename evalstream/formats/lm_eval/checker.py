@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.documents import DocumentCheck
@@ -10,8 +10,8 @@ from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.lm_eval.catalogue import CATALOGUE
 from evalstream.formats.lm_eval.documents import samples_name, task_in_name
+from evalstream.formats.lm_eval.files import tasks_beside
 from evalstream.formats.lm_eval.group_figures import judge_groups
-from evalstream.formats.lm_eval.neighbours import tasks_beside
 from evalstream.formats.lm_eval.non_finite import as_written
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
 from evalstream.formats.lm_eval.row_scores import ScoringPlan, plan_scoring
@@ -24,23 +24,21 @@ from evalstream.formats.lm_eval.rules.contradictions import (
 )
 from evalstream.formats.lm_eval.rules.results import Siblings
 from evalstream.formats.lm_eval.task_claims import judge_task, leave_task_open
-from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.verified import describe_results, describe_rows
+from evalstream.formats.lm_eval.task_facts import TaskFacts, describe_results, describe_rows
 from evalstream.formats.lm_eval.views import Results
-from evalstream.io.codecs import detect_compression
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.claim import Reason
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Finding, Violation
+from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import UTF8_MARK, text_or_none
-from evalstream.rules.base import FileFacts, Rule
-from evalstream.rules.inputs import ES001, ES002, ES006
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES112, read_document
+from evalstream.parsing.json import text_or_none
+from evalstream.rules.base import FileFacts
+from evalstream.rules.inputs import ES002, ES006
+from evalstream.rules.syntax import ES112
 from evalstream.stats.claims.judge import Judgement
 
 if TYPE_CHECKING:
@@ -85,27 +83,15 @@ def _results(documents: DocumentCheck) -> Results | None:
     The harness writes figures that are not finite as NaN and Infinity, which is a warning here.
     """
     path = _results_path(documents.run)
-    text = None if path is None else documents.bytes(path)
+    text = None if path is None else documents.uncompressed(path)
     if text is None or path is None:
         return None
-    name, noun = printable(path), "results of lm-eval"
-    packing = detect_compression(text)
-    if packing is not None:
-        documents.note(ES001.violation(f"cannot be read: decompress it first ({packing})"), name)
-        documents.cannot(f"{name} is compressed, and results are read as JSON only")
+    name = printable(path)
+    reading = documents.read(text, name, "results of lm-eval", as_written)
+    if reading is None or reading.value is None:
         return None
-    if text.startswith(UTF8_MARK):
-        text = text[len(UTF8_MARK) :]
-        documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
-    reading = as_written(read_document(text, documents.options, noun))
-    for violation, line in reading.violations:
-        documents.note(violation, name, line)
-    if reading.value is None:
-        documents.cannot(f"{name} could not be read as {noun}")
-        return None
-    documents.note_all(
-        reading.filter_violations(_violations(about_results.LME106, reading.value)), name
-    )
+    found = about_results.LME106.apply(reading.value)
+    documents.note_all(reading.filter_violations(found), name)
     return Results(reading.value)
 
 
@@ -132,10 +118,10 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
         if task not in logged and task not in groups
         for figure in results.figures(task)
     )
-    documents.note_all(_violations(about_results.LME304, judgements), name)
-    documents.note_all(_violations(about_results.LME303, judgements), name)
+    documents.note_all(about_results.LME304.apply(judgements), name)
+    documents.note_all(about_results.LME303.apply(judgements), name)
     documents.note_all(find_contradictions(results, path), name)
-    documents.note_all(_violations(about_results.LME209, Siblings(results, tasks)), name)
+    documents.note_all(about_results.LME209.apply(Siblings(results, tasks)), name)
     claims = [judgement.claim for judgement in judgements]
     has_scores = any(claim.is_score for claim in claims) or not logged
     summary = documents.close(
@@ -263,12 +249,12 @@ class _SamplesCheck:
         documents, about = self._documents, self._documents.run.aggregate
         name = None if about is None else printable(about)
         for rule in (*about_samples.ABOUT_ROWS, *about_samples.ABOUT_RESULTS):
-            for violation in _violations(rule, facts):
+            for violation in rule.apply(facts):
                 is_in_results = violation.pointer is not None or rule is about_samples.LME208
                 documents.note(violation, name if is_in_results else None)
         for rule in about_results.ABOUT_CLAIMS:
-            documents.note_all(_violations(rule, judgements), name)
-        documents.note_all(_violations(about_results.LME305, facts), name)
+            documents.note_all(rule.apply(judgements), name)
+        documents.note_all(about_results.LME305.apply(facts), name)
         documents.note_all(find_row_contradictions(facts), name)
         if facts.results is not None and about is not None and documents.run.inputs is None:
             documents.note_all(find_contradictions(facts.results, about, facts.task), name)
@@ -301,11 +287,6 @@ def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLin
     if facts.totals.samples >= least and covered and results.model:
         links.add_answer(covered)
     return links.links
-
-
-def _violations(rule: Rule, seen: object) -> Iterator[Violation]:
-    """Return the violations of a rule in what it is given."""
-    yield from () if rule.record is None else rule.record(seen)
 
 
 def _version(results: Results | None) -> str | None:

@@ -19,12 +19,12 @@ from evalstream.parsing import json
 from evalstream.parsing.json import resolve_pointer
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
-from evalstream.stats.record_samples import record_sample
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import (
     InputDigests,
     bytes_digest,
     cluster_digest,
+    record_sample,
     sample_text,
     text_digest,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from evalstream.formats.base import other_formats
 from evalstream.formats.lm_eval.documents import (
@@ -14,7 +15,6 @@ from evalstream.formats.lm_eval.documents import (
     results_time,
     samples_name,
 )
-from evalstream.formats.lm_eval.neighbours import results_beside, samples_beside
 from evalstream.io.beginning import read_beginning
 from evalstream.io.file_names import is_json_name
 from evalstream.io.names import printable
@@ -111,3 +111,39 @@ def _key_of_samples(path: str) -> tuple[str, str | None]:
 def _beside(path: str, known: dict[tuple[str, str | None], str]) -> str | None:
     """Return the results beside samples that were named alone."""
     return results_beside(path) if not known else None
+
+
+def tasks_beside(results: str) -> frozenset[str] | None:
+    """Return the tasks whose samples are beside some results, None where that is unknown."""
+    if results == STDIN or is_remote(results) or results_time(results) is None:
+        return None
+    names = (samples_name(path) for path in samples_beside(results))
+    return frozenset(name.task for name in names if name is not None)
+
+
+def samples_beside(results: str) -> Iterator[str]:
+    """Iterate over the samples files of the call that wrote some results, sorted by name."""
+    time = results_time(results)
+    if time is None or is_remote(results):
+        return
+    folder = os.path.dirname(results)
+    for name in sorted(_names(folder)):
+        found = samples_name(name)
+        if found is not None and found.time == time:
+            yield os.path.join(folder, name)
+
+
+def results_beside(samples: str) -> str | None:
+    """Return the results of the call that wrote some samples, None without exactly one."""
+    found = samples_name(samples)
+    if found is None or samples == STDIN or is_remote(samples):
+        return None
+    folder = os.path.dirname(samples)
+    names = [name for name in sorted(_names(folder)) if results_time(name) == found.time]
+    return os.path.join(folder, names[0]) if len(names) == 1 else None
+
+
+def _names(folder: str) -> list[str]:
+    with suppress(OSError):
+        return os.listdir(folder or os.curdir)
+    return []

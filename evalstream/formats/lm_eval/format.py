@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from evalstream.formats.base import Detector, PairedFormat, Place, Show
+from evalstream.formats.base import PairedFormat, Place
 from evalstream.formats.lm_eval import documents
 from evalstream.formats.lm_eval.documents import RESULTS, SAMPLES
 from evalstream.io.beginning import Beginning
-from evalstream.io.progress import Progress
-from evalstream.model.comparison import Answered
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
-from evalstream.model.run import NoInput, Run
 from evalstream.model.source_log import SourceLog, Wanted
-from evalstream.rules.base import Rule
 
 
 class LmEvalFormat(PairedFormat):
@@ -32,39 +27,8 @@ class LmEvalFormat(PairedFormat):
     places: ClassVar[Mapping[str, Place]] = {SAMPLES: "rows", RESULTS: "aggregate"}
     options = frozenset({"routing", "skip_noise"})
 
-    def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.lm_eval.catalogue import RULES
-
-        return RULES
-
     def detect_kind(self, file: Beginning) -> str | None:
         return documents.detect_kind(file)
-
-    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-        from evalstream.formats.lm_eval.files import find_runs
-
-        return find_runs(path, aggregate, inputs)
-
-    def pair(
-        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-    ) -> Iterator[Run | NoInput]:
-        from evalstream.formats.lm_eval.files import pair_documents
-
-        return pair_documents(documents, named=named)
-
-    def check(
-        self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
-    ) -> RunSummary:
-        from evalstream.formats.lm_eval.checker import check
-
-        return check(run, options, show, progress)
-
-    def answers(
-        self, run: Run, options: Options, places: Iterable[tuple[int, int]], /
-    ) -> Iterator[Answered | None]:
-        from evalstream.formats.lm_eval.compared import answers
-
-        return answers(run, options, places)
 
     def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:
         from evalstream.formats.lm_eval.source import open_source

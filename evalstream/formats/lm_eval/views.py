@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.model.data_class import DataClass
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import list_or_empty, object_or_empty
 
 STDERR: Final = "_stderr"
 NO_STDERR: Final = "N/A"
@@ -74,7 +75,7 @@ class Results(DataClass, frozen=True):
 
     def config(self, task: str) -> Mapping[str, Any]:
         """Return the configuration of a task, empty without one."""
-        return _object(_object(self.document.get("configs")).get(task))
+        return object_or_empty(object_or_empty(self.document.get("configs")).get(task))
 
     def metric_list(self, task: str) -> list[ListedMetric] | None:
         """Return the metrics that a task's configuration lists, None without a list."""
@@ -98,31 +99,31 @@ class Results(DataClass, frozen=True):
 
     def task_hash(self, task: str) -> Any:
         """Return the declared hash of a task's samples, None without one."""
-        return _object(self.document.get("task_hashes")).get(task)
+        return object_or_empty(self.document.get("task_hashes")).get(task)
 
     @property
     def logged_tasks(self) -> Iterator[str]:
         """The tasks whose samples the call wrote."""
-        return iter(_object(self.document.get("task_hashes")))
+        return iter(object_or_empty(self.document.get("task_hashes")))
 
     def samples(self, task: str) -> Mapping[str, Any]:
         """Return `original` and `effective` of a task, empty without them."""
-        return _object(_object(self.document.get("n-samples")).get(task))
+        return object_or_empty(object_or_empty(self.document.get("n-samples")).get(task))
 
     def entry(self, task: str) -> Mapping[str, Any]:
         """Return all that the results say of a task or a group."""
-        return _object(_object(self.document.get("results")).get(task))
+        return object_or_empty(object_or_empty(self.document.get("results")).get(task))
 
     @property
     def groups(self) -> Iterator[tuple[str, list[str]]]:
         """The groups with the tasks and groups in them; tasks stand here without any."""
-        for name, members in _object(self.document.get("group_subtasks")).items():
+        for name, members in object_or_empty(self.document.get("group_subtasks")).items():
             if isinstance(members, list) and members:
                 yield name, [one for one in members if isinstance(one, str)]
 
     def filters(self, task: str) -> list[str]:
         """Return the filters of a task in the order of its configuration, also repeated ones."""
-        entries = _list(self.config(task).get("filter_list"))
+        entries = list_or_empty(self.config(task).get("filter_list"))
         names = (one.get("name") for one in entries if isinstance(one, dict))
         return [name for name in names if isinstance(name, str)]
 
@@ -174,7 +175,7 @@ class Results(DataClass, frozen=True):
     @property
     def call(self) -> Mapping[str, Any]:
         """The configuration of the call, empty without one."""
-        return _object(self.document.get("config"))
+        return object_or_empty(self.document.get("config"))
 
     def setting(self, name: str) -> Any:
         """Return a member of the call's configuration."""
@@ -206,12 +207,4 @@ def as_decimal(value: Any) -> Decimal | None:
 
 
 def _objects(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    return ((name, one) for name, one in _object(value).items() if isinstance(one, dict))
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return ((name, one) for name, one in object_or_empty(value).items() if isinstance(one, dict))

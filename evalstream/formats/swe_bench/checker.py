@@ -42,7 +42,6 @@ from evalstream.formats.swe_bench.views import (
     read_outcome,
 )
 from evalstream.io.beginning import Beginning
-from evalstream.io.codecs import detect_compression
 from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.names import printable
@@ -56,11 +55,10 @@ from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import UTF8_MARK, pointer, type_name
-from evalstream.parsing.json_document import parse_document
+from evalstream.parsing.json import pointer, type_name
 from evalstream.parsing.peek import LINES, PEEK_BYTES
-from evalstream.rules.inputs import ES001, ES005
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES103, ES109, explain, read_object
+from evalstream.rules.inputs import ES005
+from evalstream.rules.syntax import ES103, ES109, read_object
 from evalstream.stats.claims.judge import Judgement
 
 PATCH: Final = "patch.diff"
@@ -101,21 +99,13 @@ class _Reader:
 
     def read(self, path: str) -> None:
         """Read one document of any kind."""
-        text = self._documents.bytes(path)
+        text, name = self._documents.uncompressed(path), printable(path)
         if text is None:
-            return
-        name, packing = printable(path), detect_compression(text)
-        if packing is not None:
-            message = f"cannot be read: decompress it first ({packing})"
-            self._documents.note(ES001.violation(message), name)
-            self._documents.cannot(f"{name} is compressed, and is read as JSON only")
             return
         if is_yaml_name(path):
             self._metadata(path, text)
             return
-        if text.startswith(UTF8_MARK):
-            text = text[len(UTF8_MARK) :]
-            self._documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
+        text = self._documents.without_mark(text, name)
         # The name decides whether a stream has lines; other names are those of files.
         seen = Beginning("" if path == STDIN else path, text[:PEEK_BYTES], lambda: text)
         kind = detect_kind(seen)
@@ -134,11 +124,8 @@ class _Reader:
     def _parse(self, path: str, text: bytes) -> Any:
         """Return the value of a JSON document, None if it cannot be read."""
         name = printable(path)
-        parsed = parse_document(text, self._documents.options.max_depth)
-        for violation, issue in zip(explain(parsed.issues, torn=False), parsed.issues, strict=True):
-            self._documents.note(violation, name, issue.line)
-        if not parsed.readable:
-            self._documents.cannot(f"{name} could not be read")
+        parsed = self._documents.parse(text, name)
+        if parsed is None:
             return None
         if not isinstance(parsed.value, (dict, list)):
             kind = type_name(parsed.value)

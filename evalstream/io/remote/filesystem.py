@@ -1,12 +1,15 @@
 """Access to fsspec, which is imported when the first URL is opened."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
 from evalstream.io.remote import limits
 from evalstream.io.remote.errors import FOLDER, StoreError
-from evalstream.io.remote.store import ObjectInfo, version_marks
+from evalstream.io.remote.ranges import check_length
+from evalstream.io.remote.retry import BackgroundCall, with_timeout
+from evalstream.io.remote.store import GENERATION, ObjectInfo, Stream, version_marks
 
 _Returned = TypeVar("_Returned")
 
@@ -43,3 +46,55 @@ def object_info(found: Mapping[str, Any]) -> ObjectInfo:
         raise StoreError(FOLDER)
     size = found.get("size")
     return ObjectInfo(size, size is not None, version_marks(found))
+
+
+class AnyObject:
+    """An object in a store of any kind."""
+
+    pins = False
+
+    def __init__(self, url: str, _scheme: str) -> None:
+        self._files, self._path = open_filesystem(url)
+        self._options: dict[str, Any] = {}
+        if not self._files.async_impl:
+            self._options["cache_type"] = "none"
+
+    def get_info(self) -> ObjectInfo:
+        """Request the properties of the object."""
+        options = {"expand_info": True, "refresh": True} if self._speaks("hf") else {}
+        self._files.invalidate_cache()
+        request = partial(self._files.info, self._path, **options)
+        return object_info(with_timeout(request, limits.INFO_SECONDS))
+
+    def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
+        """Request a byte range, of the opened generation where the store has generations."""
+        options = dict(self._options)
+        if self._speaks("gs") and GENERATION in opened.marks:
+            options[GENERATION] = opened.marks[GENERATION]
+        data = with_timeout(partial(self._files.cat_file, self._path, start, end, **options))
+        return check_length(data, end - start)
+
+    def stream(self, opened: ObjectInfo) -> Stream:
+        """Open the object as a file."""
+        del opened
+        return _FileStream(with_timeout(partial(self._files.open, self._path, "rb")))
+
+    def _speaks(self, protocol: str) -> bool:
+        known = self._files.protocol
+        return protocol in ((known,) if isinstance(known, str) else known)
+
+
+class _FileStream:
+    """A file of fsspec, read from its first byte."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def read(self) -> bytes:
+        """Return the next bytes."""
+        piece: bytes = with_timeout(partial(self._file.read, limits.PIECE_BYTES))
+        return piece
+
+    def close(self) -> None:
+        """Close the file, in the background because it may stall."""
+        BackgroundCall(self._file.close)

@@ -42,7 +42,7 @@ def _open_store(url: str, scheme: str) -> Store:
         from evalstream.io.remote.s3 import S3Object
 
         return S3Object(url, scheme)
-    from evalstream.io.remote.generic import AnyObject
+    from evalstream.io.remote.filesystem import AnyObject
 
     return AnyObject(url, scheme)
 

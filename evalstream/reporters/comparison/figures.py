@@ -69,7 +69,7 @@ _OWN: Final = frozenset({"noun", "failed", "error_a", "error_b"})
 
 HEAD: Final = (
     "first_line", "refused", "reference", "settings", "runs", "confounders", "unmatched_results",
-    "drifts_in_all", "differences", "overlaps", "drift_counts", "rankings", "warnings",
+    "drifts_in_all", "averages", "differences", "overlaps", "drift_counts", "rankings", "warnings",
     "failed_on", "exit_code",
 )  # fmt: skip
 """The fields of a report without its comparisons, drifts and flips, which may be many."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from evalstream.model.comparison import Comparison, ComparisonReport, Estimate, Flip, OwnError
+from evalstream.model.comparison import Average, Comparison, ComparisonReport, Estimate, Flip
+from evalstream.model.text import count_noun
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.comparison.figures import SMALLEST_P, number, percent
 from evalstream.reporters.describe import shorten, visible
@@ -54,6 +55,8 @@ class LatexComparison:
                 f"    {' & '.join(_HEAD)} \\\\",
                 r"    \midrule",
                 *(f"    {_row(one)} \\\\" for one in report.comparisons),
+                *([r"    \midrule"] if report.averages else []),
+                *(f"    {_average_row(one)} \\\\" for one in report.averages),
                 r"    \bottomrule",
                 r"  \end{tabular}",
             ]
@@ -86,19 +89,27 @@ def _row(one: Comparison) -> str:
     if found is None:
         cells += [f"{one.alignment.matched:,}", "", "", "", ""]
     else:
-        own = (found.mean_a, found.own_a), (found.mean_b, found.own_b)
+        own = (
+            (found.mean_a, found.own_a and found.own_a.standard_error),
+            (found.mean_b, found.own_b and found.own_b.standard_error),
+        )
         cells += [f"{found.n:,}", *(_mean(*each) for each in own), _difference(found), _p(found)]
     return " & ".join([*cells, str(one.verdict)])
 
 
-def _mean(mean: float, own: OwnError | None) -> str:
-    if own is None:
+def _average_row(one: Average) -> str:
+    title = f"Average of {count_noun(one.results, 'result')}, equal weights"
+    means = _mean(one.mean_a, one.standard_error_a), _mean(one.mean_b, one.standard_error_b)
+    return " & ".join([title, _text(one.a), _text(one.b), "", *means, _difference(one), "", ""])
+
+
+def _mean(mean: float, error: float | None) -> str:
+    if error is None:
         return f"${number(mean)}$"
-    error = own.standard_error
     return f"${number(mean, error)}$ (${number(error, error)}$)"
 
 
-def _difference(found: Estimate) -> str:
+def _difference(found: Estimate | Average) -> str:
     error = found.standard_error
     text = f"${number(found.difference, error)}$"
     if found.interval is None:

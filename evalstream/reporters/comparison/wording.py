@@ -7,8 +7,10 @@ from typing import Any, Final
 
 from evalstream.model.comparison import (
     Alignment,
+    Average,
     Comparison,
     ComparisonReport,
+    EffectPower,
     Estimate,
     Interval,
     OwnError,
@@ -76,7 +78,27 @@ def _limits(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
         needed = "" if point is None else f"; 0.01 would need {count_noun(point, 'sample')}"
         yield "detectable", f"{number(found.detectable, error)} with a power of 80 %{needed}"
     if found.noise_floor is not None:
-        yield "noise", f"repeats alone explain an error of {number(found.noise_floor, error)}"
+        share = (
+            f", {percent((found.noise_floor / error) ** 2)} of the variance"
+            if error and found.clustered is None
+            else ""
+        )
+        yield (
+            "noise",
+            f"repeats alone explain an error of {number(found.noise_floor, error)}{share}",
+        )
+    if found.effect is not None:
+        yield "effect", _effect(found.effect)
+
+
+def _effect(effect: EffectPower) -> str:
+    """Say what it takes to find a difference."""
+    endless = effect.needed_without_noise
+    more = "" if endless is None else f", {endless:,} if each were repeated without end"
+    return (
+        f"{effect.size:g} is found with a power of {percent(effect.power)} by as many samples;"
+        f" 80 % need {count_noun(effect.needed, 'sample')}{more}"
+    )
 
 
 def _bounds(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
@@ -119,6 +141,8 @@ def iterate_lists(report: ComparisonReport) -> Iterator[tuple[str, Sequence[str]
     ]
     yield "settings that differ, and may explain a difference", settings
     yield "results that are not compared", report.unmatched_results
+    title = "averages with equal weights; errors hold if each result has samples of its own"
+    yield title, [_average(one) for one in report.averages]
     drifts = [
         f"{one.kind}: sample {value_text(one.sample_id_a)} in line {one.line_a:,} of {one.a}, "
         f"sample {value_text(one.sample_id_b)} in line {one.line_b:,} of {one.b}"
@@ -127,6 +151,22 @@ def iterate_lists(report: ComparisonReport) -> Iterator[tuple[str, Sequence[str]
     title = "samples with another input (drift) or other references (relabelled)"
     yield f"{title}; {report.drifts_in_all:,} in all", drifts
     yield "warnings", report.warnings
+
+
+def _average(one: Average) -> str:
+    error = one.standard_error
+    means = (one.a, one.mean_a, one.standard_error_a), (one.b, one.mean_b, one.standard_error_b)
+    text = ", ".join(
+        f"{label} {number(mean, own)}" + (f" ({number(own, own)})" if own is not None else "")
+        for label, mean, own in means
+    )
+    difference = number(one.difference, error)
+    if error is None:
+        difference += "; no error, as the results share samples or have none"
+    if one.interval is not None:
+        low, high = (number(bound, error) for bound in one.interval[:2])
+        difference += f" ({low} to {high}, {one.interval.method})"
+    return f"{count_noun(one.results, 'result')}: {text}; {one.a} - {one.b} = {difference}"
 
 
 def difference_text(found: Estimate) -> str:

@@ -1,9 +1,9 @@
-"""The arithmetic of claims over plain numbers."""
+"""The arithmetic of claims over plain numbers, and of their spreads and intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -58,3 +58,76 @@ def quantiles(level: float) -> Iterator[float]:
     yield normal_quantile((1 + level) / 2)
     if level == USUAL_LEVEL:
         yield USUAL_QUANTILE
+
+
+Numbers = Sequence[float]
+Clusters = Sequence[Hashable]
+"""The cluster of each number."""
+
+
+def mean(values: Numbers) -> float:
+    """Return the mean; NaN of nothing."""
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def variance(values: Numbers) -> float:
+    """Return the sample variance, 0 of fewer than two values."""
+    if len(values) < 2:
+        return 0.0
+    middle = mean(values)
+    return math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1)
+
+
+def deviation(values: Numbers) -> float:
+    """Return the sample standard deviation, 0 of fewer than two values."""
+    return math.sqrt(variance(values))
+
+
+def standard_error(values: Numbers, clusters: Clusters | None = None) -> float:
+    """Return the standard error of the mean, 0 of fewer than two values or clusters.
+
+    Clustered: E. Miller 2024, arXiv:2411.00640, appendix A, with the correction C/(C-1).
+    """
+    if clusters is None:
+        return deviation(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    middle = mean(values)
+    sums: dict[Hashable, float] = {}
+    for value, cluster in zip(values, clusters, strict=True):
+        sums[cluster] = sums.get(cluster, 0.0) + value - middle
+    count = len(sums)
+    if count < 2:
+        return 0.0
+    total = math.fsum(one * one for one in sums.values())
+    return math.sqrt(total * count / (count - 1)) / len(values)
+
+
+def t_interval(
+    values: Numbers, level: float, clusters: Clusters | None = None
+) -> tuple[float, float]:
+    """Return Student's interval of the mean; that of fewer than two values is the mean."""
+    middle = mean(values)
+    if len(values) < 2:
+        return middle, middle
+    number = len(values) if clusters is None else len(set(clusters))
+    half = t_quantile(1 - (1 - level) / 2, max(number - 1, 1)) * standard_error(values, clusters)
+    return middle - half, middle + half
+
+
+def wilson_interval(
+    values: Numbers, level: float, clusters: Clusters | None = None
+) -> tuple[float, float]:
+    """Return the score interval of a share.
+
+    With clusters the number of values is the effective one, and the quantile is Student's (E. Korn
+    and B. Graubard 1998).
+    """
+    share, number = mean(values), float(len(values))
+    quantile = -normal_quantile((1 - level) / 2)
+    if clusters is not None:
+        spread, square = share * (1 - share), standard_error(values, clusters) ** 2
+        if spread > 0 and square > 0:
+            number = min(spread / square, number)
+        degrees = len(set(clusters)) - 1
+        quantile = t_quantile(1 - (1 - level) / 2, degrees) if degrees > 0 else math.nan
+    low, high = wilson(share, number, quantile)
+    return max(low, 0.0), min(high, 1.0)

@@ -311,3 +311,9 @@ def _normalise(name: str) -> str:
     """Return the last part of a name, in lower case with `_` between words."""
     bare = name.strip().lower().rpartition("/")[2].rpartition(".")[2]
     return _ODD.sub("_", _BEST_OF.sub("", bare)).strip("_")
+
+
+SHARE: Final = Kind("share", frozenset(), bounds=lambda _evidence: (0, 1))
+COUNTS: Final = Kind("number of scores", frozenset(), bounds=lambda _evidence: (0, None))
+ALPHA: Final = Kind("agreement of raters", frozenset(), bounds=lambda _evidence: (None, 1))
+PERPLEXITY: Final = Kind("perplexity", frozenset(), bounds=lambda _evidence: (1, None))

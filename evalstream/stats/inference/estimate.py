@@ -18,13 +18,11 @@ from evalstream.model.comparison import (
 )
 from evalstream.model.data_class import replace
 from evalstream.stats.inference.binary import exact_mcnemar, mid_p_mcnemar, tango_interval
-from evalstream.stats.inference.bootstrap import bootstrap_intervals
 from evalstream.stats.inference.bounds import difference_bounds
-from evalstream.stats.inference.multiplicity import holm
+from evalstream.stats.inference.distributions import t_interval, t_test
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.inference.permutation import sign_flip_test
-from evalstream.stats.inference.power import detectable_difference, samples_needed
-from evalstream.stats.inference.student import t_interval, t_test
+from evalstream.stats.inference.power import detectable_difference, effect_power, samples_needed
+from evalstream.stats.inference.resamples import bootstrap_intervals, sign_flip_test
 
 MANY: Final = 1000
 """The number of differing samples from which the p value of graded scores is that of t.
@@ -76,6 +74,10 @@ def estimate(
         for mean, own in zip((mean_a, mean_b), errors, strict=True)
     )
     detectable = detectable_difference(error, settings.level) if error else None
+    effect = None
+    if settings.effect is not None and error:
+        noise = paired.noise_floor
+        effect = effect_power(settings.effect, paired.n, error, noise, settings.level)
     bounds, bounds_reason = difference_bounds(paired, metric, difference)
     return Estimate(
         n=paired.n,
@@ -97,6 +99,7 @@ def estimate(
         detectable=detectable,
         needed_for_point=samples_needed(paired.n, detectable, POINT) if detectable else None,
         noise_floor=paired.noise_floor,
+        effect=effect,
         failed=paired.failed,
         bounds=bounds,
         bounds_reason=bounds_reason,
@@ -192,3 +195,16 @@ def _correlation(paired: PairedScores) -> float | None:
     if min(deviations) <= paired.rounding:
         return None
     return max(-1.0, min(1.0, moments.covariance / deviations[0] / deviations[1]))
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Return p values adjusted by Holm's step-down method, in the order given.
+
+    Source: Holm, A simple sequentially rejective multiple test procedure (1979).
+    """
+    adjusted = [0.0] * len(values)
+    reached = 0.0
+    for rank, place in enumerate(sorted(range(len(values)), key=values.__getitem__)):
+        reached = max(reached, min(1.0, (len(values) - rank) * values[place]))
+        adjusted[place] = reached
+    return adjusted

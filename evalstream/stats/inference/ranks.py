@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from evalstream.model.comparison import Rank, Ranking
 from evalstream.stats.arrays import Array
-from evalstream.stats.inference.draws import fixed_point, generator, resample_sums
 from evalstream.stats.inference.paired import LARGEST
+from evalstream.stats.inference.resamples import fixed_point, generator, resample_sums
 
 MOST_DRAWN: Final = 20_000
 """How many samples with differing scores are resampled; more are left to the normal limit."""

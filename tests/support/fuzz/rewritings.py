@@ -5,7 +5,7 @@ from typing import Final
 
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.changes.kinds import DECISIONS
-from evalstream.formats.eee.changes.row_repairs import RowRepairs
+from evalstream.formats.eee.changes.row_rewriter import RowRepairs
 from evalstream.formats.eee.changes.rows import RowMigration
 from evalstream.rules.base import RepairAction
 from fuzz.templates import EVALUATION, NAMES

@@ -15,6 +15,7 @@ from paths import EXAMPLES
 import evalstream
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.comparison import ComparedRun, Comparison, Flip
+from evalstream.model.data_class import declared_fields
 from evalstream.model.finding import KnownFinding
 from evalstream.model.introspection import docs_of
 from evalstream.model.report import VERDICTS, Checked, Totals, Verdict, Verified
@@ -39,7 +40,7 @@ def test_each_field_has_a_type_and_a_sentence(kind: Any) -> None:
     assert [one.name for one in fields] == list(inspect.signature(kind).parameters)
     hints = typing.get_type_hints(kind)
     assert set(hints) == {one.name for one in fields}
-    assert docs_of(kind).keys() == hints.keys()
+    assert docs_of(kind, declared_fields(kind)).keys() == hints.keys()
     for one in fields:
         assert one.metadata["doc"].endswith((".", "…")), one.name
 

@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 from paths import REPOSITORY
 
-from evalstream.cli.command import Command, option_flags
+from evalstream.cli.command import (
+    COMMANDS,
+    COMPLETION,
+    Command,
+    load_command,
+    named_command,
+    option_flags,
+)
 from evalstream.cli.plain_reader import read_plain
-from evalstream.cli.program import COMMANDS, COMPLETION, load_command, named_command
 from evalstream.model.errors import UsageError
 
 # Older versions of typer import what newer versions of click deprecate.

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalstream.cli.command import Command, option_flags
+from evalstream.cli.command import COMMANDS as NAMES
+from evalstream.cli.command import Command, load_command, option_flags
 from evalstream.cli.plain_reader import read_plain
-from evalstream.cli.program import COMMANDS as NAMES
-from evalstream.cli.program import load_command
 from evalstream.model.errors import UsageError
 
 # Older versions of typer use what click will drop.

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evalstream.cli.program import load_command
+from evalstream.cli.command import load_command
 from evalstream.formats.registry import CATALOGUE, NAMES
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.schema_files import builtin_schema

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from paths import REPOSITORY
 
-from evalstream.cli.command import option_spellings
-from evalstream.cli.program import COMMANDS, load_command
+from evalstream.cli.command import COMMANDS, load_command, option_spellings
 from evalstream.model.exit_codes import PIPE_CLOSED
 from evalstream.settings.declared import is_setting
 

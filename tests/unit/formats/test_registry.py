@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalstream.discovery.unused_options import OPTIONS
+from evalstream.discovery.inputs import OPTIONS
 from evalstream.engine.harness_logs import FOREIGN
 from evalstream.formats.base import AnyFormat, other_formats
 from evalstream.formats.registry import (

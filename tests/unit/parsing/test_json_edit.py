@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES
 
+from evalstream.engine.sealed_document import LONGEST_LINE, diff_text
 from evalstream.parsing.json_edit import set_members
-from evalstream.parsing.text_diff import LONGEST_LINE, diff_text
 
 AGGREGATE = EXAMPLES / "aggregate.json"
 HELD = "detailed_evaluation_results"

@@ -19,7 +19,7 @@ import evalstream
 from evalstream.io import document as documents_of
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import MORE, Violation
-from evalstream.parsing import limits, schema_errors_in_parts
+from evalstream.parsing import limits, schema_errors
 from evalstream.parsing.limits import FindingLimiter, TooLarge, limit_findings, refuse_many_values
 from evalstream.parsing.schema_files import builtin_schema, builtin_validator, schema_documents
 from evalstream.parsing.strict_json import parse_exactly
@@ -213,8 +213,8 @@ def test_lists_in_parts_have_the_violations_of_the_whole(
     document["evaluation_results"] = spoiled
     del document["evaluation_id"]
     validator = builtin_validator("eee/0.2.0/aggregate")
-    monkeypatch.setattr(schema_errors_in_parts, "PART", part)
-    parts = list(schema_errors_in_parts.error_parts(validator, document))
+    monkeypatch.setattr(schema_errors, "PART", part)
+    parts = list(schema_errors.error_parts(validator, document))
     assert len(parts) == max(1, -(-len(spoiled) // part))
     found = [violation for some in parts for violation in some]
     assert sorted(map(repr, found)) == sorted(map(repr, validator.errors(document)))

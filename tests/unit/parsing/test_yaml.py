@@ -20,8 +20,13 @@ from evalstream.parsing.yaml import (
     read_yaml,
     spelling_at,
 )
-from evalstream.parsing.yaml_plain import NotPlain, read_plain
-from evalstream.parsing.yaml_scalars import number_spelling, resolve_plain, settle
+from evalstream.parsing.yaml_scalars import (
+    NotPlain,
+    number_spelling,
+    read_plain,
+    resolve_plain,
+    settle,
+)
 
 DEPTH = 50
 

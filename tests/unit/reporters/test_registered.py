@@ -9,8 +9,7 @@ from comparison_fixture import flip, report, written
 from paths import EXAMPLES
 
 import evalstream
-from evalstream.cli.command import option_flags
-from evalstream.cli.program import load_command
+from evalstream.cli.command import load_command, option_flags
 from evalstream.io.output import Output
 from evalstream.reporters import (
     COMPARISON_REPORTERS,

@@ -21,8 +21,7 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
-from evalstream.rules.catalogue import Catalogue
-from evalstream.rules.profiles import DATASTORE, DEFAULT, PROFILES
+from evalstream.rules.catalogue import DATASTORE, DEFAULT, PROFILES, Catalogue
 
 UUID = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57"
 OTHER = "7c57f847-1098-4472-9fd8-75a7f3995ed0"

@@ -8,8 +8,7 @@ import pytest
 from evalstream.formats.eee.sample_rows import sample_row
 from evalstream.model.options import SampleRequest
 from evalstream.model.sample_record import UNKNOWN
-from evalstream.stats.record_samples import record_sample
-from evalstream.stats.sample_digests import InputDigests
+from evalstream.stats.sample_digests import InputDigests, record_sample
 
 SHOWN = InputDigests("question", ["answer"], [])
 

@@ -2,8 +2,7 @@
 
 from evalstream.model.options import SampleRequest
 from evalstream.model.sample_record import GroupLabel, sample_rows
-from evalstream.stats.record_samples import record_sample
-from evalstream.stats.sample_batch import SampleBatch
+from evalstream.stats.sample_digests import SampleBatch, record_sample
 
 BY_ID = SampleRequest("sample_id")
 FIRST, SECOND = GroupLabel(None, "a"), GroupLabel(None, "b")

@@ -22,9 +22,8 @@ from evalstream.formats.eee.changes.kinds import (
     PROVENANCE,
     SEAL,
 )
-from evalstream.formats.eee.changes.moves import move_old_members
+from evalstream.formats.eee.changes.moves import Required, move_old_members
 from evalstream.formats.eee.changes.naming import Place, place_for
-from evalstream.formats.eee.changes.required import Required
 from evalstream.formats.eee.changes.supplied import Supplied
 from evalstream.formats.eee.datastore import Unaddressable, derive_address
 from evalstream.model.changes import BYTE_ORDER_MARK, Applied, Change, Example, Need

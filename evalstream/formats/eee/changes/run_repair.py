@@ -12,8 +12,7 @@ from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.changes.aggregate import SEALED, parsed_aggregate
 from evalstream.formats.eee.changes.aggregate_places import repair_place
 from evalstream.formats.eee.changes.kinds import FILE_PATH, SEAL
-from evalstream.formats.eee.changes.row_repairs import RowRepairs
-from evalstream.formats.eee.changes.row_rewriter import RowRewriter
+from evalstream.formats.eee.changes.row_rewriter import RowRepairs, RowRewriter
 from evalstream.formats.eee.changes.rows import read_evaluation_id
 from evalstream.formats.eee.changes.run_migration import needed_algorithms, wrong_seal
 from evalstream.formats.eee.declared_path import path_to_declare

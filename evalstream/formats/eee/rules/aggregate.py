@@ -25,7 +25,7 @@ from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import Rule
-from evalstream.rules.profiles import PROFILES
+from evalstream.rules.catalogue import PROFILES
 
 PLACEHOLDER: Final = -1
 """The value that some leaderboards write for a missing score."""

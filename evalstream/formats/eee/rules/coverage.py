@@ -9,8 +9,7 @@ from typing import Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Result
 from evalstream.formats.eee.facts import RunFacts, samples_beside
-from evalstream.formats.eee.row_digests import mark_digest
-from evalstream.formats.eee.row_view import repeat_mark
+from evalstream.formats.eee.row_view import mark_digest, repeat_mark
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.rules.base import Rule, Where

@@ -13,7 +13,7 @@ from evalstream.io.names import printable
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import text_or_none
 from evalstream.rules.base import Rule
-from evalstream.rules.profiles import PROFILES
+from evalstream.rules.catalogue import PROFILES
 
 AGGREGATE: Final = ".json"
 ROWS: Final = "_samples.jsonl"

@@ -13,7 +13,7 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import fast, member, pointer, resolve
 from evalstream.rules.base import Repair, RepairAction, Rule
-from evalstream.rules.profiles import DATASTORE
+from evalstream.rules.catalogue import DATASTORE
 
 CHECKSUM: Final = f"{DETAILS}/checksum"
 MIGRATED_FROM: Final = ("source_metadata", "additional_details", "migrated_from")

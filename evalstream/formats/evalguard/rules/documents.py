@@ -6,15 +6,65 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalstream.formats.evalguard import documents, views
+from evalstream.formats.evalguard.documents import GUARDRAIL, METRIC, MODEL, TASK
 from evalstream.formats.evalguard.paths import leaving
 from evalstream.formats.evalguard.report import entry_results, is_of_harness
-from evalstream.formats.evalguard.rules.guardrails import EVG207
 from evalstream.formats.evalguard.rules.harness_reports import describe_report
 from evalstream.formats.evalguard.rules.layouts import EVG206, EVG208
 from evalstream.formats.evalguard.rules.references import EVG201, EVG202, EVG203, EVG204, EVG205
+from evalstream.formats.evalguard.views import Folder, Subject, text_member
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import list_or_empty
 from evalstream.rules.base import Rule
+
+
+def _targets(subject: Subject) -> Iterator[Violation]:
+    document, folder = subject
+    if document.kind != GUARDRAIL:
+        return
+    targets = list_or_empty(document.value.get("targets"))
+    if not folder.followed:
+        if targets:
+            message = "the targets were not looked up; name their folder with --aggregate"
+            yield EVG207.violation(message, pointer="/targets", severity=Severity.WARNING)
+        return
+    for index, target in enumerate(targets):
+        if isinstance(target, dict):
+            yield from _target(target, ("targets", index), folder)
+
+
+def _target(
+    target: dict[str, object], path: tuple[str | int, ...], folder: Folder
+) -> Iterator[Violation]:
+    task, model = text_member(target, "task"), text_member(target, "model")
+    if task is not None and not folder.knows(TASK, task):
+        message = "no task document has this id"
+        yield EVG207.violation(message, pointer=pointer((*path, "task")), found=task)
+    for index, name in enumerate(list_or_empty(target.get("metrics"))):
+        if not isinstance(name, str):
+            continue
+        place = pointer((*path, "metrics", index))
+        if not folder.knows(METRIC, name):
+            yield EVG207.violation("no metric document has this id", pointer=place, found=name)
+        elif task is not None and not folder.lists(task, name):
+            message = f"the task {task[:80]} does not list this metric"
+            yield EVG207.violation(message, pointer=place, found=name, severity=Severity.WARNING)
+    # The layout of the specification has no documents of models.
+    has_models = folder.owners[MODEL] or folder.unread[MODEL]
+    if model is not None and has_models and not folder.knows(MODEL, model):
+        message = "no model document has this id"
+        yield EVG207.violation(message, pointer=pointer((*path, "model")), found=model)
+
+
+EVG207: Final = Rule(
+    "EVG207",
+    "guardrail-for-unknown-target",
+    Severity.ERROR,
+    "a guardrail names a task, metric or model that no document defines",
+    record=_targets,
+)
+
 
 PATTERN: Final = "^[A-Za-z0-9_-]+$"
 """A valid identifier, as the specification defines it."""
@@ -53,7 +103,7 @@ def _defined_names(document: views.Document) -> Iterator[tuple[str, str]]:
 
 def _names_of_others(document: views.Document) -> Iterator[tuple[str, str]]:
     if document.kind == documents.TASK:
-        for index, name in enumerate(views.as_list(document.value.get("metrics"))):
+        for index, name in enumerate(list_or_empty(document.value.get("metrics"))):
             if isinstance(name, str):
                 yield pointer(("metrics", index)), name
     if document.kind == documents.THRESHOLD and document.id is not None:

@@ -14,9 +14,10 @@ from evalstream.formats.evalguard.documents import (
     TASK,
     THRESHOLD,
 )
-from evalstream.formats.evalguard.views import Document, Subject, as_list, iterate_tables
+from evalstream.formats.evalguard.views import Document, Subject, iterate_tables
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import list_or_empty
 from evalstream.rules.base import Rule
 
 
@@ -24,7 +25,7 @@ def _unknown_metric_of_task(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != TASK:
         return
-    names = as_list(document.value.get("metrics"))
+    names = list_or_empty(document.value.get("metrics"))
     if not folder.followed:
         if names:
             yield _not_followed(EVG201, "/metrics", "the metrics of the task")

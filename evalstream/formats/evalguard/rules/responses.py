@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.evalguard.documents import LISTS
-from evalstream.formats.evalguard.views import as_list, object_member
+from evalstream.formats.evalguard.views import object_member
 from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json_values import list_or_empty
 from evalstream.rules.base import Rule
 
 _PLACE: Final = "/pagination"
@@ -19,7 +20,7 @@ def paging(endpoint: str, response: Mapping[str, Any]) -> Iterator[Violation]:
     total, limit, offset = (_count(page.get(name)) for name in ("total", "limit", "offset"))
     if endpoint not in LISTS or total is None or limit is None or offset is None:
         return
-    shown = len(as_list(response.get(endpoint)))
+    shown = len(list_or_empty(response.get(endpoint)))
     if shown > limit:
         message = f"there are {shown:,} {endpoint}, more than the limit"
         yield EVG209.violation(message, pointer=f"{_PLACE}/limit", found=limit)

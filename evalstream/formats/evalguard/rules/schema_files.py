@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, resolve_pointer
-from evalstream.parsing.json_schema import Validator, compile_schema
-from evalstream.parsing.schema_errors import SchemaError
+from evalstream.parsing.json_schema import compile_schema
+from evalstream.parsing.schema_errors import SchemaError, Validator
 from evalstream.rules.base import Rule
 from evalstream.rules.schema import explain
 

@@ -8,13 +8,70 @@ from typing import Any, Final
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.documents import find_misplaced, member
 from evalstream.formats.harpia.requirements import at, make_violation, make_violations
-from evalstream.formats.harpia.rules.metrics import HAR104, HAR105
 from evalstream.formats.harpia.values import identifier, is_supervised
 from evalstream.formats.harpia.views import Input, Instance
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import with_article
 from evalstream.parsing.json import pointer, short_text, type_name
 from evalstream.rules.base import Rule
+
+
+def _malformed_metric(read: Input) -> Iterator[Violation]:
+    for metric in read.metrics or ():
+        if not isinstance(metric.value, dict):
+            yield make_violation(
+                HAR104, demands.no_object("a metric", metric.pointer, metric.value)
+            )
+            continue
+        yield from make_violations(
+            HAR104, demands.spelled_once(metric.pointer, metric.value, demands.METRIC_MEMBERS)
+        )
+        yield from make_violations(
+            HAR104, demands.text(metric.pointer, metric.value, "id", filled=True)
+        )
+        enable = member(metric.value, "enable")
+        if enable is None:
+            yield HAR104.violation("enable is missing", pointer=metric.pointer)
+        elif not isinstance(enable.value, bool):
+            yield make_violation(
+                HAR104, demands.wrong_type(metric.pointer, enable, "true or false")
+            )
+        yield from make_violations(HAR104, demands.parameters(metric))
+
+
+def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
+    if read.metrics is None or read.listed.metrics is None:
+        return
+    if all(metric.enabled is False for metric in read.metrics):
+        place = pointer([read.listed.metrics.key])
+        yield HAR105.violation("no metric is enabled, so nothing is computed", pointer=place)
+    first: dict[tuple[str, bytes], str] = {}
+    for metric in read.metrics:
+        if metric.id is None or metric.key is None:
+            continue
+        before = first.setdefault((metric.id, metric.key), metric.pointer)
+        if before != metric.pointer:
+            message = f"the same metric with the same parameters as at {before}"
+            yield HAR105.violation(message, pointer=metric.pointer, found=metric.value)
+
+
+HAR104: Final = Rule(
+    "HAR104",
+    "malformed-metric",
+    Severity.ERROR,
+    "a member of a metric in the input is missing or has the wrong type",
+    record=_malformed_metric,
+)
+
+
+HAR105: Final = Rule(
+    "HAR105",
+    "idle-or-repeated-metric",
+    Severity.WARNING,
+    "no metric is enabled, or one is listed twice with the same parameters",
+    record=_idle_or_repeated_metric,
+)
+
 
 USUAL_KEYS: Final = {"instances": "instances", "metrics": "metrics"}
 """The keys of the two lists of an input, as the documentation names them."""

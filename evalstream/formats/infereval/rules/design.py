@@ -11,6 +11,7 @@ from typing import Any, Final
 from evalstream.formats.infereval import views
 from evalstream.model.finding import Severity, Violation, expect_one
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty
 from evalstream.rules.base import Rule
 
 CELLS_LISTED: Final = 20
@@ -19,7 +20,7 @@ CELLS_LISTED: Final = 20
 
 def _factor_levels(item: views.BenchmarkItem) -> Iterator[Violation]:
     factors = item.benchmark.factors
-    for factor, level in views.object_or_empty(item.value.get("factor_levels")).items():
+    for factor, level in object_or_empty(item.value.get("factor_levels")).items():
         place = pointer(("items", item.number, "factor_levels", factor))
         if factor not in factors:
             message = f"{factor} is not a factor of the benchmark"
@@ -32,10 +33,10 @@ def _factor_levels(item: views.BenchmarkItem) -> Iterator[Violation]:
 
 
 def _thin_cells(benchmark: views.Benchmark) -> Iterator[Violation]:
-    constraints = views.object_or_empty(benchmark.document.get("factor_constraints"))
+    constraints = object_or_empty(benchmark.document.get("factor_constraints"))
     least: Any = constraints.get("min_items_per_cell")
     names = sorted(benchmark.factors)
-    if not views.is_number(least) or not names:
+    if not is_number(least) or not names:
         return
     levels = [list(dict.fromkeys(benchmark.factors[name])) for name in names]
     held = _count_cells(benchmark, names, levels)
@@ -59,7 +60,7 @@ def _count_cells(
     known = [frozenset(some) for some in levels]
     held: Counter[tuple[str, ...]] = Counter()
     for _, item in benchmark.items:
-        given = views.object_or_empty(item.get("factor_levels"))
+        given = object_or_empty(item.get("factor_levels"))
         cell = tuple(given.get(name) for name in names)
         if all(isinstance(one, str) and one in some for one, some in zip(cell, known, strict=True)):
             held[cell] += 1  # type: ignore[index]  # all of them are texts
@@ -72,7 +73,7 @@ def _cell(names: list[str], cell: tuple[str, ...], number: int) -> str:
 
 
 def _factor_kinds(benchmark: views.Benchmark) -> Iterator[Violation]:
-    for name in views.object_or_empty(benchmark.document.get("factor_kinds")):
+    for name in object_or_empty(benchmark.document.get("factor_kinds")):
         if name not in benchmark.factors:
             message, place = f"{name} is not a factor of the benchmark", ("factor_kinds", name)
             yield INF207.violation(message, pointer=pointer(place))
@@ -93,8 +94,8 @@ def _vacuous_item(item: views.BenchmarkItem) -> Iterator[Violation]:
     if premises == [] and conclusions == []:
         message = "the item has neither premises nor conclusions"
         yield INF211.violation(message, pointer=pointer(("items", item.number)))
-    stated = {text for _, text in views.texts(premises)}
-    for place, conclusion in views.texts(conclusions):
+    stated = {text for _, text in numbered_texts(premises)}
+    for place, conclusion in numbered_texts(conclusions):
         if conclusion in stated:
             message = "the conclusion is a premise of the same item, so it always follows"
             path = ("items", item.number, "conclusions", place)

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.infereval.views import (
-    Benchmark,
-    BenchmarkItem,
-    is_number,
-    object_or_empty,
-    objects,
-    texts,
-)
+from evalstream.formats.infereval.views import Benchmark, BenchmarkItem
 from evalstream.model.finding import Severity, Violation, expect_one
 from evalstream.parsing.json import pointer
+from evalstream.parsing.json_values import is_number, numbered_texts, object_or_empty, objects
 from evalstream.rules.base import Rule
 
 
@@ -44,7 +38,7 @@ def _not_bearers(
     benchmark: Benchmark, rule: Rule, given: Any, path: tuple[str | int, ...]
 ) -> Iterator[Violation]:
     """Report the strings of a list that are not ids of bearers."""
-    for place, name in texts(given):
+    for place, name in numbered_texts(given):
         if benchmark.bearers is not None and name not in benchmark.bearers:
             yield rule.violation(
                 "no bearer has this id", pointer=pointer((*path, place)), found=name
@@ -80,14 +74,14 @@ def _unknown_families(benchmark: Benchmark) -> Iterator[Violation]:
         family = object_or_empty(bearer).get("ordinal_family")
         yield from _not_a_family(families, family, ("bearers", name, "ordinal_family"))
     for index, rule in objects(document.get("copresence_rules")):
-        for place, family in texts(rule.get("families")):
+        for place, family in numbered_texts(rule.get("families")):
             path = ("copresence_rules", index, "families", place)
             yield from _not_a_family(families, family, path)
 
 
 def _unknown_items(benchmark: Benchmark) -> Iterator[Violation]:
     for index, regularity in objects(benchmark.document.get("regularities")):
-        for place, item in texts(regularity.get("test_item_ids")):
+        for place, item in numbered_texts(regularity.get("test_item_ids")):
             if item not in benchmark.by_id:
                 path = ("regularities", index, "test_item_ids", place)
                 yield INF210.violation("no item has this id", pointer=pointer(path), found=item)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.infereval.views import Item, is_number, object_or_empty, objects
+from evalstream.formats.infereval.rules.structure import date_time
+from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
 from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import count_noun
+from evalstream.parsing.json_values import is_number, object_or_empty, objects
 from evalstream.rules.base import Rule
 
 OK: Final = "ok"
@@ -189,6 +191,24 @@ INF306: Final = Rule(
     Severity.WARNING,
     "an abstention that looks like a failure of the provider",
     record=_silent_failure,
+)
+
+
+def _reversed_times(evaluation: Evaluation) -> Iterator[Violation]:
+    given = [evaluation.document.get(name) for name in ("started_at", "finished_at")]
+    started, finished = (date_time(one) if isinstance(one, str) else None for one in given)
+    if started is not None and finished is not None and started > finished:
+        yield INF307.violation(
+            "finished_at is before started_at", pointer="/finished_at", found=given[1]
+        )
+
+
+INF307: Final = Rule(
+    "INF307",
+    "reversed-times",
+    Severity.WARNING,
+    "the evaluation finished before it started",
+    record=_reversed_times,
 )
 
 

@@ -12,6 +12,32 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, type_name
 from evalstream.rules.base import Rule
 
+INS101: Final = Rule(
+    "INS101",
+    "damaged-archive",
+    Severity.ERROR,
+    "the archive of a log, or one of its members, is not what its directory declares",
+)
+
+
+INS102: Final = Rule(
+    "INS102", "unsafe-archive", Severity.ERROR, "a member of the archive must not be unpacked"
+)
+
+
+INS103: Final = Rule(
+    "INS103", "repeated-member", Severity.ERROR, "the archive has several members of one name"
+)
+
+
+INS104: Final = Rule(
+    "INS104",
+    "unexpected-content",
+    Severity.WARNING,
+    "the archive holds something that does not belong to a log",
+)
+
+
 STATES: Final = ("started", "success", "cancelled", "error")
 
 
@@ -107,6 +133,6 @@ INS108: Final = Rule(
 )
 
 
-RULES: Final = (INS105, INS106, INS107, INS108)
+RULES: Final = (INS105, INS106, INS107, INS108, INS101, INS102, INS103, INS104)
 OF_LOGS: Final = (INS105, INS107)
 """Rules about the part of a log that has no samples."""

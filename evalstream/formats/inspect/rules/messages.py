@@ -1,28 +1,106 @@
-"""INS2: the rule that compares the messages of a sample with those that its events recorded."""
+"""INS2: rules that compare messages and outputs of a sample with what its events recorded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from evalstream.formats.inspect.recorded import (
     Difference,
     ModelMessages,
     RecordedTexts,
     difference,
+    final_state,
+    iterate_texts,
     message_text,
 )
-from evalstream.formats.inspect.views import Numbered, SampleView, list_or_empty, objects
+from evalstream.formats.inspect.views import SampleView
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
 from evalstream.rules.base import Rule
+
+
+def _outputs(sample: SampleView) -> Iterator[Violation]:
+    """Compare texts of the model with each other, and with those that the events recorded."""
+    if sample.is_stopped:
+        return
+    completion = sample.resolve_attachment(member(sample.value.get("output"), "completion"))
+    recorded = RecordedTexts(sample)
+    place = sample.at("output", "completion")
+    last = recorded.last_completion
+    if isinstance(completion, str) and last is not None and completion != last:
+        message = "the events recorded another completion"
+        yield INS212.violation(message, pointer=place, expected=last, found=completion)
+    elif isinstance(completion, str) and not recorded.has(completion):
+        message = "no event recorded this completion"
+        yield INS212.violation(message, pointer=place, found=completion)
+    elif sample.has_plain_plan:
+        yield from _other_completion(sample, completion)
+    yield from _other_choices(sample, recorded)
+
+
+def _other_completion(sample: SampleView, completion: Any) -> Iterator[Violation]:
+    """Compare a completion with the text of the first choice; releases join its parts in two ways.
+
+    Logs of the first releases leave the completion out.
+    """
+    first = next(objects(member(sample.value.get("output"), "choices")), None)
+    message = object_or_empty(first.value.get("message")) if first is not None else {}
+    text = message_text(sample, message)
+    if not isinstance(completion, str) or text is None:
+        return
+    if completion not in (text, "".join(iterate_texts(sample, message))):
+        words = "the completion is not the text of the first choice"
+        place = sample.at("output", "completion")
+        yield INS212.violation(words, pointer=place, expected=text, found=completion)
+
+
+def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Violation]:
+    """Compare choices with those that the events end with, and with those that a model gave."""
+    state = final_state(sample)
+    ended = list_or_empty(state.output.get("choices")) if state is not None else []
+    made = ModelMessages(sample).made if sample.has_plain_plan else {}
+    for index, choice in objects(member(sample.value.get("output"), "choices")):
+        message, path = (
+            object_or_empty(choice.get("message")),
+            ("output", "choices", index, "message"),
+        )
+        others = list(made.pop(text_or_none(message.get("id")) or "", ()))
+        if index < len(ended):
+            others.insert(0, object_or_empty(member(ended[index], "message")))
+        for expected in others:
+            found = difference(sample, path, message, expected)
+            if found is not None:
+                words = "the events have another message"
+                yield INS212.violation(
+                    words, pointer=found.at, expected=found.expected, found=found.found
+                )
+                break
+        else:
+            if state is None:
+                for text in recorded.lacking(message):
+                    words = "no event recorded this text of the model"
+                    yield INS212.violation(words, pointer=sample.at(*path, "content"), found=text)
+
+
+INS212: Final = Rule(
+    "INS212",
+    "output-mismatch",
+    Severity.ERROR,
+    "the output of a sample is not the one that its messages and events have",
+    record=_outputs,
+)
+
+
+"""Rules that check one sample."""
 
 
 def _messages(sample: SampleView) -> Iterator[Violation]:
     """Compare each message with what the events recorded of it; report each message once."""
     if sample.is_stopped:
         return
-    by_state = _against_state if sample.final_state is not None else _against_texts
+    by_state = _against_state if final_state(sample) is not None else _against_texts
     reported = set()
     for index, words, found in (*by_state(sample), *_against_models(sample)):
         if index not in reported:
@@ -41,7 +119,7 @@ def _against_state(sample: SampleView) -> _Found:
 
     Scorers may add messages of their own.
     """
-    state = sample.final_state
+    state = final_state(sample)
     ended = state.messages if state is not None else []
     messages = list_or_empty(sample.value.get("messages"))
     for index, expected in enumerate(ended):
@@ -118,5 +196,5 @@ INS215: Final = Rule(
 )
 
 
-RULES: Final = (INS215,)
+RULES: Final = (INS212, INS215)
 """Rules that check one sample."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from evalstream.formats.inspect.views import LogView, list_or_empty
+from evalstream.formats.inspect.views import LogView
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import list_or_empty
 from evalstream.rules.base import Rule
 
 

@@ -6,18 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.inspect.views import (
-    UNNAMED,
-    SampleView,
-    is_count,
-    is_id,
-    list_or_empty,
-    object_or_empty,
-    same,
-    score_value,
-)
+from evalstream.formats.inspect.views import UNNAMED, SampleView, is_count, is_id, same, score_value
 from evalstream.model.finding import Severity, Violation, at_least
 from evalstream.parsing.json import member, text_or_none, type_name
+from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import Rule
 
 _NAMED_SINCE: Final = (0, 3, 218)

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.inspect.rescoring import BY_COMPLETION, SINCE, choice, last_answer
-from evalstream.formats.inspect.views import SampleView, list_or_empty, object_or_empty, score_value
+from evalstream.formats.inspect.views import SampleView, score_value
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import Rule
 
 _SHUFFLED: Final = "Choices were shuffled before generating a response"

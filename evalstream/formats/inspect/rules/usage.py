@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstream.formats.inspect.views import Numbered, SampleView, is_count, object_or_empty
+from evalstream.formats.inspect.views import SampleView, is_count
 from evalstream.model.finding import Severity, Violation, at_least, expect_one
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import Numbered, object_or_empty
 from evalstream.rules.base import Rule
 
 

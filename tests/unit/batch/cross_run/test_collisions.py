@@ -16,7 +16,7 @@ from evalstream.batch.cross_run.collisions import leading_folder, without_case
 from evalstream.batch.parts import PartReporter
 from evalstream.io.output import Output
 from evalstream.model.finding import Severity
-from evalstream.rules.profiles import DATASTORE
+from evalstream.rules.catalogue import DATASTORE
 
 (PAIR,) = (PAIRS / "0.3.0").rglob("*.json")
 

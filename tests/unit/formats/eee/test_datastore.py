@@ -20,7 +20,7 @@ from evalstream.formats.eee.datastore import (
     read_uuid,
 )
 from evalstream.model.finding import Severity
-from evalstream.rules.profiles import DATASTORE, DEFAULT
+from evalstream.rules.catalogue import DATASTORE, DEFAULT
 
 UUID = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57"
 (PAIR,) = (PAIRS / "0.3.0").rglob(f"{UUID}.json")

@@ -12,9 +12,9 @@ from rows import bytes_of, sound_rows
 import evalstream
 from evalstream.formats.eee import fast_path, row_engine, sample_hash, versions
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.fast_block import FastPath
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_reader import RowReader
+from evalstream.formats.eee.taken_violations import FastPath
 from evalstream.parsing.native import binding
 from evalstream.parsing.native.schema_tables import NotTabled
 from evalstream.parsing.schema_files import builtin_schema

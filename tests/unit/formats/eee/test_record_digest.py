@@ -18,10 +18,10 @@ from paths import PAIRS
 import evalstream
 from evalstream.api.check import merge
 from evalstream.batch.parts import PartReporter
-from evalstream.formats.eee.record_digest import record_digest
+from evalstream.formats.eee.row_digests import record_digest
 from evalstream.io.output import Output
 from evalstream.model.finding import Severity
-from evalstream.rules.profiles import DATASTORE, DEFAULT
+from evalstream.rules.catalogue import DATASTORE, DEFAULT
 
 UUID = "5d2b9c1e-8f4a-4b7d-9c3e-6a1f0e2d7b84"
 OTHER = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57"

@@ -1,6 +1,6 @@
 import pytest
 
-from evalstream.formats.infereval.responses import choose_reading
+from evalstream.formats.infereval.votes import choose_reading
 
 SUPPORT = {"question_form": "support", "verification_prompt_id": "default-v1"}
 COHERENCE = {"question_form": "coherence", "verification_prompt_id": "default-v1"}

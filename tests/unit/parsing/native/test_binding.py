@@ -23,6 +23,7 @@ from rows import COVERED, Row
 
 from evalstream.engine.result import BlockFindings
 from evalstream.formats.eee import fast_block, row_view
+from evalstream.formats.eee.fast_block import pass_over
 from evalstream.model.block import Lines
 from evalstream.model.row_record import RowRecord
 from evalstream.parsing.native import binding, schema_tables
@@ -95,8 +96,13 @@ def test_a_known_row_gives_known_columns() -> None:
     second = asking(second, within, reference=["5535", "five"])
     lines = [written(first) + b"\r", b"no row", written(second)]
     data = b"".join(line + b"\n" for line in lines)
-    swept = fast_path_of(within).pass_over(
-        engine_of(within).groups(), Tally(), BlockFindings(within), Lines(data), None
+    swept = pass_over(
+        fast_path_of(within),
+        engine_of(within).groups(),
+        Tally(),
+        BlockFindings(within.options, within.selection),
+        Lines(data),
+        None,
     )
     swept.take(0, 1)
     words, texts = swept._scanner.words().tolist(), swept._scanner.texts()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
 
-from evalstream.stats.claims.rater_agreement import krippendorff_alpha
+from evalstream.stats.claims.corpus_metrics import krippendorff_alpha
 
 SAMPLES = st.lists(st.lists(st.integers(0, 4), max_size=4), max_size=8)
 

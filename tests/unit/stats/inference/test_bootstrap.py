@@ -6,9 +6,9 @@ import random
 import pytest
 from score_cells import cells_of
 
-from evalstream.stats.inference import bootstrap as module
-from evalstream.stats.inference import draws
-from evalstream.stats.inference.bootstrap import bootstrap_intervals
+from evalstream.stats.inference import resamples
+from evalstream.stats.inference import resamples as module
+from evalstream.stats.inference.resamples import bootstrap_intervals
 
 
 def normal(n: int, seed: int = 1) -> list[float]:
@@ -84,7 +84,7 @@ def test_draws_by_counts_and_one_by_one_agree(
 ) -> None:
     found = []
     for worth in (0, 10**9):
-        monkeypatch.setattr(draws, "_WORTH_COUNTING", worth)
+        monkeypatch.setattr(resamples, "_WORTH_COUNTING", worth)
         found.append(bootstrap_intervals(cells_of(some), 20_000, 0.9, 3))
     for one, other in zip(*found, strict=True):
         assert one[:2] == pytest.approx(other[:2], abs=0.05 / math.sqrt(len(some)))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstream.stats.inference.clusters import ClusterTotals, clustered_difference
+from evalstream.stats.inference.distributions import t_interval, t_test
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.inference.student import t_interval, t_test
 
 
 def test_an_example_by_hand() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.stats.inference.multiplicity import holm
+from evalstream.stats.inference.estimate import holm
 
 values = st.lists(st.floats(0, 1), max_size=30)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rows import sound_rows
 
-from evalstream.formats.eee.changes.row_repairs import RowRepairer, RowRepairs
+from evalstream.formats.eee.changes.row_rewriter import RowRepairer, RowRepairs
 from evalstream.rules.base import RepairAction
 
 ACTIONS = frozenset(

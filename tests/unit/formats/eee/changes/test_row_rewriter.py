@@ -8,8 +8,7 @@ import pytest
 from rows import line_of, sound_rows
 
 from evalstream.formats.eee.changes.kinds import DECISIONS
-from evalstream.formats.eee.changes.row_repairs import RowRepairs
-from evalstream.formats.eee.changes.row_rewriter import SALVAGE, RowRewriter
+from evalstream.formats.eee.changes.row_rewriter import SALVAGE, RowRepairs, RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration
 from evalstream.rules.base import RepairAction
 

@@ -25,7 +25,7 @@ from rows import (
 
 import evalstream
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.row_engine import EngineContext
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
@@ -681,7 +681,7 @@ def violations_of_row(
     rule, aggregate = CATALOGUE[code], read({"evaluation_id": "e", "evaluation_results": results})
     assert rule.row is not None
     check = rule.row(
-        RowContext(
+        EngineContext(
             Options(),
             version=version,
             evaluation_id=aggregate.evaluation_id,
@@ -778,7 +778,7 @@ def test_an_id_of_no_result_is_unknown(
 def test_without_an_aggregate_no_name_is_unknown(code: str) -> None:
     rule = CATALOGUE[code]
     assert rule.row is not None
-    assert rule.row(RowContext(Options())) is None
+    assert rule.row(EngineContext(Options())) is None
 
 
 ODD_NUMBERS = st.sampled_from(

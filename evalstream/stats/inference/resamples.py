@@ -1,18 +1,61 @@
-"""Bootstrap intervals of a mean, from the histogram of its values."""
+"""Random resamples of paired scores: draws, bootstrap intervals, and sign-flip permutations."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from evalstream.model.comparison import Interval
+from evalstream.model.comparison import Interval, PValue
 from evalstream.stats.arrays import Array
 from evalstream.stats.inference.distributions import normal_cdf, normal_quantile
-from evalstream.stats.inference.draws import fixed_point, resample_sums
 from evalstream.stats.inference.histogram import Cells
+
+_BITS: Final = 62
+_WORTH_COUNTING: Final = 64
+"""How many draws there must be for each distinct row, to draw their counts instead."""
+
+_DRAWN_AT_ONCE: Final = 1 << 18
+
+
+def generator(seed: int, purpose: int = 0) -> np.random.Generator:
+    """Return the random numbers of a seed for one purpose of several."""
+    return np.random.Generator(np.random.PCG64([seed, purpose]))
+
+
+def fixed_point(values: Array, terms: int) -> tuple[Array, int]:
+    """Return finite values in units of 2**-k, rounded to whole ones, and k.
+
+    The sum of any `terms` values stays below 2**62, so that sums are exact, and equal ones tie.
+    """
+    largest = float(np.abs(values).max(initial=0.0))
+    k = _BITS - max(terms, 1).bit_length() - math.frexp(largest)[1]
+    return np.rint(np.ldexp(values, k)).astype(np.int64), k
+
+
+def resample_sums(rows: Array, times: Array, n: int, resamples: int, seed: int) -> Iterator[Array]:
+    """Iterate over the sums of resamples, an array of several resamples at a time.
+
+    `rows` are the distinct ones among n that are not all 0, as whole numbers, and `times` says how
+    often each occurs. How many of a resample are among them is binomial; few distinct rows are
+    drawn by their counts, which are multinomial, and others one by one.
+    """
+    random, others = generator(seed), int(times.sum())
+    by_counts = len(rows) * _WORTH_COUNTING <= others
+    pool = rows if by_counts else np.repeat(rows, times, axis=0)
+    step = max(1, _DRAWN_AT_ONCE // (len(rows) if by_counts else others))
+    for start in range(0, resamples, step):
+        draws = random.binomial(n, others / n, min(step, resamples - start))
+        if by_counts:
+            yield random.multinomial(draws, times / others) @ rows
+            continue
+        picked = pool[random.integers(0, others, int(draws.sum()))]
+        sums = np.cumsum(picked, axis=0)
+        ends = np.concatenate((np.zeros_like(sums[:1]), sums))[np.cumsum(draws)]
+        yield np.diff(ends, axis=0, prepend=0)
+
 
 MOST_DRAWN: Final = 20_000
 """How many values that are not 0 are resampled; more are left to an expansion."""
@@ -108,3 +151,36 @@ def _expand_intervals(shape: _Shape, tails: Sequence[float]) -> tuple[Interval, 
         Interval(plain[0], plain[1], PERCENTILE + EXPANSION),
         Interval(corrected[0], corrected[1], BCA + EXPANSION),
     )
+
+
+EXACT_FLIPS: Final = "sign-flip permutation (exact)"
+RANDOM_FLIPS: Final = "sign-flip permutation"
+
+
+def sign_flip_test(cells: Cells, resamples: int, seed: int, rounding: float = 0.0) -> PValue:
+    """Return the test that the signs of differences are random.
+
+    It counts the assignments of signs whose mean is at least as far from 0 as the observed one: all
+    of them where there are at most `resamples`, else as many random ones, of which one is added for
+    the observed assignment (Phipson and Smyth, 2010). Means are equal if they differ by at most
+    `rounding`. Time grows with the number of samples: it is meant for up to 1,000.
+    """
+    is_some = cells.values != 0
+    values, times = cells.values[is_some], cells.times[is_some]
+    n = int(times.sum())
+    units, k = fixed_point(np.abs(values), n)
+    observed = abs(int((times * np.where(values > 0, units, -units)).sum()))
+    # Each value is rounded by half a unit at most, on both sides.
+    limit = observed - n * (1 + math.ceil(math.ldexp(rounding, k)))
+    if n < resamples.bit_length():
+        sums = np.zeros(1, np.int64)
+        for size in np.repeat(units, times):
+            sums = np.concatenate((sums + size, sums - size))
+        return PValue(int((np.abs(sums) >= limit).sum()) / len(sums), EXACT_FLIPS)
+    random, hits = generator(seed), 0
+    step = max(1, _DRAWN_AT_ONCE // len(units))
+    for start in range(0, resamples, step):
+        # So many of the differences of one size are positive.
+        drawn = random.binomial(times, 0.5, (min(step, resamples - start), len(times)))
+        hits += int((np.abs((2 * drawn - times) @ units) >= limit).sum())
+    return PValue((1 + hits) / (1 + resamples), RANDOM_FLIPS)

@@ -1,0 +1,40 @@
+"""Values of JSON documents of any type, as rules read them: nothing where the type is another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+
+class Numbered(NamedTuple):
+    """An object in a list, with its index."""
+
+    place: int
+    value: dict[str, Any]
+
+
+def objects(value: Any) -> Iterator[Numbered]:
+    """Iterate over the objects of a list with their indices; nothing for other values."""
+    for index, one in enumerate(list_or_empty(value)):
+        if isinstance(one, dict):
+            yield Numbered(index, one)
+
+
+def numbered_texts(value: Any) -> Iterator[tuple[int, str]]:
+    """Iterate over the strings of a list with their indices; nothing for other values."""
+    return ((index, one) for index, one in enumerate(list_or_empty(value)) if isinstance(one, str))
+
+
+def object_or_empty(value: Any) -> dict[str, Any]:
+    """Return an object; an empty one for other values."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_or_empty(value: Any) -> list[Any]:
+    """Return a list; an empty one for other values."""
+    return value if isinstance(value, list) else []
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a JSON number, which true and false are not."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
