@@ -10,10 +10,12 @@ if sys.platform == "win32":
 from evalstream._version import __version__
 
 if TYPE_CHECKING:
+    from evalstream.api.attest import Attestation, attest
     from evalstream.api.changes import ChangedRuns, fix, migrate
     from evalstream.api.check import check, merge, read_report, seal
     from evalstream.api.compare import compare
     from evalstream.api.comparison_report import ComparisonReport
+    from evalstream.api.export import Export, export
     from evalstream.api.reports import Report
     from evalstream.api.rows import Checker, check_rows
     from evalstream.api.thresholds import thresholds
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RULES",
+    "Attestation",
     "BrokenCompression",
     "CannotCheck",
     "CannotWrite",
@@ -60,6 +63,7 @@ __all__ = [
     "EeeReporter",
     "EvalstreamError",
     "ExecutorLost",
+    "Export",
     "Finding",
     "GithubReporter",
     "JsonLinesReporter",
@@ -84,9 +88,11 @@ __all__ = [
     "UsageError",
     "WorkerLost",
     "__version__",
+    "attest",
     "check",
     "check_rows",
     "compare",
+    "export",
     "fix",
     "load_settings",
     "merge",
@@ -98,6 +104,7 @@ __all__ = [
 ]
 
 _IMPORTED_WHEN_USED: Final = {
+    "Attestation": "evalstream.api.attest",
     "BrokenCompression": "evalstream.model.errors",
     "CannotCheck": "evalstream.model.errors",
     "CannotWrite": "evalstream.model.errors",
@@ -107,6 +114,7 @@ _IMPORTED_WHEN_USED: Final = {
     "EeeReporter": "evalstream.reporters.eee",
     "EvalstreamError": "evalstream.model.errors",
     "ExecutorLost": "evalstream.model.errors",
+    "Export": "evalstream.api.export",
     "Finding": "evalstream.model.finding",
     "GithubReporter": "evalstream.reporters.github",
     "JsonLinesReporter": "evalstream.reporters.jsonl",
@@ -130,9 +138,11 @@ _IMPORTED_WHEN_USED: Final = {
     "TextReporter": "evalstream.reporters.text",
     "UsageError": "evalstream.model.errors",
     "WorkerLost": "evalstream.model.errors",
+    "attest": "evalstream.api.attest",
     "check": "evalstream.api.check",
     "check_rows": "evalstream.api.rows",
     "compare": "evalstream.api.compare",
+    "export": "evalstream.api.export",
     "fix": "evalstream.api.changes",
     "load_settings": "evalstream.settings.load",
     "merge": "evalstream.api.check",

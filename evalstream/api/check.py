@@ -96,6 +96,10 @@ def check(
     expect_digests: str | None = DEFAULTS.expect_digests,
     sample_digests: str | None = DEFAULTS.sample_digests,
     source: str | None = DEFAULTS.source,
+    attestation: str | None = DEFAULTS.attestation,
+    trust: str | Sequence[str] = DEFAULTS.trust,
+    require: str | Sequence[str] = DEFAULTS.require,
+    attestation_only: bool = DEFAULTS.attestation_only,
     executor: ExecutorName = "auto",
     dask_address: str | None = DEFAULTS.dask_address,
     dask_scheduler_file: str | None = DEFAULTS.dask_scheduler_file,
@@ -349,21 +353,7 @@ def check_inputs(
 ) -> Report:
     """Find the runs and check them, one alone or many as a batch."""
     options = _with_overwriting(checked_options(options), overwrite=overwrite)
-    if options.routing != RowRouting() and (ledger is not None or shard is not None):
-        raise UsageError("--ledger and --shard cannot be combined with options that route rows")
-    if options.expect_ids is not None and (ledger is not None or options.executor == "dask"):
-        raise UsageError("--expect-ids cannot be combined with --ledger and --executor dask")
-    if options.expect_ids is not None:
-        from evalstream.batch.expected_ids import read_expected_ids
-
-        read_expected_ids(options.expect_ids)
-    if options.has_baseline and shard is not None:
-        raise UsageError("--shard cannot be combined with --baseline and --write-baseline")
-    if options.has_baseline and ledger is not None and not options.show_values:
-        raise UsageError(
-            "--no-values and --ledger cannot be combined with --baseline and --write-baseline: the "
-            "ledger would hold values"
-        )
+    _check_combination(options, ledger, shard)
     theirs = [os.fspath(output) for output in outputs]
     if options.write_baseline is not None:
         theirs.append(options.write_baseline)
@@ -391,6 +381,36 @@ def check_inputs(
             from evalstream.executors.dask.backend import leave
 
             leave()
+
+
+def _check_combination(options: Options, ledger: str | None, shard: str | None) -> None:
+    """Raise UsageError for options that exclude each other, and for files that cannot be read."""
+    if options.routing != RowRouting() and (ledger is not None or shard is not None):
+        raise UsageError("--ledger and --shard cannot be combined with options that route rows")
+    if options.expect_ids is not None and (ledger is not None or options.executor == "dask"):
+        raise UsageError("--expect-ids cannot be combined with --ledger and --executor dask")
+    if options.expect_ids is not None:
+        from evalstream.batch.expected_ids import read_expected_ids
+
+        read_expected_ids(options.expect_ids)
+    if options.attestation is not None:
+        _check_attestation(options, alone=ledger is None and shard is None)
+    if options.has_baseline and shard is not None:
+        raise UsageError("--shard cannot be combined with --baseline and --write-baseline")
+    if options.has_baseline and ledger is not None and not options.show_values:
+        raise UsageError(
+            "--no-values and --ledger cannot be combined with --baseline and --write-baseline: the "
+            "ledger would hold values"
+        )
+
+
+def _check_attestation(options: Options, *, alone: bool) -> None:
+    """Raise UsageError for keys or statements that cannot be read, and MissingExtra."""
+    if not alone:
+        raise UsageError("--attestation cannot be combined with --ledger and --shard")
+    from evalstream.attestation.verification import check_files
+
+    check_files(options)
 
 
 def _outcome(
@@ -500,8 +520,9 @@ def _runs(
             check_routing(options.routing, paths, beside)
     if options.dask_scheduler_file is not None:
         written.refuse(options.dask_scheduler_file)
-    for read in filter(None, (options.source, options.expect_ids, options.expect_digests)):
-        written.refuse(read)
+    read = (options.source, options.expect_ids, options.expect_digests, options.attestation)
+    for path in filter(None, (*read, *options.trust)):
+        written.refuse(path)
     return without_overlap(find_all(paths, beside, inputs_file, options), written, options.routing)
 
 

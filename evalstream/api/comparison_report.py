@@ -35,6 +35,7 @@ class ComparisonReport(comparison.ComparisonReport):
         first_line: What was compared, and whether all runs passed their check.
         refused: Why nothing is compared, None if it is.
         comparisons: One comparison for each two runs, result and metric.
+        averages: The means of several results of each two runs, with equal weights.
         confounders: Settings that differ between the runs.
         drifts: The first samples that were asked or scored differently.
         drifts_in_all: The number of all such samples.

@@ -18,6 +18,7 @@ WITHOUT_EFFECT: Final = frozenset(
         "dask_address",
         "dask_insecure",
         "dask_scheduler_file",
+        "digests",
         "exclude",
         "executor",
         "jobs",

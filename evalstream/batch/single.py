@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from evalstream.discovery.inputs import refuse_idle
@@ -146,11 +146,22 @@ def _check(
     if is_held:
         request = SampleRequest("sample_id", counts_only=True, has_places=has_digests)
         options = replace(options, samples=request)
-    summary = one.check(run, options, show, progress, detect_kind)
+    if options.attestation is not None:
+        options = replace(options, digests=True)
+    if options.attestation_only:
+        from evalstream.attestation.verification import digest_run
+
+        summary = digest_run(run, options)
+    else:
+        summary = one.check(run, options, show, progress, detect_kind)
     summary.noun = one.noun
     summary.selected, summary.ignored = options.select, options.ignore
     if is_held:
         _hold_samples(run, summary, options, show)
+    if options.attestation is not None:
+        from evalstream.attestation.verification import verify_run
+
+        _add_violations(verify_run(summary, options), summary, options, show)
     if not is_checked(run.format, options):
         # The rows went where they were to go all the same.
         reason = NO_RULES.format(run.format)
@@ -167,22 +178,32 @@ def _hold_samples(
     Documents that pass without scores of samples, such as a benchmark, are no run of it.
     """
     samples, summary.samples = summary.samples, None
-    selection = CATALOGUE.selection(options)
     try:
-        for violation in _sample_violations(samples, run, summary, options):
-            if violation.code not in selection:
-                continue
-            name = summary.file or summary.aggregate or summary.inputs or ""
-            finding = make_finding(violation, name, selection)
-            if not options.show_values:
-                finding = finding._replace(expected=None, found=None)
-            summary.count(finding.code, finding.severity, finding.occurrences)
-            if selection.fails(finding.code, finding.severity, options.threshold):
-                summary.fail(finding.code, finding.occurrences)
-            show(finding)
+        _add_violations(_sample_violations(samples, run, summary, options), summary, options, show)
     finally:
         if samples is not None:
             samples.close()
+
+
+def _add_violations(
+    violations: Iterable[Violation],
+    summary: RunSummary,
+    options: Options,
+    show: Callable[[Finding], None],
+) -> None:
+    """Add what was found of a run after its check to its summary, and show it."""
+    selection = CATALOGUE.selection(options)
+    for violation in violations:
+        if violation.code not in selection:
+            continue
+        name = summary.file or summary.aggregate or summary.inputs or ""
+        finding = make_finding(violation, name, selection)
+        if not options.show_values:
+            finding = finding._replace(expected=None, found=None)
+        summary.count(finding.code, finding.severity, finding.occurrences)
+        if selection.fails(finding.code, finding.severity, options.threshold):
+            summary.fail(finding.code, finding.occurrences)
+        show(finding)
 
 
 def _sample_violations(

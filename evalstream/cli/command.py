@@ -39,6 +39,8 @@ COMMANDS: Final = (
     "migrate",
     "compare",
     "thresholds",
+    "attest",
+    "export",
     "completion",
 )
 """The commands in the order of the help; each is in the module named after its first word."""

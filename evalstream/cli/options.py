@@ -5,8 +5,9 @@ from itertools import chain
 from typing import Annotated
 
 from evalstream.cli.command import ArgumentText
-from evalstream.model.options import Group, OptionText
+from evalstream.model.options import OPTIONS, Group, OptionText
 from evalstream.reporters.options import REPORT_OPTIONS
+from evalstream.settings.options import CHECKS_LESS
 
 Inputs = Annotated[
     list[str] | None,
@@ -37,6 +38,10 @@ ShowProgress = Annotated[
     bool | None, OptionText("Show a progress bar on stderr (default: on a terminal).", Group.REPORT)
 ]
 Color = Annotated[str, REPORT_OPTIONS["color"].text]
+
+
+WHOLE_CHECK = [one.text for name, one in OPTIONS.items() if name not in CHECKS_LESS]
+"""The options of a check that leave nothing out."""
 
 
 def named_inputs(inputs: list[str], files_from: str | None) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterable
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from evalstream.cli.program import Judged, stop
 from evalstream.cli.style import FOR_PEOPLE, choose_style
@@ -20,6 +20,7 @@ from evalstream.model.exit_codes import OWN, of_signal, shown_exit_code
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report
 from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.text import on_one_line
 from evalstream.reporters import is_report, reporter_type
 from evalstream.reporters.base import Reporter
 from evalstream.reporters.options import REPORT_OPTIONS, TEXT, VERDICT_OPTIONS, ReportOptions
@@ -139,6 +140,33 @@ def report_call(
     chosen = target.options
     code, scheme = report.exit_code, chosen.exit_codes
     raise Judged(shown_exit_code(code, report.totals, scheme, zero=chosen.exit_zero))
+
+
+def report_outcome(
+    call: Callable[..., Any],
+    lines: Callable[[Any], Iterable[str]],
+    options: Options,
+    target: Target,
+    read: Iterable[str | None] = (),
+) -> NoReturn:
+    """Make a call whose outcome has a report, report it, and exit with the outcome's code.
+
+    `lines` says what else came of the call; they follow the report, on stderr.
+    """
+    outcomes: list[Any] = []
+
+    def record_outcome(*, reporter: Reporter) -> Report:
+        outcome = call(reporter=reporter)
+        outcomes.append(outcome)
+        report: Report = outcome.report
+        report.exit_code = outcome.exit_code
+        return report
+
+    try:
+        report_call(record_outcome, options, target, read)
+    finally:
+        for line in (line for outcome in outcomes for line in lines(outcome)):
+            sys.stderr.write(f"evalstream: {on_one_line(line)}\n")
 
 
 def _refuse_hidden_failure(options: Options, reporting: ReportOptions) -> None:

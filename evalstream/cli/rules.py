@@ -1,11 +1,14 @@
 """The command `rules`."""
 
+import sys
 from typing import Annotated, Final
 
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import Color
 from evalstream.cli.rule_texts import FORMS, write_rules
+from evalstream.cli.terminal import guard_output
 from evalstream.formats.registry import CATALOGUE
+from evalstream.model.errors import UsageError
 from evalstream.model.options import OptionText
 from evalstream.rules.base import Rule
 
@@ -28,12 +31,25 @@ def rules(
     *,
     codes: Annotated[list[str] | None, ArgumentText("CODES", CODES)] = None,
     form: Form = "text",
+    digest: Annotated[
+        bool, OptionText("Show the SHA-256 of the catalogue alone, as attestations name it.")
+    ] = False,
     color: Color = "auto",
 ) -> None:
     """List the rules, or explain those that are named one by one.
 
     Without CODES all rules are listed. Rules are explained if each of CODES stands for one rule.
     """
+    if digest:
+        if codes:
+            raise UsageError("--digest is one of all rules; leave CODES out")
+        # Nothing else of this command needs the statements.
+        from evalstream.attestation.statement import digest_rules
+
+        with guard_output():
+            sys.stdout.write(f"{digest_rules()}\n")
+            sys.stdout.flush()
+        return
     if not codes:
         write_rules(list(CATALOGUE.values()), form, color, in_full=False)
         return

@@ -1,4 +1,4 @@
-"""Recognise files beside data that hold no data: a store's index, our reports, event logs."""
+"""Recognise files beside data without data: a store's index, reports, attestations, event logs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from evalstream.discovery.unrecognised import BASELINE, EVENTS, INDEX, REPORT
+from evalstream.discovery.unrecognised import ATTESTATION, BASELINE, EVENTS, INDEX, REPORT
 from evalstream.formats.registry import FORMATS, main_format
 
 _DOCUMENTS: Final = (
@@ -20,9 +20,11 @@ _DOCUMENTS: Final = (
     (REPORT, frozenset({"schema", "tool", "runs", "findings", "shown", "total"})),
     (BASELINE, frozenset({"baseline", "tool", "options"})),
     (BASELINE, frozenset({"code", "file", "count"})),
+    (ATTESTATION, frozenset({"payload", "payloadType", "signatures"})),
+    (ATTESTATION, frozenset({"_type", "subject", "predicateType", "predicate"})),
     *((EVENTS, one.event_members) for one in FORMATS.values() if one.event_members),
 )
-"""Members of a store's index files, of evalstream's reports and baselines, and of events."""
+"""Members of a store's index files, of what evalstream writes, and of events."""
 
 _OF_DATA: Final = (main_format().aggregate_members | main_format().row_members) - {
     "schema_version",

@@ -13,7 +13,14 @@ from typing import Final, NamedTuple
 import msgspec
 
 from evalstream.discovery.ignored_files import are_all_aside, aside_by_members, read_members
-from evalstream.discovery.unrecognised import BASELINE, EVENTS, INDEX, REPORT, UNREADABLE
+from evalstream.discovery.unrecognised import (
+    ATTESTATION,
+    BASELINE,
+    EVENTS,
+    INDEX,
+    REPORT,
+    UNREADABLE,
+)
 from evalstream.engine.harness_logs import FOREIGN
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, detect_kind, kind_late, main_format
@@ -172,7 +179,7 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
         return _describe_kind(kind)
     keys = file.seen.keys
     aside = aside_by_members(keys)
-    if aside in (BASELINE, INDEX, REPORT):
+    if aside in _DOCUMENTS_BESIDE:
         return AggregatePeek(ASIDE, detail=aside)
     is_claimed = any(one.claims_line(keys) for one in FORMATS.values())
     is_row = not _MAIN.row_members.isdisjoint(keys) and not is_claimed
@@ -235,7 +242,7 @@ def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) 
         return AggregatePeek(LIKE_AGGREGATE, detail=MAIN)
     keys = read_members(text.removeprefix(UTF8_MARK)) or file.seen.keys
     aside = aside_by_members(keys)
-    if aside in (BASELINE, INDEX, REPORT):
+    if aside in _DOCUMENTS_BESIDE:
         return AggregatePeek(ASIDE, detail=aside)
     like = OTHER if _MAIN.aggregate_members.isdisjoint(keys) else LIKE_AGGREGATE
     return AggregatePeek(like, detail=_likeness(keys))
@@ -256,7 +263,8 @@ def _is_valid(text: bytes) -> bool:
     return True
 
 
-_BESIDE: Final = (BASELINE, INDEX, REPORT, EVENTS)
+_DOCUMENTS_BESIDE: Final = (ATTESTATION, BASELINE, INDEX, REPORT)
+_BESIDE: Final = (*_DOCUMENTS_BESIDE, EVENTS)
 
 _NO_SUCH_JSON: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 """What msgspec raises; before 0.21 its errors have another class."""

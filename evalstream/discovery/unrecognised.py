@@ -30,6 +30,7 @@ INDEX: Final = "index"
 LISTING: Final = "listing"
 REPORT: Final = "report"
 BASELINE: Final = "baseline"
+ATTESTATION: Final = "attestation"
 EVENTS: Final = "events"
 OTHER: Final = "other"
 HIDDEN: Final = "hidden"
@@ -83,6 +84,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     BASELINE: Kind(
         "baseline of evalstream", "baselines of evalstream", Severity.INFO, leaves_open=False
     ),
+    ATTESTATION: Kind("attestation", "attestations", Severity.INFO, leaves_open=False),
     EVENTS: Kind(
         f"event log of {_WRITERS}", f"event logs of {_WRITERS}", Severity.INFO, leaves_open=False
     ),

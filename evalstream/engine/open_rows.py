@@ -185,7 +185,7 @@ def open_rows(
         if opened is not None:
             return opened
     keep_rests = streamed or options.routing.rejected is not None or options.skip_noise
-    reader = _reader(path, options)
+    reader = open_bytes(path, options)
     try:
         origin = path.origin if isinstance(path, HeldInput) else reader
         return _open_stream(reader, origin, name, options, algorithms, taps, keep_rests, layout_of)
@@ -225,7 +225,8 @@ def _is_regular(path: str) -> bool:
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
-def _reader(path: str, options: Options) -> ByteStream:
+def open_bytes(path: str, options: Options) -> ByteStream:
+    """Open the stored bytes of a file, wherever it is. Raises OSError and MissingExtra."""
     from evalstream.io.follow import FollowedFile
 
     if path == STDIN:

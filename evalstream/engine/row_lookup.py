@@ -39,18 +39,23 @@ def find_rows(
         opened.source.close()
 
 
-def every_row(path: str, options: Options) -> Iterator[tuple[int, int, bytes]]:
+def every_row(
+    path: str, options: Options, digests: dict[str, str] | None = None
+) -> Iterator[tuple[int, int, bytes]]:
     """Iterate over all rows of a file: line, byte offset, and the row; blank lines are left out.
 
     The offset is that in the unpacked bytes. A row of an array counts as a line. Lines above
     `max_line_bytes` raise CannotCheck, as do files that hold no rows; files that cannot be read
-    raise OSError.
+    raise OSError. After the last row, `digests` has those of the stored bytes by its algorithms.
     """
-    opened = open_rows(path, path, options, (), any_rows=True)
+    algorithms = tuple(digests or ())
+    opened = open_rows(path, path, options, algorithms, any_rows=True)
     try:
         if opened.layout.kind not in (layout.JSONL, layout.JSON_ARRAY):
             raise CannotCheck(f"{path}: the file does not hold rows")
         number = 0
+        if algorithms:
+            opened.source.start_digest(algorithms)
         for block in opened.blocks(BLOCK_BYTES, options.max_line_bytes):
             if block is None:
                 continue
@@ -62,6 +67,8 @@ def every_row(path: str, options: Options) -> Iterator[tuple[int, int, bytes]]:
                 if line.strip():
                     yield number, offset, line.rstrip(b"\r\n")
                 offset += len(line)
+        if digests:
+            digests |= opened.digests()["stored"]
     finally:
         opened.source.close()
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from evalstream.model.source_log import SourceLog, Wanted
     from evalstream.rules.cross_run import CrossRunRules
 
+Cell = Literal["text", "json", "number", "boolean"]
+"""The types of columns: a text, any value as its JSON, a floating-point number, true or false."""
+
 Place = Literal["rows", "aggregate", "inputs"]
 """The roles of documents in a run."""
 
@@ -204,6 +207,9 @@ class RowFormat(Format, Protocol):
 
     row_members: ClassVar[Set[str]]
     """Members that a row has, and hardly any other line."""
+
+    columns: ClassVar[Mapping[str, tuple[tuple[str, ...], Cell]]]
+    """The columns of its rows in a table: where each stands in a row, and its type."""
 
     @property
     def cross_run(self) -> CrossRunRules:

@@ -203,6 +203,7 @@ class Options(DataClass, frozen=True):
 
     Attributes:
         links: Whether a run collects what relates it to other runs; a batch sets it.
+        digests: Whether a run collects the SHA-256 of its files; an attestation sets it.
         samples: What a run collects of its samples; a comparison sets it.
         sealing: The request to seal a run's own document; `seal` sets it.
         routing: Where the rows go while they are checked.
@@ -365,6 +366,27 @@ class Options(DataClass, frozen=True):
         Group.INPUT,
         "LOG",
     )
+    attestation: str | None = option(
+        None,
+        "Fail unless the statements in this file cover the runs; --trust says whom to believe.",
+        Group.RULES,
+        "FILE",
+    )
+    trust: tuple[str, ...] = option(
+        (),
+        "Public keys whose signatures count: PEM, or allowed_signers of ssh (repeatable).",
+        Group.RULES,
+        "KEYS",
+    )
+    require: tuple[str, ...] = option(
+        (),
+        "Fail unless a run's statement has this property, and covers all files (repeatable).",
+        Group.RULES,
+        "PROPERTY",
+    )
+    attestation_only: bool = option(
+        False, "Verify signature and digests, and do not check the rows.", Group.RULES
+    )
     executor: str = option(
         "auto",
         "What runs the work: this process, worker processes, or Dask.",
@@ -393,6 +415,7 @@ class Options(DataClass, frozen=True):
         named_only=True,
     )
     links: bool = False
+    digests: bool = False
     samples: SampleRequest | None = None
     sealing: Sealing | None = None
     skip_noise: bool = option(

@@ -118,7 +118,7 @@ class RunSummary(DataClass):
         known_severities: The number of occurrences that a baseline knows, by severity.
         fixable: The number of occurrences that `evalstream fix` mends, by code.
         checked: What was verified in the words of a format that has no sample_hash and no seal.
-
+        digests: The SHA-256 of each file as it was read, by path, if they were asked for.
         fixable_unsafely: The number of those that it mends with `--unsafe` alone, by code.
         unfixable: The number of occurrences with a repair that it refuses to make, because the rows
             are damaged or the seal is wrong, by code.
@@ -167,6 +167,7 @@ class RunSummary(DataClass):
     fixable_unsafely: dict[str, int] = field(default_factory=dict)
     unfixable: int = 0
     checked: tuple[Checked, ...] = ()
+    digests: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_unchecked(self) -> bool:

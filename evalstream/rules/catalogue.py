@@ -13,11 +13,11 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import SAFE, UNSAFE, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.rule_text import Status
-from evalstream.rules import claims, inputs, syntax
+from evalstream.rules import attestation, claims, inputs, syntax
 from evalstream.rules.base import Repair, Rule
 
-SHARED_RULES: Final = (*inputs.RULES, *syntax.RULES, *claims.RULES)
-"""The rules that all formats share: inputs (ES0), bytes and JSON (ES1), and ES805."""
+SHARED_RULES: Final = (*inputs.RULES, *syntax.RULES, *claims.RULES, *attestation.RULES)
+"""The rules that all formats share: inputs (ES0), bytes and JSON (ES1), ES805, attestations (ES94)."""
 
 Family = Callable[[], Iterable[Rule]]
 """Returns the rules whose codes begin with the same letters."""

@@ -26,6 +26,7 @@ LEDGER: Final = OptionText(
 OF_ONE_CALL: Final = frozenset(
     {
         *("output", "write_baseline", "expect_ids", "expect_digests", "sample_digests", "source"),
+        *("attestation", "trust", "require", "attestation_only"),
         *("exit_zero", "exit_codes"),
     }
 )

@@ -65,6 +65,15 @@ KEPT_OPTIONS: Final = (
 )
 """The options of a check that hold for the checks that other commands make, too."""
 
+CHECKS_LESS: Final = (
+    *("select", "ignore", "per_file_ignores", "fail_on", "schema", "skip_noise", "noise"),
+    *("baseline", "write_baseline", "sample_digests", "sketches"),
+    *("attestation", "trust", "require", "attestation_only"),
+    *("dask_address", "dask_scheduler_file", "dask_insecure", "executor"),
+    *ROUTING_OPTIONS,
+)
+"""Options that leave out a part of a check, or write: whole checks are made without them."""
+
 NOT_NEGATIVE: Final = ("jobs", "max_findings")
 AT_LEAST_ONE: Final = ("max_line_bytes", "max_depth", "memory_limit")
 
@@ -89,6 +98,8 @@ def _with_entries(options: Options) -> Options:
         ignore=split_codes(options.ignore),
         per_file_ignores=split_entries(ignores),
         exclude=split_entries(options.exclude),
+        trust=split_entries(options.trust),
+        require=split_entries(options.require),
     )
 
 
@@ -161,6 +172,7 @@ def checked_options(options: Options) -> Options:
     refuse_long_lines(options.max_line_bytes)
     _check_routing(options.routing)
     _check_baseline(options)
+    _check_attestation(options)
     return _with_pattern(_with_schema(_with_per_file_codes(_with_codes(options))))
 
 
@@ -172,6 +184,17 @@ def kept_options(options: Options | None) -> Options:
     given = options or Options()
     kept = {name: getattr(given, name) for name in KEPT_OPTIONS}
     return checked_options(Options(max_findings=0, **kept))
+
+
+def whole_check(options: Options) -> Options:
+    """Return the options of a check that leaves nothing out, for what is made of its files.
+
+    Raises UsageError for others.
+    """
+    for name in CHECKS_LESS:
+        if _value(options, name) != OPTIONS[name].default:
+            raise UsageError(f"{_flag(name)} does not go with a command that needs a whole check")
+    return replace(checked_options(options), digests=True)
 
 
 def usual_value(name: str, value: Any, former: str, given: Any) -> Any:
@@ -253,6 +276,29 @@ def _check_baseline(options: Options) -> None:
         raise UsageError(
             "--baseline and --write-baseline cannot be combined with --seal-to, --accepted, "
             "--rejected and --pass valid"
+        )
+
+
+def _check_attestation(options: Options) -> None:
+    """Raise UsageError for options about an attestation that make no sense."""
+    if options.attestation is None:
+        for name in ("trust", "require", "attestation_only"):
+            if getattr(options, name):
+                raise UsageError(f"{_flag(name)} requires --attestation; add it")
+        return
+    if not options.trust:
+        raise UsageError(
+            "--attestation requires --trust, which names the public keys whose signatures count"
+        )
+    if options.executor == "dask" or options.has_baseline or options.routing != RowRouting():
+        raise UsageError(
+            "--attestation cannot be combined with --executor dask, baselines and options that "
+            "route rows"
+        )
+    if options.attestation_only and (options.strict or options.source or options.expect_ids):
+        raise UsageError(
+            "--attestation-only checks no rows; it cannot be combined with --strict, --source and "
+            "--expect-ids"
         )
 
 

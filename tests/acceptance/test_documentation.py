@@ -46,6 +46,8 @@ COMMANDS = (
     "ledger",
     "schema",
     "schema types",
+    "attest",
+    "export",
 )
 FOREIGN_TOOLS = "cluster.md"
 """This page shows the options of Slurm, Dask and Kubernetes, too."""

@@ -1,12 +1,13 @@
 """Reports on a full disk: the message names the output, and nothing of it remains."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from paths import REPOSITORY
+from paths import EXAMPLES, REPOSITORY
 from rows import bytes_of, sound_rows
 
 FULL = """
@@ -27,12 +28,17 @@ SMALL_DISK = ("unshare", "-m", "sh", "-c", FULL, "sh")
     [
         (("salvage", "run.jsonl", "--to", "out/rows.jsonl"), "out/rows.jsonl"),
         (("check", "run.jsonl", "--format", "html", "--output", "out/r.html"), "out/r.html"),
+        (("export", "run.jsonl", "--to", "out/tables", "-o", "report"), "out/tables"),
     ],
 )
 def test_a_full_disk_is_told_with_the_output(
     tmp_path: Path, command: tuple[str, ...], output: str
 ) -> None:
     data = bytes_of(sound_rows()) * 8
+    if command[0] == "export":
+        pytest.importorskip("pyarrow", reason="needs pyarrow, the extra parquet")
+        data = (EXAMPLES / "run.jsonl").read_bytes()
+        shutil.copy(EXAMPLES / "aggregate.json", tmp_path)
     (tmp_path / "run.jsonl").write_bytes(data)
     (tmp_path / "out").mkdir()
     done = subprocess.run(

@@ -23,6 +23,7 @@ from paths import EXAMPLES
 from rows import DETAILS, aggregate_of, bytes_of, sound_rows
 
 ROWS_IN_RUN = 4_000
+TIME = "2026-11-26T12:00:00Z"
 SHARED_MEMORY = Path("/dev/shm")
 
 
@@ -52,6 +53,7 @@ CALLS = {
     "migrate": Call(("migrate", "old", "--to", "new", "--fill", "--decide", "all")),
     "compare": Call(("compare", "run.jsonl", "more.jsonl", "--no-verify", "-o", "out"), ["out"]),
     "thresholds": Call(("thresholds", "config", "--task", "sums", "-o", "out", "--force"), ["out"]),
+    "attest": Call(("attest", "run.jsonl", "--unsigned", "--time", TIME, "-o", "out"), ["out"]),
     "ledger": Call(("check", ".", "--ledger", "book"), live=["book", "book-journal"]),
     "baseline": Call(("check", "run.jsonl", "--write-baseline", "out"), ["out"]),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -62,6 +63,9 @@ OUTSIDE: Final = "the path leads out of the inputs; it was not opened"
 
 MAPPINGS: Final = Checked("mappings have no bytes", None)
 """Why the checksum of rows that came as mappings is not verified."""
+
+ATTESTED: Final = "sha256"
+"""The algorithm of the digests in attestations."""
 
 JOINING: Final = ("ES6", "ES8")
 """The families of rules that compare rows with their aggregate."""
@@ -219,6 +223,8 @@ class RunCheck:
     def _algorithms(self) -> tuple[str, ...]:
         """Return the digests to compute: all if the aggregate does not name one yet."""
         algorithms = checksum_algorithms(self._aggregate)
+        if self._options.digests:
+            algorithms = tuple(dict.fromkeys((*algorithms, ATTESTED)))
         declared = self._aggregate.hash_algorithm if self._aggregate is not None else None
         if declared or not (self._options.routing.seal_to or self._awaited):
             return algorithms
@@ -560,6 +566,8 @@ class RunCheck:
             summary.checked = (*summary.checked, MAPPINGS)
         summary.sketch = collector.sketch
         summary.links, summary.samples = collector.links, collector.samples
+        if self._options.digests:
+            summary.digests = dict(self._file_digests(rows))
         if collector.samples is not None:
             from evalstream.formats.eee.compared import describe
 
@@ -571,6 +579,14 @@ class RunCheck:
 
             collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
         return summary
+
+    def _file_digests(self, rows: RowPass) -> Iterator[tuple[str, str]]:
+        """Iterate over the files of the run, and the SHA-256 of the bytes that were read."""
+        stored = rows.digests.get("stored", {})
+        if self._run.rows is not None and ATTESTED in stored:
+            yield self._run.rows, stored[ATTESTED]
+        if self._run.aggregate is not None and self._text is not None:
+            yield self._run.aggregate, hashlib.new(ATTESTED, self._text).hexdigest()
 
     def _list_verified(self, facts: RunFacts) -> Verified:
         """Return what was verified, including checks without a finding."""

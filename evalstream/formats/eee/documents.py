@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from evalstream.formats.base import Cell
     from evalstream.io.beginning import Beginning
 
 NAME: Final = "eee"
@@ -40,6 +42,23 @@ ROW_MEMBERS: Final = frozenset(
     }
 )
 """Members that rows have, and hardly any other object."""
+
+_TEXTS: Final = (
+    *("schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id"),
+    *("sample_id", "sample_hash", "interaction_type", "error"),
+)
+_VALUES: Final = (
+    *("input", "output", "messages", "interactions", "answer_attribution", "evaluation"),
+    *("token_usage", "performance", "metadata"),
+)
+
+COLUMNS: Final[Mapping[str, tuple[tuple[str, ...], Cell]]] = {
+    **{name: ((name,), "text") for name in _TEXTS},
+    "score": (("evaluation", "score"), "number"),
+    "is_correct": (("evaluation", "is_correct"), "boolean"),
+    **{name: ((name,), "json") for name in _VALUES},
+}
+"""The columns of rows in a table, the same for every version."""
 
 _SURE: Final = 3
 """How many of these members make an object a row, even if others are missing."""

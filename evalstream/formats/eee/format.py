@@ -51,6 +51,7 @@ class EeeFormat(RowFormat):
     aggregate_signs = documents.AGGREGATE_KEYS
     aggregate_members = documents.AGGREGATE_MEMBERS
     row_members = documents.ROW_MEMBERS
+    columns = documents.COLUMNS
 
     @property
     def versions(self) -> Mapping[str, Sequence[str]]:

@@ -86,6 +86,7 @@ class _Edit:
         self._log: dict[str, Any] | None = None
         self._ids: str | None = None
         self._has_digests = False
+        self._attested: str | None = None
 
     def follow(self, directive: str) -> None:
         """Carry out one directive, or keep it until the pair is sealed."""
@@ -128,6 +129,8 @@ class _Edit:
             _, sound, its_own = _pair("0.2.0")
             evalstream.check(sound, aggregate=its_own, sample_digests=digests)
             self._options["expect_digests"] = digests
+        if self._attested is not None:
+            self._options |= _attest(folder, rows, aggregate, self._attested)
         if self._ids is not None:
             (folder / "ids.json").write_text(self._ids, encoding="utf-8")
             self._options["expect_ids"] = str(folder / "ids.json")
@@ -294,6 +297,10 @@ class _Edit:
         """Hold the samples against the digests of the example."""
         self._has_digests = True
 
+    def _attest(self, how: str | None) -> None:
+        """Have a statement about the files signed, as they are unless it says how not."""
+        self._attested = how or ""
+
     def _seal(self, algorithm: str) -> None:
         self._algorithm = algorithm
 
@@ -348,6 +355,7 @@ class _Edit:
         (r"aggregate (/\S+) removed", _aggregate_removed),
         (r"aggregate alone", _aggregate_alone),
         (r"beside (\S+) = (.+)", _put_beside),
+        (r"attested( .+)?", _attest),
         (r"expected digests of the example", _expect_digests),
         (r"expected ids (.+)", _expect_ids),
         (r"seal (md5|sha256)", _seal),
@@ -356,6 +364,23 @@ class _Edit:
         (r"option --(\S+) (\S+)", _option),
         (r"schema (.+)", _schema),
     )
+
+
+def _attest(folder: Path, rows: Path, aggregate: Path, how: str) -> dict[str, Any]:
+    """Write a statement about two files and the key to trust; return the options for both."""
+    from attestations import KEY, OTHER_KEY, envelope, line, public_pem, statement
+
+    files = {path.name: path.read_bytes() for path in (rows, aggregate)}
+    if how == " as the example":
+        files[rows.name] = (EXAMPLES / "run.jsonl").read_bytes()
+    if how == " without the aggregate":
+        del files[aggregate.name]
+    found = envelope(statement(files), OTHER_KEY if how == " by another key" else KEY)
+    if how == " as another type":
+        found["payloadType"] = "application/json"
+    (folder / "run.intoto.jsonl").write_bytes(line(found))
+    (folder / "trusted.pem").write_bytes(public_pem())
+    return {"attestation": str(folder / "run.intoto.jsonl"), "trust": str(folder / "trusted.pem")}
 
 
 def _bytes(text: str) -> bytes:

@@ -15,7 +15,8 @@ SCHEMA = builtin_schema("rules")
 
 def shown(capsys: pytest.CaptureFixture[str], name: str, *codes: str, form: str = "text") -> str:
     """Return what a command writes about rules."""
-    load_command(name).run({"codes": list(codes) or None, "form": form, "color": "auto"})
+    given = {"codes": list(codes) or None, "form": form, "digest": False, "color": "auto"}
+    load_command(name).run(given)
     return capsys.readouterr().out
 
 

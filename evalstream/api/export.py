@@ -1,0 +1,141 @@
+"""The Python API of tables: export."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from evalstream.api.arguments import Input, optional_path, require_path, require_paths
+from evalstream.api.check import FindingSink, check_inputs
+from evalstream.api.reports import Report
+from evalstream.batch.parquet import RowSource, load_library, write_rows
+from evalstream.batch.rewriting.staging import Staging, sync_file, sync_folder
+from evalstream.engine.row_lookup import every_row
+from evalstream.formats.registry import MAIN
+from evalstream.io.names import find_folders, name_below, printable
+from evalstream.io.output import writing
+from evalstream.io.remote import is_remote
+from evalstream.model.data_class import DataClass
+from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.exit_codes import ExitCode, is_of_signal
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import STDIN
+from evalstream.reporters.base import Reporter
+from evalstream.settings.options import whole_check
+
+ENDING: Final = ".parquet"
+ALGORITHM: Final = "sha256"
+PASSED: Final = "passed"
+"""The verdict of runs whose rows are exported."""
+
+
+class Export(DataClass):
+    """The outcome of a call that exports.
+
+    Attributes:
+        report: The report of the check.
+        files: The number of files that were written, one for each run.
+        rows: The number of rows in them.
+        left_out: The number of runs without a file.
+
+    """
+
+    report: Report
+    files: int
+    rows: int
+    left_out: int
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command: that of the check, and 1 where runs were left out."""
+        return self.report.exit_code or (ExitCode.FAILED if self.left_out else ExitCode.PASSED)
+
+
+def export(
+    inputs: Input | Iterable[Input],
+    to: Input,
+    *,
+    aggregate: Input | None = None,
+    outputs: Iterable[Input] = (),
+    options: Options | None = None,
+    reporter: Reporter | None = None,
+    progress: bool = False,
+) -> Export:
+    """Check runs in full, and write the rows of those that pass to Parquet files in a new folder.
+
+    `inputs` and `aggregate` are those of `check`. A run of Every Eval Ever that passes gets a file
+    of its own in the folder `to`, which appears once all are complete and must be empty before;
+    other runs are left out. `outputs` are files that the caller writes meanwhile. `options` may not
+    leave out rules.
+
+    Raises UsageError for a call that makes no sense, MissingExtra where pyarrow is not installed,
+    CannotWrite, and CannotCheck where a file has changed since it was checked.
+    """
+    paths, target = list(require_paths(inputs)), require_path(to, "the target")
+    chosen = whole_check(options or Options())
+    load_library()
+    if STDIN in paths or is_remote(target):
+        raise UsageError("rows of files are exported, to a folder on this machine")
+    if os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):
+        raise UsageError(f"{printable(target)} exists; name a folder that is new or empty")
+    report = check_inputs(
+        paths,
+        chosen,
+        FindingSink(reporter),
+        aggregate=optional_path(aggregate, "the aggregate"),
+        outputs=outputs,
+        progress=progress,
+    )
+    if is_of_signal(report.exit_code):
+        return Export(report, 0, 0, len(report.runs))
+    passed = _name_files(report.runs, paths)
+    rows = _write(passed, target, chosen) if passed else 0
+    return Export(report, len(passed), rows, len(report.runs) - len(passed))
+
+
+def _name_files(runs: Iterable[RunSummary], inputs: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return the rows of runs that pass, and their digests, by their names below the inputs.
+
+    Raises UsageError for two of one name.
+    """
+    folders = find_folders(inputs)
+    named: dict[str, tuple[str, str]] = {}
+    for run in runs:
+        if run.verdict != PASSED or run.format != MAIN or run.file is None:
+            continue
+        path, digest = next(iter(run.digests.items()))
+        name = name_below(path, folders)
+        name = os.path.basename(name) if os.pardir in name.split("/") else name
+        if name in named:
+            raise UsageError(f"two runs are called {name}; export them to folders of their own")
+        named[name] = path, digest
+    return named
+
+
+def _write(named: Mapping[str, tuple[str, str]], target: str, options: Options) -> int:
+    """Write rows with their digests, by the names of their files, and return how many there are."""
+    count = 0
+    place = os.path.abspath(target)
+    with writing(target), Staging(os.path.dirname(place)) as staging:
+        whole = os.path.join(staging.folder, "whole")
+        for name, (path, digest) in named.items():
+            read = {ALGORITHM: ""}
+            staged = staging.path(f"whole/{name}{ENDING}")
+            source = RowSource(PASSED, name, digest)
+            count += write_rows(staged, source, _read(path, options, read))
+            if read[ALGORITHM] != digest:
+                raise CannotCheck(f"{printable(path)} has changed since it was checked")
+            sync_file(staged)
+        os.rename(whole, place)
+        sync_folder(os.path.dirname(place))
+    return count
+
+
+def _read(path: str, options: Options, read: dict[str, str]) -> Iterator[tuple[int, int, bytes]]:
+    """Iterate over the rows of a file. Raises CannotCheck where it cannot be read."""
+    try:
+        yield from every_row(path, options, read)
+    except OSError as error:
+        raise CannotCheck(f"{printable(path)} cannot be read: {error.strerror or error}") from error
