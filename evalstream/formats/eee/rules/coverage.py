@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Result
@@ -97,7 +97,7 @@ def _chosen_repeats(samples: int, marks: Mapping[int, int]) -> str | None:
 
     Only numbered repeats are judged: seeds may differ from sample to sample.
     """
-    known = numbered_repeats(len(marks) + 1)
+    known = numbered_repeats(FEW_MARKS)
     if not marks.keys() <= known.keys():
         known = numbered_repeats(MOST_MARKS)
     if not marks.keys() <= known.keys():
@@ -120,7 +120,7 @@ def _chosen_repeats(samples: int, marks: Mapping[int, int]) -> str | None:
     return None
 
 
-@lru_cache(maxsize=4)
+@cache
 def numbered_repeats(most: int) -> Mapping[int, tuple[str, int]]:
     """Return name and number of the first repeats by the digest of their mark."""
     return {
@@ -131,6 +131,9 @@ def numbered_repeats(most: int) -> Mapping[int, tuple[str, int]]:
 
 
 _NUMBERED: Final = ("epoch", "repeat", "trial")
+
+FEW_MARKS: Final = 16
+"""Repeats are mostly numbered below this; to digest all numbers takes half a millisecond."""
 
 
 def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Result]]:
