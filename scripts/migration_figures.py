@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import evalstream
-from evalstream.batch.rewriting.outcome import Outcome, Status
+from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
 from evalstream.model.changes import Change, ChangeClass
 
 HEAD = "| class | kind | where | runs | rows |\n|---|---|---|---|---|"
@@ -62,7 +62,7 @@ def table_of(outcomes: Iterable[Outcome]) -> str:
 def _changes(outcomes: Iterable[Outcome]) -> Iterator[tuple[Counted, int]]:
     """Iterate over the changes of each run, with the number of rows or documents."""
     for outcome in outcomes:
-        if outcome.status is not Status.WRITTEN:
+        if outcome.status is not ChangeStatus.WRITTEN:
             continue
         for change, seen in outcome.row_changes.seen.items():
             yield Counted(change, is_in_rows=True), seen.times

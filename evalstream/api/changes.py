@@ -10,7 +10,7 @@ from typing import Any, Final
 from evalstream.api.arguments import Input, optional_path, require_path, require_paths
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.rewriting.fix import FixJob, fix_any
-from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any, show_path
+from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any, show_migrated_path
 from evalstream.batch.rewriting.migration_ledger import MigrationLedger
 from evalstream.batch.rewriting.outcome import Outcome
 from evalstream.batch.rewriting.staging import Staging
@@ -147,7 +147,9 @@ def _migrate_run(
             outcome = migrate_any(found, job)
             memory.record(state, outcome)
     except BaseException as error:  # noqa: BLE001 - whatever is wrong with this run
-        outcome = Outcome(show_path(found.rows or found.inputs), show_path(found.aggregate))
+        outcome = Outcome(
+            show_migrated_path(found.rows or found.inputs), show_migrated_path(found.aggregate)
+        )
         outcome.leave_unread(str(internal_error(error)))
     return outcome
 
@@ -186,7 +188,7 @@ def fix(
     take = runs.outcomes.append if show is None else show
     with Progress(shown=progress) as bar:
         job = FixJob(
-            repaired_codes(select, unsafe=unsafe),
+            choose_repairs(select, unsafe=unsafe),
             write or folder is not None,
             folder,
             _common_root(names if beside is None else [*names, beside]),
@@ -200,7 +202,7 @@ def fix(
     return runs
 
 
-def repaired_codes(select: str | Sequence[str], *, unsafe: bool) -> frozenset[str]:
+def choose_repairs(select: str | Sequence[str], *, unsafe: bool) -> frozenset[str]:
     """Return the codes of the rules whose findings are mended. Raises UsageError."""
     safe, others = main_format().repairs
     codes = frozenset(safe | others if unsafe else safe)
@@ -208,6 +210,8 @@ def repaired_codes(select: str | Sequence[str], *, unsafe: bool) -> frozenset[st
         return codes
     wanted = CATALOGUE.expand_codes(split_codes(select))
     chosen = frozenset(code for code in codes if code.startswith(wanted))
+    if not chosen and (left := sorted(code for code in others if code.startswith(wanted))):
+        raise UsageError(f"the repair of {', '.join(left)} is unsafe: it needs --unsafe")
     if not chosen:
         known = ", ".join(sorted(codes))
         hint = "" if unsafe else "; --unsafe adds others"

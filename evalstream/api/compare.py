@@ -163,7 +163,7 @@ def compare(
             compared.report.first_line += f"; {text} is one result (--same-result)"
         if settings.cluster is not None and lacks_clusters(compared):
             raise UsageError(
-                f"--cluster {settings.cluster}: no sample that both runs score has a value there"
+                f"--cluster {settings.cluster}: no sample that both runs score has one value there"
             )
         if reporter is None:
             compared.report.flips = tuple(compared.flips())
@@ -234,15 +234,15 @@ def _check(settings: CompareSettings, flips: int) -> None:
         raise UsageError("--cluster is a JSON Pointer, such as /metadata/subject")
     if not 0 < settings.level < 1:
         raise UsageError("--level must be between 0 and 1, such as 0.95")
-    if settings.resamples < FEWEST_RESAMPLES:
+    if not FEWEST_RESAMPLES <= settings.resamples < math.inf:
         raise UsageError(f"--resamples must be at least {FEWEST_RESAMPLES}")
-    if not settings.min_delta >= 0:
-        raise UsageError("--min-delta must not be negative")
+    if not 0 <= settings.min_delta < math.inf:
+        raise UsageError("--min-delta must be a number of at least 0")
     if settings.effect is not None and not SMALLEST_EFFECT <= settings.effect < math.inf:
         raise UsageError("--effect must be a number from 1e-9 on, on the scale of the scores")
     if not 0 <= settings.min_overlap <= 1:
         raise UsageError("--min-overlap must be between 0 and 1")
-    if flips < 0:
+    if not 0 <= flips < math.inf:
         raise UsageError("--flips must not be negative; 0 shows all")
 
 

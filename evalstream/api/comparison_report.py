@@ -15,6 +15,7 @@ from evalstream.api.tables import (
     polars_frame,
 )
 from evalstream.model import comparison
+from evalstream.model.text import on_one_line
 from evalstream.reporters.comparison.html import HtmlComparison
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class ComparisonReport(comparison.ComparisonReport):
         ]
         if len(self) > MOST_LINES:
             lines.append(f"… and {len(self) - MOST_LINES:,} more comparisons")
-        return "\n".join(filter(None, lines))
+        return "\n".join(map(on_one_line, filter(None, lines)))
 
     def _repr_html_(self) -> str:
         page = Text()

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from evalstream.model import report
+from evalstream.model.text import on_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +75,8 @@ class Report(report.Report):
         lines = [run_line(run) for _, run in runs]
         if self.totals.runs > MOST_LINES:
             lines.append(f"… and {self.totals.runs - MOST_LINES:,} more runs")
-        return "\n".join([*lines, *total_lines(self)]) or "nothing was checked"
+        lines += total_lines(self)
+        return "\n".join(map(on_one_line, lines)) or "nothing was checked"
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -27,9 +27,14 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options, RowRouting
+from evalstream.model.report import Report as Outcome
+from evalstream.model.rule_text import RuleText
 from evalstream.model.run import HELD_AGGREGATE, HELD_ROWS, HeldInput
 from evalstream.reporters.base import Reporter
 from evalstream.settings.options import checked_options
+
+COMMAND: Final = "`evalstream "
+"""What begins a command in a remedy."""
 
 SETTLING_ROWS: Final = 256
 """How many rows show what a run follows, as at the head of a file."""
@@ -95,8 +100,11 @@ class Checker:
     The report is that of a file with the same rows. A file shows by its first 256 rows which
     version and recipe it follows; the findings that `add` returns for these rows are by the rows
     so far. Once the identities of the rows exceed `memory_limit`, the report alone has repeats.
+    Where texts come with their line ends, one without it is the last line of a file: its findings
+    are in the report, or come with the next row.
 
-    Raises UsageError for a call that makes no sense. A Checker is used by one thread at a time.
+    Raises UsageError for a call that makes no sense. Threads that share a Checker wait for each
+    other; rows count in the order in which they come.
     """
 
     def __init__(
@@ -134,6 +142,7 @@ class Checker:
         self._is_settled = False
         self._engine: _Engine | None = None
         self._report: Report | None = None
+        self._lock = threading.Lock()
 
     def add(self, row: Row) -> list[Finding]:
         """Check the next row, a mapping or its JSON as bytes or str, and return its findings.
@@ -141,18 +150,19 @@ class Checker:
         Raises TypeError for a row of another type or one that JSON cannot express, and UsageError
         after the end.
         """
-        if self._report is not None:
-            raise UsageError("the checker is closed; no row can be added")
-        line = self._lines.line_of(row)
-        self._head_bytes += len(line)
-        if not self._is_settled:
-            if len(self._head) == SETTLING_ROWS or self._head_bytes > HEAD_BYTES:
-                self._settle()
-            else:
-                self._head.append(line)
-        if self._engine is None:
-            self._engine = _Engine(self._lines, (), self._aggregate, self._options)
-        return self._engine.feed(line)
+        with self._lock:
+            if self._report is not None:
+                raise UsageError("the checker is closed; no row can be added")
+            line = self._lines.line_of(row)
+            self._head_bytes += len(line)
+            if not self._is_settled:
+                if len(self._head) == SETTLING_ROWS or self._head_bytes > HEAD_BYTES:
+                    self._settle()
+                else:
+                    self._head.append(line)
+            if self._engine is None:
+                self._engine = _Engine(self._lines, (), self._aggregate, self._options)
+            return self._engine.feed(line)
 
     def close(self) -> Report:
         """End the rows, and return the report; a second call returns it again."""
@@ -176,7 +186,7 @@ class Checker:
         _traceback: TracebackType | None,
     ) -> None:
         """End the rows; after an exception the run is incomplete."""
-        self._end(None if kind is None else f"the rows ended with {kind.__name__}: {error}")
+        self._end(None if kind is None else f"the rows ended with {_describe_error(kind, error)}")
 
     def _settle(self) -> None:
         """Check the first rows again, now by what all of them show, and go on from there."""
@@ -187,13 +197,22 @@ class Checker:
         self._head.clear()
 
     def _end(self, reason: str | None) -> Report:
-        if self._report is None:
-            if not self._is_settled:
-                self._settle()
-            if self._engine is None:
-                raise UsageError("the checker is closed")
-            self._report = self._engine.end(reason)
-        return self._report
+        with self._lock:
+            if self._report is None:
+                if not self._is_settled:
+                    self._settle()
+                if self._engine is None:
+                    raise UsageError("the checker is closed")
+                self._report = self._engine.end(reason)
+            return self._report
+
+
+def _describe_error(kind: type[BaseException], error: BaseException | None) -> str:
+    """Return the class and the text of an exception, whose `str` may itself raise."""
+    try:
+        return f"{kind.__name__}: {error}"
+    except Exception:  # noqa: BLE001 - the class of the caller's exception may do anything
+        return kind.__name__
 
 
 class _Engine:
@@ -266,6 +285,18 @@ class _Sink(FindingSink):
         if finding.file == HELD_AGGREGATE:
             finding = finding._replace(line=None, column=None)
         super().show(self._lines.place(finding))
+
+    def finish(self, report: Outcome) -> Report:
+        """Complete the report; no command of a remedy runs before the rows are in a file."""
+        report.rules = {code: _in_memory(text) for code, text in report.rules.items()}
+        return super().finish(report)
+
+
+def _in_memory(text: RuleText) -> RuleText:
+    """Return what is said of a rule, with a remedy that fits rows in memory."""
+    if COMMAND not in text.fix:
+        return text
+    return text._replace(fix=f"When a file holds these rows, {text.fix[0].lower()}{text.fix[1:]}")
 
 
 def _choose_aggregate(aggregate: Input | Mapping[str, Any] | None) -> str | None:

@@ -11,7 +11,7 @@ from evalstream.batch.cross_run.index import CrossRunIndex
 from evalstream.batch.cross_run.report import report_cross_run
 from evalstream.batch.fingerprint import verdict_options
 from evalstream.batch.packing import RunResult
-from evalstream.batch.parts import Part, PartReporter, PartTrailer
+from evalstream.batch.parts import PartFile, PartReporter, PartTrailer
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.results import ResultStore
 from evalstream.batch.scheduler import BatchScheduler
@@ -102,7 +102,9 @@ def check_many(
 
 
 @_translate_database_errors()
-def merge_many(parts: Sequence[Part], options: Options, show: Callable[[Finding], None]) -> Outcome:
+def merge_many(
+    parts: Sequence[PartFile], options: Options, show: Callable[[Finding], None]
+) -> Outcome:
     """Return the summaries and totals of all parts. Raises CannotCheck where they overlap."""
     results = ResultStore(iter(range(parts[0].trailer.planned)), show)
     with closing(CrossRunIndex()) as cross_run_index:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Violation
+from evalstream.model.report import Checked
 from evalstream.model.text import count_noun
 from evalstream.parsing import json
 from evalstream.rules.inputs import ES011
@@ -30,8 +31,10 @@ class ExpectedSample(NamedTuple):
     rows: int | None
 
 
-def find_other_samples(samples: RunSamples | None, path: str) -> Iterator[Violation]:
+def hold_expected(samples: RunSamples | None, path: str) -> tuple[list[Violation], list[Checked]]:
     """Report samples that a run did not score, or scored besides those of the file `path`.
+
+    The second list says for the verdict how many it scored.
 
     A sample is scored if a row of it has a score under any result. Where the file gives a number of
     rows, each result that has the sample must have so many of them.
@@ -39,8 +42,7 @@ def find_other_samples(samples: RunSamples | None, path: str) -> Iterator[Violat
     expected = read_expected_ids(path)
     if samples is None:
         message = "the run holds no scores of single samples"
-        yield ES011.violation(message, expected=len(expected), found=0)
-        return
+        return [ES011.violation(message, expected=len(expected), found=0)], []
     missing = dict(expected)
     others, first_other = set[Identity](), 0
     uneven: list[tuple[SampleRows, int]] = []
@@ -54,23 +56,28 @@ def find_other_samples(samples: RunSamples | None, path: str) -> Iterator[Violat
         missing.pop(identity, None)
         if known.rows not in (None, one.rows):
             uneven.append((one, known.rows or 0))
+    violations = []
     if missing:
         message = f"{len(missing):,} of {count_noun(len(expected), 'expected sample')} not scored"
         named = [one.sample_id for one in islice(missing.values(), MOST_NAMED)]
-        yield ES011.violation(message, expected=named, count=len(missing))
+        violations.append(ES011.violation(message, expected=named, count=len(missing)))
     if others:
         message = (
             f"{count_noun(len(others), 'scored sample')} not among the expected ones (the first in"
             f" line {first_other:,})"
         )
-        yield ES011.violation(message, count=len(others))
+        violations.append(ES011.violation(message, count=len(others)))
     if uneven:
         one, rows = min(uneven, key=lambda pair: pair[0].line)
         message = (
             f"{count_noun(len(uneven), 'sample')} with another number of rows than expected "
             f"(the first in line {one.line:,})"
         )
-        yield ES011.violation(message, count=len(uneven), expected=rows, found=one.rows)
+        details = {"count": len(uneven), "expected": rows, "found": one.rows}
+        violations.append(ES011.violation(message, **details))
+    scored = len(expected) - len(missing)
+    text = f"{scored:,} of {count_noun(len(expected), 'expected sample')} scored"
+    return violations, [Checked(text, not violations)]
 
 
 def _iterate_scores(samples: RunSamples) -> Iterator[SampleRows]:

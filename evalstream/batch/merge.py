@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from evalstream.batch.parts import Part, PartTrailer
+from evalstream.batch.parts import PartFile, PartTrailer
 from evalstream.model.errors import CannotCheck, UsageError
 
 MOST_NAMED: Final = 10
 """Number of missing shards that the message names."""
 
 
-def open_parts(paths: Sequence[str]) -> list[Part]:
+def open_parts(paths: Sequence[str]) -> list[PartFile]:
     """Open parts and check that together they are one complete report.
 
     Raises CannotCheck that names the part which is missing, repeated, truncated, damaged, or of
@@ -20,9 +20,9 @@ def open_parts(paths: Sequence[str]) -> list[Part]:
     """
     if not paths:
         raise UsageError("no part given")
-    parts = [Part(path) for path in paths]
+    parts = [PartFile(path) for path in paths]
     first = parts[0]
-    seen: dict[int, Part] = {}
+    seen: dict[int, PartFile] = {}
     for part in parts:
         _refuse_other_batch(part, first)
         number = part.trailer.shard.number
@@ -43,7 +43,7 @@ def open_parts(paths: Sequence[str]) -> list[Part]:
     return [seen[number] for number in sorted(seen)]
 
 
-def _refuse_other_batch(part: Part, first: Part) -> None:
+def _refuse_other_batch(part: PartFile, first: PartFile) -> None:
     own, expected = part.trailer, first.trailer
     for what, one, other in (
         ("number of shards", own.shard.of, expected.shard.of),
@@ -57,7 +57,7 @@ def _refuse_other_batch(part: Part, first: Part) -> None:
             )
 
 
-def _refuse_missing(seen: dict[int, Part], trailer: PartTrailer) -> None:
+def _refuse_missing(seen: dict[int, PartFile], trailer: PartTrailer) -> None:
     missing = [number for number in range(1, trailer.shard.of + 1) if number not in seen]
     if missing:
         named = ", ".join(map(str, missing[:MOST_NAMED]))

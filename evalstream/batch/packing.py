@@ -56,7 +56,7 @@ class RunBundle:
     @property
     def path(self) -> str:
         """The name of the bundle in messages: that of its first run."""
-        return run_name(self.runs[0].found)
+        return describe_input(self.runs[0].found)
 
     def describe(self) -> str:
         """Name the rows of the bundle."""
@@ -192,7 +192,7 @@ def _unrecognised_result(planned: PlannedRun, found: Unrecognised, options: Opti
     return RunResult(planned.number, summary, findings)
 
 
-def run_name(found: Run | NoInput) -> str:
+def describe_input(found: Run | NoInput) -> str:
     """Return the name of a run in messages."""
     path = found.path if isinstance(found, NoInput) else found.rows or found.aggregate
     return printable(path or "")

@@ -122,7 +122,7 @@ def is_part(path: str) -> bool:
     return bool(lines) and lines[-1].startswith(b'{"part":')
 
 
-class Part:
+class PartFile:
     """A part in a file. Raises CannotCheck where it is not a complete part; OSError."""
 
     def __init__(self, path: str) -> None:

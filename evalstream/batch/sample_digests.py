@@ -16,6 +16,7 @@ from evalstream.io.spill_table import SpillTable
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
+from evalstream.model.report import Checked
 from evalstream.model.run import Run
 from evalstream.model.text import count_noun
 from evalstream.parsing import json
@@ -35,45 +36,49 @@ _EXPECTED: Final = """
 
 
 class SampleDigest(NamedTuple):
-    """The digests of a sample: of its id and its repeat, and of its answer and its scores."""
+    """The digests of a sample: of its id and its repeat, and of all else that is said of it."""
 
     line: int
     identity: bytes
-    answer: bytes
+    content: bytes
 
 
-def find_changed_samples(
+def hold_digests(
     samples: RunSamples | None, rows: int, run: Run, options: Options
-) -> Iterator[Violation]:
-    """Write the digests of a run's samples, and report which differ from those of a file.
+) -> tuple[list[Violation], list[Checked]]:
+    """Write the digests of a run's samples, and find which differ from those of a file.
 
-    `rows` is the number of its rows, each of which should have a digest.
+    `rows` is the number of its rows, each of which should have a digest. The second list says for
+    the verdict what was written and compared.
 
     Raises UsageError for a file that holds no digests, OSError, and CannotCheck where an answer
     cannot be read again.
     """
     places = None if samples is None else samples.places
     if places is None:
-        yield ES012.violation("the run holds no scores of single samples")
-        return
+        return [ES012.violation("the run holds no scores of single samples")], []
     found: list[Violation] = []
+    checked: list[Checked] = []
     number = 0
     if options.sample_digests is not None:
         with Output(options.sample_digests, kind=DIGESTS) as output:
             for one in digest_samples(places, run, options):
-                output.write(f"{one.identity.hex()} {one.answer.hex()}\n")
+                output.write(f"{one.identity.hex()} {one.content.hex()}\n")
                 number += 1
+        checked.append(Checked(f"{count_noun(number, 'sample digest')} written", True))
     if options.expect_digests is not None:
-        digests = _Counted(digest_samples(places, run, options))
-        found += _differences(options.expect_digests, digests)
-        number = digests.count
+        compared = _compare(options.expect_digests, digest_samples(places, run, options))
+        found += compared.violations
+        number = compared.found
+        text = f"{compared.equal:,} of {count_noun(compared.expected, 'sample digest')} as expected"
+        checked.append(Checked(text, not compared.violations))
     if (lacking := rows - number) > 0:
         it, have = ("it", "has") if lacking == 1 else ("they", "have")
         message = (
             f"{count_noun(lacking, 'row')} {have} no digest: {it} cannot be read, or {have} no"
         )
-        yield ES012.violation(f"{message} sample id", count=lacking)
-    yield from found
+        found.insert(0, ES012.violation(f"{message} sample id", count=lacking))
+    return found, checked
 
 
 def digest_samples(places: RowPlaces, run: Run, options: Options) -> Iterator[SampleDigest]:
@@ -85,20 +90,17 @@ def digest_samples(places: RowPlaces, run: Run, options: Options) -> Iterator[Sa
             raise CannotCheck(f"the answer on line {record.line:,} cannot be read again")
         scores = [score.hex() for score in places.scores(record)]
         identity = record.sample + record.time.to_bytes(8, "big")
-        answer = json.canonical([answered.answer, scores])
-        yield SampleDigest(record.line, _digest(identity), _digest(answer))
+        content = json.canonical([json.reduce_value(answered.record), answered.answer, scores])
+        yield SampleDigest(record.line, _digest(identity), _digest(content))
 
 
-class _Counted:
-    """Counts what is iterated over."""
+class _Compared(NamedTuple):
+    """What digests differ in, how many there are, were expected, and are as expected."""
 
-    def __init__(self, digests: Iterator[SampleDigest]) -> None:
-        self._digests, self.count = digests, 0
-
-    def __iter__(self) -> Iterator[SampleDigest]:
-        for one in self._digests:
-            self.count += 1
-            yield one
+    violations: list[Violation]
+    found: int
+    expected: int
+    equal: int
 
 
 def read_digests(path: str) -> Iterator[tuple[bytes, bytes]]:
@@ -118,31 +120,37 @@ def read_digests(path: str) -> Iterator[tuple[bytes, bytes]]:
         raise UsageError(f"{name}: the file holds no digests")
 
 
-def _differences(path: str, digests: Iterable[SampleDigest]) -> Iterator[Violation]:
-    """Report samples that another copy of the run has with another answer, or does not have."""
+def _compare(path: str, digests: Iterable[SampleDigest]) -> _Compared:
+    """Report samples that another copy of the run has with another content, or does not have."""
     changed: list[int] = []
     new: list[int] = []
     times = [0, 0]
+    equal = 0
     with closing(SpillTable(_EXPECTED)) as table:
         table.change("INSERT OR REPLACE INTO expected VALUES (?, ?)", read_digests(path))
         for one in digests:
             known = table.rows("SELECT answer FROM expected WHERE identity = ?", one.identity)
             table.change("DELETE FROM expected WHERE identity = ?", [(one.identity,)])
-            if known == [(one.answer,)]:
+            if known == [(one.content,)]:
+                equal += 1
                 continue
             times[bool(known)] += 1
             lines = changed if known else new
             lines += [one.line] if not lines else []
         ((missing,),) = table.rows("SELECT COUNT(*) FROM expected")
+    found = []
     if changed:
-        message = f"{count_noun(times[1], 'sample')} with another answer or score than expected"
-        yield ES012.violation(f"{message} (the first on line {changed[0]:,})", count=times[1])
+        message = f"{count_noun(times[1], 'sample')} with another content than expected"
+        first = f"{message} (the first on line {changed[0]:,})"
+        found.append(ES012.violation(first, count=times[1]))
     if missing:
         message = f"{count_noun(missing, 'expected sample')} missing"
-        yield ES012.violation(message, count=missing)
+        found.append(ES012.violation(message, count=missing))
     if new:
         message = f"{count_noun(times[0], 'sample')} not among the expected ones"
-        yield ES012.violation(f"{message} (the first on line {new[0]:,})", count=times[0])
+        first = f"{message} (the first on line {new[0]:,})"
+        found.append(ES012.violation(first, count=times[0]))
+    return _Compared(found, equal + sum(times), equal + times[1] + missing, equal)
 
 
 def _digest(data: bytes) -> bytes:

@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.batch.single import check_any, check_safely
 from evalstream.engine.row_pass import describe_error
-from evalstream.engine.sealed_document import SealedText, difference, write
+from evalstream.engine.sealed_document import seal_diff, write
 from evalstream.formats.registry import FORMATS, MAIN
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
@@ -18,6 +18,7 @@ from evalstream.model.finding import Finding
 from evalstream.model.options import Options, Sealing
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
+from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING, Stopped
 
 NO_AGGREGATE: Final = (
@@ -77,7 +78,7 @@ def _seal_run(
     if refusal is not None:
         summary.note_unsealed(refusal or None)
     elif request.dry_run:
-        summary.change = difference(sealed)
+        summary.change = seal_diff(sealed)
     else:
         write(sealed)
         summary.sealed = printable(sealed.path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from evalstream.discovery.inputs import refuse_idle
@@ -24,7 +24,7 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, CannotWrite, ExecutorLost, MissingExtra, UsageError
 from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options, SampleRequest
-from evalstream.model.report import NOT_CHECKED, RunSummary
+from evalstream.model.report import NOT_CHECKED, Checked, RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import Stopped
 from evalstream.rules.inputs import ES001, ES005, ES010, ES012
@@ -179,7 +179,9 @@ def _hold_samples(
     """
     samples, summary.samples = summary.samples, None
     try:
-        _add_violations(_sample_violations(samples, run, summary, options), summary, options, show)
+        violations, checked = _held_samples(samples, run, summary, options)
+        summary.checked = (*summary.checked, *checked)
+        _add_violations(violations, summary, options, show)
     finally:
         if samples is not None:
             samples.close()
@@ -206,23 +208,33 @@ def _add_violations(
         show(finding)
 
 
-def _sample_violations(
+def _held_samples(
     samples: RunSamples | None, run: Run, summary: RunSummary, options: Options
-) -> Iterator[Violation]:
+) -> tuple[list[Violation], list[Checked]]:
+    """Return what differs from the files of samples, and for the verdict what was compared."""
     if summary.incomplete_reason is not None:
-        if options.sample_digests is not None:
-            message = "no digests were written, since the check is incomplete"
-            yield ES012.violation(message, severity=Severity.WARNING)
-        return
+        message = "no digests were written, since the check is incomplete"
+        lacks = options.sample_digests is not None
+        found = [ES012.violation(message, severity=Severity.WARNING)] if lacks else []
+        is_compared = options.expect_ids is not None or options.expect_digests is not None
+        said = [Checked("samples not compared with those expected", None)] if is_compared else []
+        return found, said
+    violations: list[Violation] = []
+    checked: list[Checked] = []
     is_no_run = samples is None and summary.otherwise == "passed"
     if options.expect_ids is not None and not is_no_run:
-        from evalstream.batch.expected_ids import find_other_samples
+        from evalstream.batch.expected_ids import hold_expected
 
-        yield from find_other_samples(samples, options.expect_ids)
+        found, said = hold_expected(samples, options.expect_ids)
+        violations += found
+        checked += said
     if options.sample_digests is not None or options.expect_digests is not None:
-        from evalstream.batch.sample_digests import find_changed_samples
+        from evalstream.batch.sample_digests import hold_digests
 
-        yield from find_changed_samples(samples, summary.rows or 0, run, options)
+        found, said = hold_digests(samples, summary.rows or 0, run, options)
+        violations += found
+        checked += said
+    return violations, checked
 
 
 def is_checked(name: str, options: Options) -> bool:
@@ -234,7 +246,10 @@ def is_checked(name: str, options: Options) -> bool:
         return True
     # The selection needs the rules of every format.
     enabled = CATALOGUE.selection(options).enabled
-    idle = set() if options.links else set(main_format().cross_run.codes().values())
+    codes = main_format().cross_run.codes()
+    if options.links and any(codes[one] in enabled for one in FORMATS[name].compared):
+        return True
+    idle = set() if options.links else set(codes.values())
     idle |= {code for code in enabled if not has_needed(code, options)}
     return has_rules(name, enabled - idle)
 

@@ -84,7 +84,9 @@ def remote_check(options: Options) -> RemoteFunction[RunBundle, list[RunResult]]
 
     Its results have a run as not checked, with the reason, whose answer is not valid.
     """
-    return RemoteFunction(answer, partial(encode_task, options), partial(decode_answer, options))
+    return RemoteFunction(
+        answer_task, partial(encode_task, options), partial(decode_answer, options)
+    )
 
 
 def encode_task(options: Options, bundle: RunBundle) -> bytes:
@@ -94,7 +96,7 @@ def encode_task(options: Options, bundle: RunBundle) -> bytes:
     return msgspec.msgpack.encode(_SentTask(_exact(values), runs))
 
 
-def answer(task: bytes) -> bytes:
+def answer_task(task: bytes) -> bytes:
     """Check the runs of a task, and return the bytes of their results; workers run this.
 
     Raises ValueError, KeyError or TypeError for bytes that are no task.

@@ -9,8 +9,8 @@ from typing import Final
 from evalstream.batch.rewriting.change_report import (
     ChangeReport,
     is_change_report,
-    json_line,
     outcome_as_dict,
+    report_line,
 )
 from evalstream.batch.rewriting.outcome import Outcome
 from evalstream.io.output import Output
@@ -54,7 +54,7 @@ class ChangeOutput:
         for line in self._report.describe_outcome(outcome):
             sys.stdout.write(f"{line}\n")
         if self._file is not None:
-            self._file.write(json_line(outcome_as_dict(outcome, show_values=self._show_values)))
+            self._file.write(report_line(outcome_as_dict(outcome, show_values=self._show_values)))
 
     def finish(self) -> None:
         """Write what all outcomes amount to."""
@@ -62,4 +62,4 @@ class ChangeOutput:
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
         if self._file is not None:
-            self._file.write(json_line(self._report.as_dict()))
+            self._file.write(report_line(self._report.as_dict()))

@@ -245,7 +245,9 @@ def _warn_of_former(former: str, usual: str) -> None:
 
 
 def _chosen(one: Argument | Option, value: Any) -> Any:
-    """Return a value that is allowed. Raises UsageError for another."""
+    """Return a value that is allowed. Raises UsageError for another, and for an empty one."""
+    if value == "" and isinstance(one, Option):
+        raise UsageError(f"{long_flag(one)} is empty; leave it out, or give it a value")
     if one.text.choices and value is not None and value not in one.text.choices:
         from evalstream.model.suggestions import describe_unknown
 

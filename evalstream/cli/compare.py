@@ -3,6 +3,7 @@
 # The annotations are objects, not text, as they are read when the module is imported.
 
 import sys
+from collections import Counter
 from typing import Annotated, Final
 
 from evalstream.cli.command import ArgumentText, command
@@ -210,6 +211,9 @@ def compare(
             progress=sys.stderr.isatty() if progress is None else progress,
         )
     if output is not None:
-        line = on_one_line(f"{report.first_line}; the report is in {printable(output)}")
+        verdicts = Counter(one.verdict.value for one in report.comparisons)
+        said = [report.first_line, *(f"{times:,} {verdict}" for verdict, times in verdicts.items())]
+        said += [f"--fail-if {name} holds" for name in report.failed_on]
+        line = on_one_line(f"{'; '.join(said)}; the report is in {printable(output)}")
         sys.stderr.write(f"evalstream: {line}\n")
     raise Judged(report.exit_code)

@@ -11,7 +11,7 @@ from evalstream.io.names import printable
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Group, Option, OptionText
 from evalstream.settings.declared import settings_key
-from evalstream.settings.load import NO_SETTINGS, Chosen, find_settings, resolve
+from evalstream.settings.load import NO_SETTINGS, Chosen, find_settings, resolve_settings
 
 CONFIG: Final = Option(
     "config",
@@ -51,7 +51,7 @@ def resolved_values(
     settings = NO_SETTINGS
     if reads_settings:
         settings = find_settings(line.get(CONFIG.name), isolated=line.get(ISOLATED.name, False))
-    chosen = resolve(options, line, settings)
+    chosen = resolve_settings(options, line, settings)
     if line.get(SHOW_SETTINGS.name):
         _show(options, chosen, settings.file)
     # A found file may set `quiet`, but not hide itself by that.

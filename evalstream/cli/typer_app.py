@@ -39,6 +39,7 @@ from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Group, Option
 from evalstream.model.text import on_one_line
 
+HELP: Final = "help"
 HELP_FLAGS: Final = ("-h", "--help")
 
 OPTIONS: Final = "Options"
@@ -61,12 +62,21 @@ def run_by_typer(given: Sequence[str]) -> None:
     """Run any command line. Raises UsageError for one with a mistake."""
     if not given and COMPLETION not in os.environ:
         raise UsageError("no command given; see: evalstream --help")
-    asks_help = bool(given) and given[0] == "help"
-    words = [*given[1:], HELP_FLAGS[-1]] if asks_help else list(given)
+    words = _as_flag(given) if given and given[0] == HELP else list(given)
     name = named_command(words)
     wanted = COMMANDS if name is None or COMPLETION in os.environ else (name,)
     for command, values in read_by_typer(map(load_command, wanted), words):
         command.run(values)
+
+
+def _as_flag(given: Sequence[str]) -> list[str]:
+    """Return `help COMMAND` as `COMMAND --help`. Raises UsageError for several commands."""
+    words = [word for word in given if word != HELP]
+    name = named_command(words)
+    more = [] if name is None else words[len(name.split()) :]
+    if more and not more[0].startswith("-"):
+        raise UsageError(f"help takes one command, such as: {PROGRAM} help {name}")
+    return [*words, HELP_FLAGS[-1]]
 
 
 def read_by_typer(
@@ -114,6 +124,7 @@ def make_app(commands: Iterable[Command], read: Read) -> typer.Typer:
         first, _, second = command.name.partition(" ")
         if second and first not in groups:
             groups[first] = _make_group(f"Commands that begin with {first}.", settings)
+            groups[first].callback()(_take_hidden_version)
             app.add_typer(groups[first], name=first)
         (groups[first] if second else app).command(
             second or first,
@@ -153,6 +164,12 @@ def _version_option(*, hidden: bool = False) -> Any:
 
 def _take_version(*, _version: Annotated[bool, _version_option()] = False) -> None:
     """Take the options of the program itself."""
+
+
+def _take_hidden_version(
+    *, _version: Annotated[bool, _version_option(hidden=True)] = False
+) -> None:
+    """Take the version that is asked for behind the first word of a command."""
 
 
 def _make_function(command: Command, read: Read) -> Callable[..., None]:

@@ -32,10 +32,12 @@ def verdict_line(report: Report) -> str:
         (left_out,) = limited
     else:
         left_out = "some rules left out" if any(limited) else ""
-    said = [count_noun(totals.runs, "run")]
+    verdict = overall_verdict(report)
+    alike = totals.verdicts.get(verdict, 0)
+    part = f"{alike:,} of " if 0 < alike < totals.runs else ""
+    said = [f"{part}{count_noun(totals.runs, 'run')}"]
     if refuted := totals.claims.get(State.REFUTED.value):
         said.append(count_noun(refuted, "refuted claim"))
     said += severities(totals.severities)
-    verdict = format_verdict(overall_verdict(report))
-    line = f"{verdict}{f' ({left_out})' if left_out else ''}: {', '.join(said)}"
+    line = f"{format_verdict(verdict)}{f' ({left_out})' if left_out else ''}: {', '.join(said)}"
     return "; ".join(filter(None, [unchecked_line(totals), line]))

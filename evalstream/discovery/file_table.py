@@ -24,7 +24,7 @@ _FOLDER: Final = b"\2"
 _END: Final = b"\0"
 
 
-class Entry(NamedTuple):
+class FileEntry(NamedTuple):
     """A file to add to a tree: its path below the root, and what the listing says about it.
 
     `target` is the path within the root that a link points to, None if the file is not a link.
@@ -94,7 +94,7 @@ class FileTable:
                     break
             self._kept.change("DELETE FROM folder WHERE key <= ?", [(key,)])
 
-    def add(self, files: Iterable[Entry | Listed], *, are_folders: bool = False) -> None:
+    def add(self, files: Iterable[FileEntry | Listed], *, are_folders: bool = False) -> None:
         """Add files, or folders listed among them; each counts once."""
         self._kept.change(
             "INSERT OR IGNORE INTO file (key, size, mark, target) VALUES (?, ?, ?, ?)",

@@ -81,9 +81,16 @@ def _find_named_run(
         name = format_shown_by(path, aggregate, more)
     refuse_idle(options, name)
     runs = FORMATS[name].find(path, aggregate, more)
-    if name == MAIN and more is None and is_many(path):
-        raise UsageError(ONE_FILE)
-    yield from runs
+    if name == MAIN:
+        if more is None and is_many(path):
+            raise UsageError(ONE_FILE)
+        yield from runs
+        return
+    from evalstream.discovery.named_files import list_unused
+
+    found = list(runs)
+    yield from found
+    yield from list_unused(name, found, path, aggregate, more)
 
 
 def format_shown_by(*paths: str | None) -> str:
@@ -127,7 +134,7 @@ def _check_together(count: int, aggregate: str | None, more: str | None) -> None
         raise UsageError("--inputs-file goes with exactly one input")
 
 
-class Option(NamedTuple):
+class FormatOption(NamedTuple):
     """An option that only some formats understand: its name in messages, and whether it is used."""
 
     label: str
@@ -136,20 +143,22 @@ class Option(NamedTuple):
 
 _USUAL: Final = Options()
 
-OPTIONS: Final[Mapping[str, Option]] = {
-    "schema": Option("--schema", lambda options: options.schema != _USUAL.schema),
-    "schema_version": Option(
+OPTIONS: Final[Mapping[str, FormatOption]] = {
+    "schema": FormatOption("--schema", lambda options: options.schema != _USUAL.schema),
+    "schema_version": FormatOption(
         "--schema-version", lambda options: options.schema_version != _USUAL.schema_version
     ),
-    "recipe": Option("--recipe", lambda options: options.recipe != _USUAL.recipe),
-    "seal_to": Option("a seal", lambda options: options.routing.seal_to is not None),
-    "expect_rows": Option("--expect-rows", lambda options: options.routing.expect_rows is not None),
-    "expect_samples": Option(
+    "recipe": FormatOption("--recipe", lambda options: options.recipe != _USUAL.recipe),
+    "seal_to": FormatOption("a seal", lambda options: options.routing.seal_to is not None),
+    "expect_rows": FormatOption(
+        "--expect-rows", lambda options: options.routing.expect_rows is not None
+    ),
+    "expect_samples": FormatOption(
         "--expect-samples", lambda options: options.routing.expect_samples is not None
     ),
-    "routing": Option("routing of rows", lambda options: options.routing != RowRouting()),
-    "source": Option("--source", lambda options: options.source is not None),
-    "skip_noise": Option("--skip-noise", lambda options: options.skip_noise),
+    "routing": FormatOption("routing of rows", lambda options: options.routing != RowRouting()),
+    "source": FormatOption("--source", lambda options: options.source is not None),
+    "skip_noise": FormatOption("--skip-noise", lambda options: options.skip_noise),
 }
 """The options that formats must list to support them, in the order of refusal."""
 

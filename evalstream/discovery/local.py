@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from evalstream.discovery import unrecognised
-from evalstream.discovery.file_table import Entry, FileTable, KnownFile
+from evalstream.discovery.file_table import FileEntry, FileTable, KnownFile
 from evalstream.discovery.peek import (
     DOCUMENT,
     AggregatePeek,
@@ -25,7 +25,7 @@ from evalstream.io.temporary import is_temporary_name
 from evalstream.model.run import NoInput
 
 
-class Folder:
+class LocalFolder:
     """A folder and the names of the files below it."""
 
     kind = "folder"
@@ -45,7 +45,7 @@ class Folder:
         All other files are counted in `left`.
         """
 
-        def takes(met: Met) -> Entry | None:
+        def takes(met: Met) -> FileEntry | None:
             if self._exclusion.covers(met.path):
                 left.excluded += 1
                 return None
@@ -99,7 +99,7 @@ class Folder:
     def _enters(self, below: str) -> bool:
         return not file_names.is_hidden(below) and not self._exclusion.covers(below)
 
-    def _classify_entry(self, met: Met) -> Entry | str | None:
+    def _classify_entry(self, met: Met) -> FileEntry | str | None:
         """Return the entry to list, or the kind under which to count it, or None for neither.
 
         Temporary files of our own, which another call writes or left, are neither.
@@ -114,10 +114,10 @@ class Folder:
         if met.sort is Sort.LINK:
             return self._link(met.path)
         if file_names.is_data_name(met.path):
-            return Entry(met.path)
+            return FileEntry(met.path)
         return unrecognised.ROWS_LIKE if file_names.is_like_rows(met.path) else unrecognised.OTHER
 
-    def _link(self, below: str) -> Entry | str | None:
+    def _link(self, below: str) -> FileEntry | str | None:
         """Return the entry of a link, or the kind under which to count it, or None for neither."""
         try:
             target = self._inside.resolve(below)
@@ -131,11 +131,11 @@ class Folder:
             return None if _is_shown(target) else unrecognised.HIDDEN_LINK
         return self._link_to_file(below, target)
 
-    def _link_to_file(self, below: str, target: str) -> Entry | str | None:
+    def _link_to_file(self, below: str, target: str) -> FileEntry | str | None:
         if not os.path.isfile(os.path.join(self.root, target)):
             return unrecognised.SPECIAL
         if file_names.is_data_name(below):
-            return Entry(below, target=target)
+            return FileEntry(below, target=target)
         return (
             unrecognised.ROWS_LIKE
             if file_names.is_like_rows(below) and not self.is_met_anyway(target)

@@ -102,6 +102,13 @@ class _Coupling:
             yield faulty("(rows and aggregates that were named)", error)
         for run in self._gathered.runs(named=True):
             self._place(identify_run(run))
+        for number in list(self._column("number", "lacks = 'document'")):
+            found = self._find_by_number(number)
+            alone = found._replace(what=_unused(found.what.reason.split(" ")[0], found.what.path))
+            self._items.change(
+                "UPDATE item SET lacks = NULL, what = ? WHERE number = ?",
+                [(pickle.dumps(alone), number)],
+            )
         for what in self._column("what", "lacks IS NOT 'document'"):
             yield pickle.loads(what)  # noqa: S301 - our own temporary database
 
@@ -121,9 +128,11 @@ class _Coupling:
         ]
         kept = pickle.dumps(found)
         if numbers:
+            first, *others = sorted(numbers)
             self._items.change(
-                "UPDATE item SET lacks = NULL, what = ? WHERE number = ?", [(kept, min(numbers))]
+                "UPDATE item SET lacks = NULL, what = ? WHERE number = ?", [(kept, first)]
             )
+            self._items.change("DELETE FROM item WHERE number = ?", [(one,) for one in others])
         else:
             self._items.change("INSERT INTO item (what) VALUES (?)", [(kept,)])
 
@@ -179,6 +188,24 @@ class _Coupling:
             for number, value in found:
                 last = number
                 yield value
+
+
+def list_unused(name: str, found: Iterable[Run | NoInput], *paths: str | None) -> Iterator[NoInput]:
+    """Iterate over the named documents of a format that belong to none of the runs found."""
+    used = set[str]()
+    for run in found:
+        if isinstance(run, NoInput):
+            return
+        names = (run.rows, run.aggregate, run.inputs, *run.beside)
+        used.update(os.path.normpath(name) for name in names if name is not None)
+    for path in paths:
+        if path is not None and os.path.normpath(path) not in used:
+            yield _unused(name, path)
+
+
+def _unused(name: str, path: str) -> NoInput:
+    reason = "the document belongs to no run, and nothing in it can be checked by itself"
+    return NoInput(path, reason, format=name)
 
 
 def stored_name(found: FoundRuns) -> str:

@@ -10,7 +10,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Final
 
-from evalstream.discovery.file_table import Entry, FileTable
+from evalstream.discovery.file_table import FileEntry, FileTable
 from evalstream.discovery.walk import Met, Sort, join_path, walk
 from evalstream.io.file_names import NO_ENDING, Exclusion, is_data_name
 from evalstream.io.names import WILD, split_root
@@ -69,7 +69,7 @@ def _list_matches(base: str, parts: _Parts, tree: FileTable) -> Iterator[NoInput
     for page in list_objects(base):
         tree.add(one for one in page if parts.matches(one.path, False))
         folders = {folder for one in page for folder in _folders_above(one.path)}
-        matched = (Entry(folder) for folder in folders if parts.matches(folder, True))
+        matched = (FileEntry(folder) for folder in folders if parts.matches(folder, True))
         tree.add(matched, are_folders=True)
 
 
@@ -88,11 +88,11 @@ class _Parts:
         self._patterns = [re.compile(translate(part)) for part in parts]
         self._after = lru_cache(maxsize=256)(self._advance_parts)
 
-    def match_entry(self, met: Met) -> Entry | None:
+    def match_entry(self, met: Met) -> FileEntry | None:
         """Return the entry of a match in a walk; links and devices do not match."""
         is_plain = met.sort in (Sort.FILE, Sort.FOLDER)
         is_matched = is_plain and self.matches(met.path, met.sort is Sort.FOLDER)
-        return Entry(met.path) if is_matched else None
+        return FileEntry(met.path) if is_matched else None
 
     def matches(self, path: str, is_folder: bool) -> bool:
         """Tell whether a file or folder matches."""

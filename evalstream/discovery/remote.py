@@ -9,7 +9,7 @@ from itertools import tee
 
 from evalstream.discovery import peek
 from evalstream.discovery.declared_rows import is_outside
-from evalstream.discovery.file_table import Entry, FileTable, KnownFile
+from evalstream.discovery.file_table import FileEntry, FileTable, KnownFile
 from evalstream.discovery.pairing import without_rows
 from evalstream.discovery.peek import (
     AGGREGATE,
@@ -87,11 +87,11 @@ class Prefix:
                 look = peek.peek_safely(partial(_peek_object, next(again), next(texts)))  # noqa: PLW2901
             yield look
 
-    def _classify_object(self, one: Listed, left: Leftovers) -> Entry | None:
+    def _classify_object(self, one: Listed, left: Leftovers) -> FileEntry | None:
         if self._exclusion.covers_any(one.path):
             left.excluded += 1
         elif file_names.is_data_name(one.path):
-            return Entry(*one)
+            return FileEntry(*one)
         else:
             left.add(ROWS_LIKE if file_names.is_like_rows(one.path) else OTHER_KIND, one.path)
         return None

@@ -10,8 +10,8 @@ from typing import Final
 from evalstream.discovery import peek
 from evalstream.discovery.counterpart import Neighbourhood
 from evalstream.discovery.listed_names import ListedName, NameList
-from evalstream.discovery.local import Folder
-from evalstream.discovery.named_files import NamedDocument
+from evalstream.discovery.local import LocalFolder
+from evalstream.discovery.named_files import NamedDocument, list_unused
 from evalstream.discovery.pairing import FileTree, FoundRuns
 from evalstream.discovery.remote import Prefix, found_at, stands_for_prefix
 from evalstream.discovery.search_folder import (
@@ -145,7 +145,7 @@ class Search:
         elif is_remote(path) and self._is_free():
             yield from self._remote(path)
         elif not is_remote(path) and os.path.isdir(path):
-            yield from self._search_place(Folder(path, self._exclusion), path)
+            yield from self._search_place(LocalFolder(path, self._exclusion), path)
         else:
             yield from (one._replace(is_named=True) for one in self._find_named(path))
 
@@ -162,8 +162,9 @@ class Search:
     def _find_named(self, path: str) -> Iterator[FoundRuns]:
         """Find the run of a named file."""
         if not self._is_free():
-            runs = FORMATS[self._formats[0]].find(path, None, None)
-            yield from map(_as_document, runs)
+            name = self._formats[0]
+            runs = list(FORMATS[name].find(path, None, None))
+            yield from map(_as_document, runs or list_unused(name, runs, path))
             return
         yield self._by_content(path)
 

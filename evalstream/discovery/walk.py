@@ -8,7 +8,7 @@ from enum import Enum
 from itertools import chain, islice
 from typing import NamedTuple
 
-from evalstream.discovery.file_table import Entry, FileTable
+from evalstream.discovery.file_table import FileEntry, FileTable
 from evalstream.model.run import NoInput
 
 _BATCH = 1000
@@ -33,7 +33,7 @@ class Met(NamedTuple):
 Enters = Callable[[str], bool]
 """Tells whether to walk a folder, given by its path below the starting folder."""
 
-Takes = Callable[[Met], Entry | None]
+Takes = Callable[[Met], FileEntry | None]
 """Returns the entry to add to the tree, or None."""
 
 
@@ -55,7 +55,7 @@ def walk(base: str, tree: FileTable, *, enters: Enters, takes: Takes) -> Iterato
             yield NoInput(path, f"{error.strerror}", readable=False)
 
 
-def _select_entries(met: Iterator[Met] | list[Met], takes: Takes) -> Iterator[Entry]:
+def _select_entries(met: Iterator[Met] | list[Met], takes: Takes) -> Iterator[FileEntry]:
     return (entry for one in met if (entry := takes(one)) is not None)
 
 

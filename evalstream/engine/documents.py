@@ -77,8 +77,8 @@ class DocumentCheck:
         reading = read_document(text, self.options, noun)
         if adapt is not None:
             reading = adapt(reading)
-        for violation, line in reading.violations:
-            self.note(violation, name, line)
+        for one in reading.violations:
+            self.note(one.violation, name, one.line, one.column)
         if reading.value is None:
             self.cannot(f"{name} could not be read as {noun}")
             return None
@@ -94,7 +94,7 @@ class DocumentCheck:
         for violation, issue in zip(
             explain_syntax(parsed.issues, torn=False), parsed.issues, strict=True
         ):
-            self.note(violation, name, issue.line)
+            self.note(violation, name, issue.line, issue.column)
         if not parsed.readable:
             self.cannot(f"{name} could not be read{as_what}")
             return None

@@ -138,7 +138,7 @@ class RecordEngine:
         self, reading: syntax.ObjectReading, line: int
     ) -> tuple[dict[str, Any] | None, list[Violation]]:
         """Return the record of a line, or None, and all its violations."""
-        violations = [violation for violation, _ in reading.violations]
+        violations = [one.violation for one in reading.violations]
         if reading.value is None:
             return None, violations
         try:
@@ -156,7 +156,7 @@ def is_certain(reading: syntax.ObjectReading) -> bool:
     return not any(
         violation.code == syntax.ES107.code
         or (violation.code == syntax.ES108.code and violation.pointer in reading.replaced)
-        for violation, _ in reading.violations
+        for violation in (one.violation for one in reading.violations)
     )
 
 

@@ -13,7 +13,7 @@ from evalstream.engine.result import BlockResult, LineStatus
 from evalstream.io.digest import RunningDigest
 from evalstream.io.names import printable
 from evalstream.io.output import Output, writing
-from evalstream.io.overwriting import UNMARKED, OutputKind, is_device, is_same_file
+from evalstream.io.overwriting import UNMARKED, OutputKind, is_irregular, is_same_file
 from evalstream.io.remote import is_remote, redact_url
 from evalstream.io.writing import write_all
 from evalstream.model.block import MEBIBYTE, Block, Bytes
@@ -51,7 +51,7 @@ def check_routing(routing: RowRouting, inputs: Sequence[str], aggregate: str | N
             raise UsageError(f"{redact_url(name)}: only local files are written")
     if routing.follow and not _can_be_followed(rows):
         raise UsageError("--follow needs a local file; a pipe is always read to its end")
-    is_stream = rows == STDIN or is_device(rows)
+    is_stream = rows == STDIN or is_irregular(rows)
     if not (is_stream or routing.follow or routing.create):
         _refuse_missing(routing.seal_to)
     _refuse_another(routing.seal_to, aggregate)

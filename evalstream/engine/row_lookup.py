@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from evalstream.engine import layout
 from evalstream.engine.open_rows import OpenRows, open_rows
@@ -12,6 +12,7 @@ from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
+from evalstream.parsing.json_values import parse_or_none
 
 BLOCK_BYTES: Final = 4 * MEBIBYTE
 
@@ -37,6 +38,15 @@ def find_rows(
             raise CannotCheck(f"{path}: the file does not hold rows any more")
     finally:
         opened.source.close()
+
+
+def find_objects(
+    path: str, options: Options, places: Iterable[tuple[int, int]]
+) -> Iterator[dict[str, Any] | None]:
+    """Iterate over the objects in rows at places; see `find_rows`. Other values are None."""
+    for line in find_rows(path, options, places):
+        value = None if line is None else parse_or_none(line)
+        yield value if isinstance(value, dict) else None
 
 
 def every_row(

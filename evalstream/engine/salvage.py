@@ -21,7 +21,7 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
-from evalstream.parsing.json import dumps, fast
+from evalstream.parsing.json import UTF8_MARK, dumps, fast
 from evalstream.parsing.limits import refuse_long_lines
 from evalstream.parsing.line_recovery import EMPTY, LinePiece, find_row_start, split_line
 
@@ -188,10 +188,11 @@ class _Salvager:
         for stop in line_ends(data):
             self._line += 1
             line = data[start:stop]
-            if not line.endswith(b"\n") or not self._is_row(line):
+            is_long = self._is_too_long(line, block.offset + start)
+            if is_long or not line.endswith(b"\n") or not self._is_row(line):
                 self._keep(data[kept:start])
                 number, offset = next(places, (self._line, block.offset + start))
-                if len(line) > self._longest:
+                if is_long:
                     self._lose(line, number, offset, TOO_LONG)
                 else:
                     self._split_line(line, number, offset)
@@ -201,10 +202,13 @@ class _Salvager:
             start = stop
         self._keep(data[kept:start])
 
+    def _is_too_long(self, line: bytes, offset: int) -> bool:
+        """Tell whether a line is above the limit, for which its end and a mark do not count."""
+        content = line.removesuffix(b"\n")
+        return len(content if offset else content.removeprefix(UTF8_MARK)) > self._longest
+
     def _is_row(self, line: bytes) -> bool:
         """Tell whether a line is certainly one whole row."""
-        if len(line) > self._longest:
-            return False
         try:
             row = fast(line)
         except ValueError:

@@ -1,4 +1,4 @@
-"""A document that is sealed: its text before and after, as a difference, and written."""
+"""Show and write a document that is sealed, and show how two texts differ."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import re
 from collections.abc import Sequence
 from difflib import unified_diff
 from itertools import takewhile
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.io.output import Output, writing
+from evalstream.model.sealed_text import SealedText
 
 
-def difference(sealed: SealedText) -> str:
+def seal_diff(sealed: SealedText) -> str:
     """Return what the seal changes, as a unified diff."""
     return diff_text(sealed.before or b"", sealed.after, os.path.basename(sealed.path))
 
@@ -93,15 +94,3 @@ def _cut_long_line(line: str) -> str:
         if len(content) <= LONGEST_LINE
         else f"{content[:half]}…{content[1 - half :]}{end}"
     )
-
-
-class SealedText(NamedTuple):
-    """The bytes of a document before and after it is sealed; None before it existed.
-
-    With `is_foreign` the stored file is no document of this kind, and replacing it would lose it.
-    """
-
-    path: str
-    before: bytes | None
-    after: bytes
-    is_foreign: bool = False

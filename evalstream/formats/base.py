@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from evalstream.io.progress import Progress
+from evalstream.io.remote import is_remote
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding, Severity
@@ -18,10 +19,10 @@ from evalstream.model.run import NoInput, Run
 from evalstream.rules.base import RepairAction, Rule
 
 if TYPE_CHECKING:
-    from evalstream.engine.sealed_document import SealedText
     from evalstream.formats.rewriting import Migrator, RunRepair
     from evalstream.io.beginning import Beginning
     from evalstream.model.comparison import Answered
+    from evalstream.model.sealed_text import SealedText
     from evalstream.model.source_log import SourceLog, Wanted
     from evalstream.rules.cross_run import CrossRunRules
 
@@ -103,6 +104,9 @@ class Format(Protocol):
 
     seals_itself: ClassVar[bool] = False
     """Whether a seal is written into one of the run's own documents, not into an aggregate."""
+
+    compared: ClassVar[Set[str]] = frozenset()
+    """What its runs are compared by with other runs, of what `CrossRunRules.codes` lists."""
 
     event_members: ClassVar[Set[str]] = frozenset()
     """Members that together show a line of its event log, which is not a document."""
@@ -308,6 +312,8 @@ def open_source(path: str, options: Options, wanted: Wanted) -> SourceLog:
 
     Raises OSError and CannotCheck.
     """
+    if not is_remote(path):
+        os.stat(path)
     for name in _names():
         one: Format = import_module(f"{__package__}.{name}.format").FORMAT
         found = one.source(path, options, wanted)

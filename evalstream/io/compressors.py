@@ -124,7 +124,7 @@ class Compressor(Protocol):
         """End the stream and return its last bytes."""
 
 
-class Target(Protocol):
+class Sink(Protocol):
     """Whatever takes bytes, such as `evalstream.io.output.Output`."""
 
     def write(self, data: Bytes, /) -> object:
@@ -134,7 +134,7 @@ class Target(Protocol):
 class CompressingWriter:
     """Compresses bytes and writes them to a target as one stream. Raises what the target raises."""
 
-    def __init__(self, target: Target, kind: str, threads: int = 1) -> None:
+    def __init__(self, target: Sink, kind: str, threads: int = 1) -> None:
         """Wrap a target; `kind` is a key of COMPRESSORS. Raises MissingExtra.
 
         With more than one of `threads`, gzip uses them after the first STEP_BYTES.

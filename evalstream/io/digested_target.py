@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evalstream.io.compressors import CompressingWriter, Target
+from evalstream.io.compressors import CompressingWriter, Sink
 from evalstream.io.digest import BackgroundDigest, RunningDigest
 from evalstream.model.block import Bytes
 from evalstream.model.errors import CannotWrite
@@ -18,12 +18,12 @@ class DigestedTarget:
     """
 
     def __init__(
-        self, target: Target | None, codec: str | None, algorithms: Sequence[str], threads: int = 1
+        self, target: Sink | None, codec: str | None, algorithms: Sequence[str], threads: int = 1
     ) -> None:
         self._digest = BackgroundDigest(RunningDigest(algorithms))
         stored = _StoredBytes(target, self._digest)
         self._compressing = None if codec is None else CompressingWriter(stored, codec, threads)
-        self._first: Target = stored if self._compressing is None else self._compressing
+        self._first: Sink = stored if self._compressing is None else self._compressing
 
     def write(self, data: bytes) -> None:
         """Write bytes. Raises CannotWrite."""
@@ -50,7 +50,7 @@ class DigestedTarget:
 class _StoredBytes:
     """Digests bytes and passes them to a target."""
 
-    def __init__(self, target: Target | None, digest: BackgroundDigest) -> None:
+    def __init__(self, target: Sink | None, digest: BackgroundDigest) -> None:
         self._target, self._digest = target, digest
 
     def write(self, data: Bytes) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from evalstream.io.digest import BackgroundDigest, RunningDigest
 from evalstream.io.file_state import describe_change
 from evalstream.io.readers import READ_BYTES, FileReader
-from evalstream.model.block import MEBIBYTE, Block
+from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block
 
 SHORTER: Final = "the file became shorter while it was read"
 
@@ -16,15 +16,15 @@ SHORTER: Final = "the file became shorter while it was read"
 class FileSource:
     """A regular file, read up to the size it has when it is opened.
 
-    Of a line above `longest` bytes only the beginning is kept, one byte or more above the limit.
-    Raises OSError when the file cannot be opened.
+    Of a line above `longest` bytes, and above the mark that may begin it, only the beginning is
+    kept, one byte or more above the limit. Raises OSError when the file cannot be opened.
     """
 
     def __init__(self, path: str, longest: int) -> None:
         self.path = path
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
         self._opened = os.fstat(self._file.fileno())
-        self.size, self._longest = self._opened.st_size, longest
+        self.size, self._kept_bytes = self._opened.st_size, longest + TOO_LONG_BY
         self._digest: BackgroundDigest | None = None
         self._head = b""
         self._done = 0
@@ -45,7 +45,7 @@ class FileSource:
         for piece, final in self._pieces(length):
             view, start = memoryview(piece), 0
             while start < len(piece):
-                is_long = size > self._longest
+                is_long = size > self._kept_bytes
                 stop = (piece.find if is_long else piece.rfind)(b"\n", start) + 1
                 if final and not (is_long and stop):
                     stop = len(piece)

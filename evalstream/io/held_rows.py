@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from json import dumps
 from typing import Any, Final
 
@@ -21,23 +21,33 @@ NEWLINE: Final = b"\n"
 class RowLines:
     """Turns rows into the lines of a file, and knows which bytes the file can have.
 
-    Bytes and texts keep their line end; others get one. `has_mappings` tells that a row came as a
-    mapping: the file has unknown bytes then. `ends_unknown` tells that the last row came without a
-    line end, as its file may or may not have one.
+    Bytes and texts keep their line end; others get one. Where the first text has its line end, the
+    last one may lack it, as in a file. `has_mappings` tells that a row came as a mapping: the file
+    has unknown bytes then. `ends_unknown` tells that the last row came without a line end, as its
+    file may or may not have one.
     """
 
     def __init__(self) -> None:
         self._rows = 0
         self.has_mappings = self.ends_unknown = False
+        self._have_ends: bool | None = None
+        self._is_open = False
 
     def line_of(self, row: Any) -> bytes:
-        """Return the line of a row. Raises TypeError, and UsageError for several lines."""
+        """Return what a row adds to its file: its line, after the end of the line before it.
+
+        Raises TypeError, and UsageError for several lines.
+        """
         line = self._text_of(row)
         if NEWLINE in line[:-1]:
             raise UsageError(f"{self._name} has a line break inside: give one row at a time")
         self._rows += 1
-        self.ends_unknown = not line.endswith(NEWLINE)
-        return line + NEWLINE if self.ends_unknown else line
+        before, has_end = NEWLINE if self._is_open else b"", line.endswith(NEWLINE)
+        if self._have_ends is None and not isinstance(row, Mapping):
+            self._have_ends = has_end
+        self._is_open = bool(self._have_ends and line) and not has_end
+        self.ends_unknown = not has_end and not self._is_open
+        return before + line + (NEWLINE if self.ends_unknown else b"")
 
     @property
     def _name(self) -> str:
@@ -84,7 +94,7 @@ class HeldRows(ByteStream):
     def __init__(self, rows: Iterable[Row]) -> None:
         self.lines = RowLines()
         self.error: BaseException | None = None
-        self._lines = self._as_they_stand(iter(rows))
+        self._lines = map(self.lines.line_of, iter(rows))
 
     def read(self) -> bytes:
         """Return the next lines, about 1 MiB. Raises CannotCheck where the iterable raises."""
@@ -110,20 +120,6 @@ class HeldRows(ByteStream):
 
     def close(self) -> None:
         """Leave the iterable to its owner."""
-
-    def _as_they_stand(self, rows: Iterator[Row]) -> Iterator[bytes]:
-        """Iterate over lines; where the first one has its line end, the last one may lack it."""
-        have_ends, is_open = None, False
-        for row in rows:
-            if is_open:
-                yield NEWLINE
-            line = self.lines.line_of(row)
-            if have_ends is None:
-                have_ends = not self.lines.ends_unknown
-            is_open = have_ends and self.lines.ends_unknown
-            yield line[:-1] if is_open else line
-        if is_open:
-            self.lines.ends_unknown = False
 
 
 class FedRows(ByteStream):

@@ -35,7 +35,7 @@ class OutputKind(NamedTuple):
 
     def refuse_foreign(self, path: str) -> None:
         """Raise UsageError if an output would replace a file of another kind."""
-        if is_device(path):
+        if is_irregular(path):
             return
         try:
             with open(path, "rb") as file:
@@ -86,7 +86,7 @@ class Outputs:
 
     def _enter_temporary(self, path: str) -> None:
         """Add the names that the temporary file of an output may have."""
-        if is_remote(path) or path in (STDOUT, STDERR) or "\0" in path or is_device(path):
+        if is_remote(path) or path in (STDOUT, STDERR) or "\0" in path or is_irregular(path):
             return
         from evalstream.io.temporary import temporary_names
 
@@ -126,7 +126,7 @@ def is_same_file(one: str, other: str) -> bool:
     return one == other or (_identity(one) is not None and _identity(one) == _identity(other))
 
 
-def is_device(path: str) -> bool:
+def is_irregular(path: str) -> bool:
     """Tell whether a path leads to an existing file that is not regular, such as a pipe."""
     try:
         status = os.stat(path)

@@ -291,12 +291,15 @@ class Answered(NamedTuple):
     """The sample_id and the answer of a row that is read again, and the digest of its sample.
 
     `is_whole` says that a scorer saw no more of the model than the answer, such as no tool calls.
+    `record` is all that the row or the record says of the sample: input, answer, extracted values,
+    scores, usage, times, errors, metadata.
     """
 
     sample_id: Any
     answer: Any
     sample: int
-    is_whole: bool = True
+    is_whole: bool
+    record: Any
 
 
 class Flip(NamedTuple):
@@ -363,15 +366,16 @@ class Matrix(NamedTuple):
 class Rank(NamedTuple):
     """The rank of a run by its mean over the samples that all runs share.
 
-    `share` is the share of resamples in which it has this rank. `group` counts from 1: runs of one
-    group are not significantly worse than its first run; None unless each two runs were compared.
+    `share` is the share of resamples in which it has this rank. `groups` are numbers from 1: two
+    runs share one if they do not differ significantly, and only then; without any unless each two
+    runs were compared.
     """
 
     label: str
     mean: float
     rank: int
     share: float
-    group: int | None = None
+    groups: Sequence[int] = ()
 
 
 class Ranking(NamedTuple):

@@ -73,7 +73,8 @@ class SampleRow(NamedTuple):
 class SampleScore(NamedTuple):
     """One sample under one result: its rows, reduced to their mean.
 
-    The first members are those of the sample's first row by line. `score` is the mean over the
+    The first members are those of the sample's first row by line; `cluster` is UNKNOWN if its rows
+    have several. `score` is the mean over the
     `scored` rows of `rows` in all, NaN without any; `spread` is the sum of their squared deviations
     from it. `failed` counts rows with an error.
     """
@@ -109,7 +110,7 @@ class PairFlag(IntFlag):
     """Both inputs are known and differ, but the questions do not: relabelled."""
 
     OTHER_CLUSTER = 1 << 35
-    """The clusters differ."""
+    """The clusters differ, or one run alone has one."""
 
 
 B_SHIFT: Final = 16

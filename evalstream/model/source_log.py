@@ -56,8 +56,8 @@ class SourceResult(NamedTuple):
     `id` is the evaluation_result_id that converters give it, `names` and `metrics` are the names
     of result and metric that they write. `scorer` is the key of the scores that it sums up. `part`
     is the only part that it is about, or None. Of several standard errors or deviations converters
-    write any. `counts` are the numbers of samples that the log gives for it, and `lower_is_better`
-    is None where the log does not say it. With `is_required` every converter writes it.
+    write any. `counts` are the numbers of samples that the log gives for it, and `stated` is what
+    else it says of this result alone. With `is_required` every converter writes it.
     """
 
     id: str
@@ -70,7 +70,7 @@ class SourceResult(NamedTuple):
     standard_deviations: tuple[float, ...]
     counts: frozenset[int]
     is_required: bool
-    lower_is_better: bool | None = None
+    stated: Stated
 
 
 def stated_values(*values: Any) -> tuple[Any, ...]:

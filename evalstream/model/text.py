@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
+
+SMALLEST_P: Final = 0.0001
+"""The smallest p value that is written as it is."""
 
 
 def count_noun(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun in singular or plural."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
+
+
+def p_value(p: float) -> str:
+    """Write a p value; one below SMALLEST_P only as such."""
+    return f"p < {SMALLEST_P}" if p < SMALLEST_P else f"p = {p:.4f}"
 
 
 def join_words(words: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from evalstream.model.block import TOO_LONG_BY
 from evalstream.model.finding import Position
-from evalstream.parsing.value_reader import Outcome, ReadResult, read_value
+from evalstream.parsing.value_reader import ReadOutcome, ReadResult, read_value
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -290,7 +290,7 @@ class ArraySplitter:
     def _take_element(self, found: list[Element]) -> bool:
         """Read the element at the position, or its part that is available."""
         start, result = self._position, read_value(self._text, self._position)
-        if result.outcome is not Outcome.COMPLETE or result.end - start > self._longest:
+        if result.outcome is not ReadOutcome.COMPLETE or result.end - start > self._longest:
             return self._break_off(found, result)
         if self._last_end and (head := _HEAD.match(self._data, start)):
             self._separator = self._data[self._last_end - 1 : max(head.end(), start + 1)]
@@ -303,16 +303,16 @@ class ArraySplitter:
         """Request more bytes of an incomplete element, or end the array with it."""
         start, available = self._position, len(self._text) - self._position
         length = result.end - start
-        if result.outcome is Outcome.TOO_DEEP:
+        if result.outcome is ReadOutcome.TOO_DEEP:
             return self._give_up(found, start + self._kept_bytes, _TOO_DEEP, start)
-        if result.outcome is Outcome.MALFORMED and length <= self._longest:
+        if result.outcome is ReadOutcome.MALFORMED and length <= self._longest:
             needed = min(length + SHOWN_AFTER_ERROR, self._kept_bytes)
             if available > needed or self._ended:
                 end = _character_end(self._data, result.end, start + needed)
                 return self._give_up(found, end, _MALFORMED, result.end)
             return self._request(needed + 1)
         if (
-            result.outcome is not Outcome.COMPLETE
+            result.outcome is not ReadOutcome.COMPLETE
             and available < self._kept_bytes
             and not self._ended
         ):

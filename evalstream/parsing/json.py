@@ -51,7 +51,7 @@ class SyntaxIssue(NamedTuple):
     """One violation in the text of a JSON document.
 
     `name` is the name of the rule that it breaks; `offset` is in bytes from the start of the text;
-    `line` counts from 1; `excerpt` is the text around the error and `caret` the index of the error
+    `line` and `column` count from 1; `excerpt` is the text around the error and `caret` its index
     in it; `replaced` means that the value at `pointer` is a substitute.
     """
 
@@ -65,6 +65,7 @@ class SyntaxIssue(NamedTuple):
     at_end: bool = False
     found: str | None = None
     replaced: bool = False
+    column: int | None = None
 
 
 class Parsed(NamedTuple):
@@ -213,6 +214,19 @@ def canonical(value: Any) -> bytes:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:
         return json.dumps(value, sort_keys=True).encode()
+
+
+def reduce_value(value: Any) -> Any:
+    """Return one value for JSON values that say the same: 1 for 1.0, and nothing for null.
+
+    Members that are null, empty objects and empty lists say as much as absent ones.
+    """
+    if isinstance(value, dict):
+        reduced = ((name, reduce_value(one)) for name, one in value.items())
+        return {name: one for name, one in reduced if one is not None} or None
+    if isinstance(value, (list, tuple)):
+        return [reduce_value(one) for one in value] or None
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def ascii_text(text: str) -> bytes:

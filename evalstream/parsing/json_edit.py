@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from evalstream.parsing.json import UTF8_MARK, shorten
-from evalstream.parsing.json_layout import Layout, detect_layout
+from evalstream.parsing.json_layout import JsonLayout, detect_json_layout
 from evalstream.parsing.strict_json import SURROGATE
 
 _SPACE: Final = (" ", "\t", "\n", "\r")
@@ -181,8 +181,8 @@ def _skip_space(characters: str, position: int) -> int:
     return position
 
 
-def _layout(found: _Object, outer: Layout | None) -> Layout:
-    return detect_layout(found.characters, found.start, found.end, found.members, outer)
+def _layout(found: _Object, outer: JsonLayout | None) -> JsonLayout:
+    return detect_json_layout(found.characters, found.start, found.end, found.members, outer)
 
 
 def _edits(document: _Object, name: str, members: Mapping[str, Any]) -> list[_Edit]:
@@ -219,7 +219,7 @@ def _edits_of_member(document: _Object, name: str, value: Any) -> list[_Edit]:
     return [] if _is_equal(held.value, value) else [_Edit(held.value_start, held.end, encoded)]
 
 
-def _addition(found: _Object, layout: Layout, added: Sequence[str]) -> _Edit:
+def _addition(found: _Object, layout: JsonLayout, added: Sequence[str]) -> _Edit:
     """Return the edit that adds members after the last one, or into an empty object."""
     if not found.members:
         return _Edit(found.start, found.end, layout.whole(added))

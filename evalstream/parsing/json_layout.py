@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 
-class Placed(Protocol):
+class PlacedText(Protocol):
     """A member of an object with the positions of its parts in the document."""
 
     @property
@@ -28,7 +28,7 @@ class Placed(Protocol):
         """Where its value ends."""
 
 
-class Layout(NamedTuple):
+class JsonLayout(NamedTuple):
     """The white space and punctuation of an object between braces, names and values."""
 
     opening: str = ""
@@ -36,7 +36,7 @@ class Layout(NamedTuple):
     colon: str = ": "
     closing: str = ""
 
-    def nest(self) -> Layout:
+    def nest(self) -> JsonLayout:
         """Return the layout of an object nested in one of this layout."""
         if not _breaks(self.opening):
             separator = _after_colon(self.colon) if _breaks(self.separator) else self.separator
@@ -46,7 +46,7 @@ class Layout(NamedTuple):
             space + step if _breaks(space) else space
             for space in (self.opening, self.separator, self.closing)
         )
-        return Layout(opening, separator, self.colon, closing)
+        return JsonLayout(opening, separator, self.colon, closing)
 
     def member(self, name: str, value: str) -> str:
         """Return the text of a member from the JSON texts of its name and value."""
@@ -59,15 +59,15 @@ class Layout(NamedTuple):
         return f"{{{self.opening}{self.separator.join(members)}{self.closing}}}"
 
 
-def detect_layout(
-    characters: str, start: int, end: int, members: Sequence[Placed], outer: Layout | None
-) -> Layout:
+def detect_json_layout(
+    characters: str, start: int, end: int, members: Sequence[PlacedText], outer: JsonLayout | None
+) -> JsonLayout:
     """Return the layout of an object between two positions of a text.
 
     It is derived from the layout of the `outer` object if there are too few members to show it.
     """
     if not members:
-        return Layout() if outer is None else outer.nest()
+        return JsonLayout() if outer is None else outer.nest()
     first, last = members[0], members[-1]
     opening = characters[start + 1 : first.start]
     colon = characters[last.name_end : last.value_start]
@@ -80,7 +80,7 @@ def detect_layout(
         separator = outer.separator
     else:
         separator = _after_colon(colon)
-    return Layout(opening, separator, colon, characters[last.end : end - 1])
+    return JsonLayout(opening, separator, colon, characters[last.end : end - 1])
 
 
 def _breaks(space: str) -> bool:

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evalstream.parsing.json import fast
-from evalstream.parsing.json_layout import Layout, detect_layout
+from evalstream.parsing.json_layout import JsonLayout, detect_json_layout
 from evalstream.parsing.json_positions import TOKEN
 
 
@@ -37,10 +37,10 @@ class Node:
 
     def __init__(self, kind: JsonType, start: int, end: int) -> None:
         self.type, self.start, self.end = kind, start, end
-        self.members: list[Member] = []
+        self.members: list[JsonMember] = []
         self.items: list[Node] = []
 
-    def member(self, name: str) -> Member | None:
+    def member(self, name: str) -> JsonMember | None:
         """Return the member of that name, or None; names are not repeated."""
         for member in self.members:
             if member.name == name:
@@ -56,7 +56,7 @@ class Node:
         return node
 
 
-class Member(NamedTuple):
+class JsonMember(NamedTuple):
     """A member of an object: its name, where the name starts and ends, and its value."""
 
     name: str
@@ -135,7 +135,7 @@ class _Parser:
             if sign != ",":
                 self._next()  # the colon
                 name = json.loads(sign) if "\\" in sign else sign[1:-1]
-                node.members.append(Member(name, *found.span(), self.value()))
+                node.members.append(JsonMember(name, *found.span(), self.value()))
             found = self._next()
         node.end = found.end()
 
@@ -183,7 +183,7 @@ class Splices:
         self.ascii_only = text.isascii()
         self._edits: dict[int, _Edit] = {}
         self._dropped: dict[int, tuple[Node, set[str]]] = {}
-        self._added: dict[int, tuple[Node, Layout, list[str]]] = {}
+        self._added: dict[int, tuple[Node, JsonLayout, list[str]]] = {}
 
     def copy(self) -> Splices:
         """Return the same changes, to which others can be added."""
@@ -203,7 +203,7 @@ class Splices:
         """Replace a value by a JSON text."""
         self._edits[node.start] = _Edit(node.start, node.end, text)
 
-    def rename(self, member: Member, name: str) -> None:
+    def rename(self, member: JsonMember, name: str) -> None:
         """Give a member another name."""
         written = encode_string(name, ascii_only=self.ascii_only)
         self._edits[member.start] = _Edit(member.start, member.name_end, written)
@@ -241,19 +241,19 @@ class Splices:
             done = end
         return "".join((*parts, self.text[done:]))
 
-    def _additions(self, holder: Node) -> tuple[Node, Layout, list[str]]:
+    def _additions(self, holder: Node) -> tuple[Node, JsonLayout, list[str]]:
         known = self._added.get(id(holder))
         if known is None:
             layout = self._layout(holder)
             known = self._added[id(holder)] = (holder, layout, [])
         return known
 
-    def _layout(self, holder: Node) -> Layout:
+    def _layout(self, holder: Node) -> JsonLayout:
         """Return the layout of an object, with those of the objects around it in mind."""
-        layout: Layout | None = None
+        layout: JsonLayout | None = None
         for node in _objects_to(self.tree, holder):
-            layout = detect_layout(self.text, node.start, node.end, node.members, layout)
-        return layout or Layout()
+            layout = detect_json_layout(self.text, node.start, node.end, node.members, layout)
+        return layout or JsonLayout()
 
     def _drops(self) -> Iterator[_Edit]:
         for holder, names in self._dropped.values():

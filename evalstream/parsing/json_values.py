@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from evalstream.parsing.json import UTF8_MARK, fast
+
+
+def parse_or_none(text: bytes) -> Any:
+    """Parse a text that may begin with a byte order mark; None for a text that is not JSON."""
+    try:
+        return fast(text.removeprefix(UTF8_MARK))
+    except ValueError:
+        return None
+
 
 class Numbered(NamedTuple):
     """An object in a list, with its index."""

@@ -57,7 +57,7 @@ def peek(head: bytes) -> Peek:
             depth -= 1
             if depth < member_depth:
                 is_whole = True
-                if kind == OBJECT and head[token.end() :].strip(_BLANK):
+                if kind == OBJECT and _are_lines(head, token.end()):
                     kind = LINES
                 break
         elif depth in (member_depth, member_depth + 1) and token.group(2) is not None:
@@ -68,3 +68,15 @@ def peek(head: bytes) -> Peek:
             else:
                 inner.add(f"{above}/{name}")
     return Peek(kind, frozenset(keys), frozenset(inner), is_whole)
+
+
+def _are_lines(head: bytes, end: int) -> bool:
+    """Tell whether an object that ends there is the first of several lines.
+
+    It is a document with a slip behind it where only closing signs follow, or where it has line
+    breaks and no object follows.
+    """
+    rest = head[end:].lstrip(_BLANK)
+    if not rest.strip(_BLANK + b"}],"):
+        return False
+    return rest.startswith(b"{") or b"\n" not in head[:end]

@@ -111,7 +111,7 @@ class Test(Enum):
     DIFFERS = "differs"
 
 
-class Watch(NamedTuple):
+class Probe(NamedTuple):
     """A test of a member of the outermost object.
 
     `text` is what EQUALS and DIFFERS compare with; where the value is written with escapes, the
@@ -131,7 +131,7 @@ class RowPlace(NamedTuple):
     """
 
     place: Place
-    exact: tuple[tuple[Watch, ...], ...] = ()
+    exact: tuple[tuple[Probe, ...], ...] = ()
     shared: Place | None = None
 
 

@@ -48,13 +48,16 @@ def _unreadable(issue: SyntaxIssue) -> Parsed:
 
 def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:
     start = error.start
+    begin = text.rfind(b"\n", 0, start) + 1
     around = text[max(0, start - EXCERPT_CHARACTERS // 2) : start + EXCERPT_CHARACTERS // 2]
     shown, _ = excerpt(around.decode(errors="replace"), 0)
+    place = f"byte {text[start]:#04x} at byte {start - begin} of the line"
     return SyntaxIssue(
         "invalid-utf8",
-        f"byte {text[start]:#04x} at byte {start} of the line is not valid UTF-8: {error.reason}",
+        f"{place} is not valid UTF-8: {error.reason}",
         offset=start,
         line=text.count(b"\n", 0, start) + 1,
+        column=len(text[begin:start].decode()) + 1,
         excerpt=shown,
         caret=len(text[max(0, start - EXCERPT_CHARACTERS // 2) : start].decode(errors="replace")),
         at_end=error.reason == "unexpected end of data" and error.end == len(text),
@@ -67,18 +70,21 @@ def _control_bytes(characters: str, found: re.Match[str]) -> SyntaxIssue:
     shown, caret = excerpt(characters, start)
     kind = "NUL" if set(found.group()) == {"\0"} else "raw control"
     noun = "byte" if length == 1 else "bytes"
-    message = f"{length} {kind} {noun} at byte {offset} of the line"
+    line, column, place = _locate(characters, start)
+    message = f"{length} {kind} {noun} at byte {place} of the line"
     if _is_object(characters[found.end() :]):
-        restart = offset + length
+        restart = place + length
         message = f"{message}; a whole object begins again at byte {restart} of the line"
     return SyntaxIssue(
-        "nul-bytes",
-        message,
-        offset=offset,
-        line=characters.count("\n", 0, start) + 1,
-        excerpt=shown,
-        caret=caret,
+        "nul-bytes", message, offset=offset, line=line, column=column, excerpt=shown, caret=caret
     )
+
+
+def _locate(characters: str, position: int) -> tuple[int, int, int]:
+    """Return the line and the column of a position, from 1, and its byte in the line, from 0."""
+    begin = characters.rfind("\n", 0, position) + 1
+    line = characters.count("\n", 0, begin) + 1
+    return line, position - begin + 1, len(characters[begin:position].encode())
 
 
 def _is_object(characters: str) -> bool:
@@ -247,15 +253,17 @@ def _syntax(characters: str, error: json.JSONDecodeError) -> SyntaxIssue:
     offset = len(characters[: error.pos].encode())
     at_end = not characters[error.pos :].strip() or error.msg.startswith("Unterminated string")
     described = describe_json_error(error)
-    name, message = "invalid-json", f"{described} at column {error.colno} (byte {offset})"
+    line, column, byte = _locate(characters, error.pos)
+    name, message = "invalid-json", f"{described} at column {column} (byte {byte})"
     restart = None if at_end else _next_object(characters, error)
     if restart is not None:
-        place = len(characters[:restart].encode())
         name = "spliced-record"
-        message = f"{message}; a whole object begins again at byte {place} of the line"
-        offset = place
+        its_line, _, byte = _locate(characters, restart)
+        where = f"at byte {byte} of the line" if its_line == line else f"on line {its_line:,}"
+        message = f"{message}; a whole object begins again {where}"
+        offset = len(characters[:restart].encode())
     return SyntaxIssue(
-        name, message, offset=offset, line=error.lineno, excerpt=shown, caret=caret, at_end=at_end
+        name, message, offset, line, excerpt=shown, caret=caret, at_end=at_end, column=column
     )
 
 

@@ -24,7 +24,7 @@ _CUT_TOKENS: Final = frozenset(
 _LONGEST_CUT_TOKEN: Final = max(map(len, _CUT_TOKENS))
 
 
-class Outcome(Enum):
+class ReadOutcome(Enum):
     """Whether a value is complete, truncated, invalid, or nested too deeply to parse."""
 
     COMPLETE = "complete"
@@ -36,7 +36,7 @@ class Outcome(Enum):
 class ReadResult(NamedTuple):
     """How far a value could be read: to its end, to its error or to the end of the text."""
 
-    outcome: Outcome
+    outcome: ReadOutcome
     end: int
 
 
@@ -46,13 +46,13 @@ def read_value(text: str, start: int) -> ReadResult:
         end = DECODER.raw_decode(text, start)[1]
     except json.JSONDecodeError as error:
         if _is_cut(text, error.pos):
-            return ReadResult(Outcome.CUT, len(text))
-        return ReadResult(Outcome.MALFORMED, error.pos)
+            return ReadResult(ReadOutcome.CUT, len(text))
+        return ReadResult(ReadOutcome.MALFORMED, error.pos)
     except RecursionError:
-        return ReadResult(Outcome.TOO_DEEP, len(text))
+        return ReadResult(ReadOutcome.TOO_DEEP, len(text))
     if text[start] not in '{["' and _is_cut_token(text, end):
-        return ReadResult(Outcome.CUT, len(text))
-    return ReadResult(Outcome.COMPLETE, end)
+        return ReadResult(ReadOutcome.CUT, len(text))
+    return ReadResult(ReadOutcome.COMPLETE, end)
 
 
 def _is_cut(text: str, error: int) -> bool:

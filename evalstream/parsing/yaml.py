@@ -25,7 +25,7 @@ from evalstream.parsing.yaml_scalars import (
     event_position,
     line_breaks,
     number_spelling,
-    read_plain,
+    read_plain_yaml,
     resolve_plain,
     resolve_tagged,
     unknown_tag,
@@ -108,7 +108,7 @@ def read_yaml(text: bytes, max_depth: int) -> Yaml:
     if controls:
         return Yaml(None, NOWHERE, False, [_controls(characters, controls)])
     try:
-        value = read_plain(characters, max_depth, _library())
+        value = read_plain_yaml(characters, max_depth, _library())
     except NotPlain:
         return explain_yaml(characters, max_depth)
     return Yaml(value, Marks(characters, max_depth), readable=True, issues=[], is_plain=True)

@@ -66,7 +66,7 @@ def resolve_tagged(text: str, tag: str) -> Any:
         raise ValueError(unknown_tag(tag))
     if type(value) not in _TYPES[tag]:
         raise ValueError(f"the scalar is tagged as {kind} but has another type")
-    if not is_finite(value):
+    if not is_finite_scalar(value):
         raise ValueError("the scalar is tagged as a number but is not finite")
     return value
 
@@ -81,15 +81,15 @@ def number_spelling(text: str, value: Any) -> str | None:
     """Return the text of a number that JSON would write differently or not at all, else None."""
     if type(value) not in (int, float):
         return None
-    return text if not is_finite(value) or dumps(value).decode() != text else None
+    return text if not is_finite_scalar(value) or dumps(value).decode() != text else None
 
 
-def is_finite(value: Any) -> bool:
+def is_finite_scalar(value: Any) -> bool:
     """Tell whether a scalar is not an infinite number or NaN."""
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def settle(value: Any, mark: Mark) -> tuple[Any, list[SyntaxIssue]]:
+def settle_scalars(value: Any, mark: Mark) -> tuple[Any, list[SyntaxIssue]]:
     """Replace numbers that JSON cannot hold, and return them as issues.
 
     These are numbers that are not finite or too long (`.inf`, 1e999, integers of many digits); they
@@ -110,7 +110,7 @@ def settle(value: Any, mark: Mark) -> tuple[Any, list[SyntaxIssue]]:
                 resolve_values(inner, place, (*path, index))
                 for index, (inner, place) in enumerate(zip(value, mark.inner, strict=True))
             ]
-        if is_finite(value):
+        if is_finite_scalar(value):
             return value
         issues.append(_not_finite(mark.spelling or "", path))
         return 0.0 if math.isnan(value) else math.copysign(sys.float_info.max, value)
@@ -183,7 +183,7 @@ def event_position(breaks: list[int], event: Any) -> tuple[int, int]:
     return before + 1, index - (breaks[before - 1] if before else -1)
 
 
-def read_plain(characters: str, max_depth: int, yaml: Any) -> Any:
+def read_plain_yaml(characters: str, max_depth: int, yaml: Any) -> Any:
     """Return the value of a document; `yaml` is the module of PyYAML. Raises NotPlain."""
     if len(characters) > MOST_CHARACTERS or _NOT_PLAIN.search(characters):
         raise NotPlain
@@ -226,7 +226,7 @@ def _reader(  # noqa: C901 - three functions that call each other
             if text[:1] not in FIRST_LETTERS or not event.implicit[0]:
                 return text
             value = _resolved(text)
-            if not is_finite(value):
+            if not is_finite_scalar(value):
                 raise NotPlain
             return value
         if depth == max_depth:

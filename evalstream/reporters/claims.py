@@ -54,8 +54,9 @@ def describe_claim(claim: JudgedClaim) -> str:
     if claimed == recomputed and claim.state is State.REFUTED:
         # All digits are needed to see a difference.
         claimed, recomputed = (f"{one!s:.{VALUE}}" for one in (claim.claimed, claim.recomputed))
-    rows = count_noun(claim.rows, "row")
-    return f"claims {claimed}, recomputed {recomputed} from {rows}: {describe_state(claim)}"
+    # What follows from other figures, such as that of a group, follows from no row.
+    rows = f" from {count_noun(claim.rows, 'row')}" if claim.rows else ""
+    return f"claims {claimed}, recomputed {recomputed}{rows}: {describe_state(claim)}"
 
 
 def describe_state(claim: JudgedClaim) -> str:

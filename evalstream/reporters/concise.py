@@ -10,6 +10,7 @@ from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.lines import LineWriter, Span, show_path
 from evalstream.reporters.listing import Listing
+from evalstream.reporters.overview import runs_in_log
 from evalstream.reporters.run_lines import run_spans
 from evalstream.reporters.summary import fix_mark, occurrences, total_lines, vanished_lines
 
@@ -52,12 +53,12 @@ class ConciseReporter:
         )
 
     def finish(self, report: Report) -> None:
-        """Write how many findings are not listed, each run, and the totals."""
+        """Write how many findings are not listed, the runs, and the totals."""
         if self._style.statistics:
             for spans in self._listing.statistics(report):
                 self._say(*spans)
-        for run in report.runs:
-            self._say(*run_spans(run))
+        for one in runs_in_log(report, lists_all=self._style.lists_all):
+            self._say(*([Span(one)] if isinstance(one, str) else run_spans(one)))
         for line in (*total_lines(report), *vanished_lines(report)):
             self._say(Span(line))
         if self._style.quiet:

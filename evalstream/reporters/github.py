@@ -18,6 +18,7 @@ from evalstream.model.report import Report
 from evalstream.model.text import count_noun
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.describe import describe_values, file_name, visible
+from evalstream.reporters.overview import runs_in_log
 from evalstream.reporters.places import Places
 from evalstream.reporters.summary import occurrences, run_line, total_lines, vanished_lines
 
@@ -33,8 +34,8 @@ _BEGINNING: Final = re.compile(rb"::(?:error|warning|notice) file=|evalstream: "
 class GithubReporter:
     """Keeps the findings, and writes at the end."""
 
-    def __init__(self, output: Sink, _: Style = PLAIN) -> None:
-        self._output = output
+    def __init__(self, output: Sink, style: Style = PLAIN) -> None:
+        self._output, self._style = output, style
         self._places = Places()
         self._summary = os.environ.get("GITHUB_STEP_SUMMARY")
         self._findings = FindingList()
@@ -56,11 +57,12 @@ class GithubReporter:
             self._first[kind] = finding
 
     def finish(self, report: Report) -> None:
-        """Write the annotations, then a plain line per run, and the job summary."""
+        """Write the annotations, then plain lines about the runs, and the job summary."""
         for finding in self._in_order():
             self._output.write(self._annotation(finding, report))
-        for run in report.runs:
-            self._output.write(f"evalstream: {visible(run_line(run))}\n")
+        for one in runs_in_log(report, lists_all=self._style.lists_all):
+            line = one if isinstance(one, str) else run_line(one)
+            self._output.write(f"evalstream: {visible(line)}\n")
         for line in (*total_lines(report), *vanished_lines(report)):
             self._output.write(f"evalstream: {visible(line)}\n")
         if max(self._counts.values()) > MOST_SHOWN:

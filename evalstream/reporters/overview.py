@@ -14,7 +14,14 @@ from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.run import MAIN_FORMAT, STDIN
 from evalstream.model.text import count_noun
-from evalstream.reporters.summary import KINDS, WORST_FIRST, has_right_checksum, remarks, severities
+from evalstream.reporters.summary import (
+    KINDS,
+    WORST_FIRST,
+    format_verdict,
+    has_right_checksum,
+    remarks,
+    severities,
+)
 
 FEW: Final = 20
 """Up to how many runs a report for people lists each of them, with all that was verified."""
@@ -80,6 +87,23 @@ class Overview:
     def beyond(self, verdict: str) -> int:
         """Return how many runs of a verdict are not listed."""
         return self._totals.verdicts.get(verdict, 0) - len(self.of(verdict))
+
+
+def runs_in_log(report: Report, *, lists_all: bool) -> Iterator[RunSummary | str]:
+    """Iterate over the runs that a log has a line for, and lines that count the others.
+
+    Of more than a few runs these are the first ones of each verdict but `passed`.
+    """
+    if lists_all or report.totals.runs <= FEW:
+        yield from report.runs
+        return
+    overview = Overview(report, FirstFindings())
+    for verdict in reversed(WORST_FIRST):
+        listed, more = overview.of(verdict), overview.beyond(verdict)
+        yield from (one.run for one in listed)
+        if more:
+            counts = f"… and {more:,} more" if listed else count_noun(more, "run")
+            yield f"{format_verdict(verdict)}: {counts} (-v lists them)"
 
 
 class Sums:

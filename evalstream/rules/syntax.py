@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from evalstream.model.data_class import NamedTuple
-from evalstream.model.finding import Excerpt, Severity, Violation
+from evalstream.model.finding import Excerpt, PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun, with_article
 from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue, type_name
@@ -57,7 +57,7 @@ BEGINS_WITH_MARK: Final = "the file begins with a UTF-8 byte order mark"
 
 
 class ObjectReading(NamedTuple):
-    """An object read by the exact parser, or None, and its violations with their lines.
+    """An object read by the exact parser, or None, and its violations with their places.
 
     `replaced` holds the pointers of values that replace numbers which JSON does not allow, so that
     other rules do not report them. `accepted` says that the object passed the check that
@@ -65,7 +65,7 @@ class ObjectReading(NamedTuple):
     """
 
     value: dict[str, Any] | None
-    violations: list[tuple[Violation, int | None]]
+    violations: list[PlacedViolation]
     replaced: frozenset[str | None] = frozenset()
     accepted: bool = False
 
@@ -87,14 +87,17 @@ def read_object(
 
 
 def _read_object(parsed: Parsed, *, torn: bool, noun: str, offset: int | None) -> ObjectReading:
-    lines = [issue.line for issue in parsed.issues]
-    violations = list(zip(explain(parsed.issues, torn=torn, base=offset), lines, strict=True))
+    explained = explain(parsed.issues, torn=torn, base=offset)
+    violations = [
+        PlacedViolation(violation, issue.line, issue.column)
+        for violation, issue in zip(explained, parsed.issues, strict=True)
+    ]
     replaced = frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
     if not parsed.readable or (replaced and not isinstance(parsed.value, dict)):
         return ObjectReading(None, violations)
     if not isinstance(parsed.value, dict):
         message = f"{noun} must be an object, not {with_article(type_name(parsed.value))}"
-        violations.append((ES109.violation(message, found=parsed.value), None))
+        violations.append(PlacedViolation(ES109.violation(message, found=parsed.value)))
         return ObjectReading(None, violations)
     return ObjectReading(parsed.value, violations, replaced, parsed.accepted)
 
@@ -221,7 +224,7 @@ def read_document(
     reading = read_whole(text.removeprefix(UTF8_MARK), options.max_depth, noun, accepts)
     if not text.startswith(UTF8_MARK):
         return reading
-    mark = ES102.violation(BEGINS_WITH_MARK), 1
+    mark = PlacedViolation(ES102.violation(BEGINS_WITH_MARK), 1)
     return reading._replace(violations=[mark, *reading.violations])
 
 

@@ -30,14 +30,14 @@ _DEEP_KEY: Final = LazyPattern(
 )
 
 
-class Table(NamedTuple):
+class TomlTable(NamedTuple):
     """The settings of a file as TOML has them, and the path of the file."""
 
     file: str
     values: Mapping[str, Any]
 
 
-def find_table() -> Table | None:
+def find_table() -> TomlTable | None:
     """Return the settings of the nearest folder that has some: the working directory or above.
 
     In one folder `evalstream.toml` comes first; a `pyproject.toml` without the table is passed
@@ -56,7 +56,7 @@ def find_table() -> Table | None:
     return None
 
 
-def read_table(file: str) -> Table:
+def read_table(file: str) -> TomlTable:
     """Return the settings of a file. Raises UsageError if it has none."""
     is_project = os.path.basename(file) == PROJECT_NAME
     found = _project_table(file) if is_project else _own_table(file)
@@ -66,13 +66,13 @@ def read_table(file: str) -> Table:
     return found
 
 
-def _own_table(file: str) -> Table | None:
+def _own_table(file: str) -> TomlTable | None:
     """Return the settings of a file that has nothing else, None if there is no such file."""
     text = _bytes(file)
-    return None if text is None else Table(file, _parse_toml(file, text))
+    return None if text is None else TomlTable(file, _parse_toml(file, text))
 
 
-def _project_table(file: str) -> Table | None:
+def _project_table(file: str) -> TomlTable | None:
     """Return the settings of a file that tools share, None if it has none."""
     text = _bytes(file)
     if text is None or TOOL.encode() not in text:
@@ -82,7 +82,7 @@ def _project_table(file: str) -> Table | None:
         return None
     if not isinstance(tools[TOOL], Mapping):
         raise UsageError(f"{printable(file)}: tool.{TOOL} must be a table")
-    return Table(file, tools[TOOL])
+    return TomlTable(file, tools[TOOL])
 
 
 def _bytes(file: str) -> bytes | None:

@@ -106,7 +106,7 @@ class Chosen(NamedTuple):
     source: str
 
 
-def resolve(
+def resolve_settings(
     options: Iterable[Option], line: Mapping[str, Any], settings: Settings
 ) -> dict[str, Chosen]:
     """Return the value of each option by name; `line` has those of the command line.

@@ -163,6 +163,9 @@ def checked_options(options: Options) -> Options:
     for name, choices in CHOICES.items():
         _refuse_unknown(name, _value(options, name), choices)
     _check_dask(options)
+    for name in OPTIONS:
+        if _value(options, name) == "":
+            raise UsageError(f"{_flag(name)} is empty")
     for name in NOT_NEGATIVE:
         if _value(options, name) < 0:
             raise UsageError(f"{_flag(name)} must not be negative")
@@ -246,7 +249,7 @@ def _check_routing(routing: RowRouting) -> None:
         raise UsageError("--file-path requires --seal-to, which names the aggregate to seal")
     if routing.end_with_reader and routing.passing is None:
         raise UsageError("--end-with-reader requires --pass; add it")
-    if routing.idle_timeout <= 0:
+    if not routing.idle_timeout > 0:
         raise UsageError("--idle-timeout must be more than 0 seconds")
     if routing.idle_timeout != RowRouting().idle_timeout and not routing.follow:
         raise UsageError("--idle-timeout requires --follow; add it")

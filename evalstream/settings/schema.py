@@ -34,7 +34,7 @@ def settings_schema() -> dict[str, Any]:
     }
 
 
-def schema_text() -> str:
+def settings_schema_text() -> str:
     """Return the text of the schema's file."""
     return json.dumps(settings_schema(), indent=2, ensure_ascii=False) + "\n"
 

@@ -17,7 +17,7 @@ from evalstream.model.finding import Severity
 from evalstream.model.options import Option
 from evalstream.model.suggestions import describe_unknown
 from evalstream.settings.declared import CODES, KEYS_OF_ONE_CALL, PATHS, PER_FILE, SETTINGS
-from evalstream.settings.find import Table
+from evalstream.settings.find import TomlTable
 from evalstream.settings.options import AT_LEAST_ONE, CHOICES, NOT_NEGATIVE
 
 NAMES_OF_TYPES: Final = {
@@ -44,7 +44,7 @@ LISTS: Final = f"an array of at most {MOST_TEXTS:,} strings of 1 to {LONGEST_TEX
 TABLES: Final = f"a table of at most {MOST_TEXTS:,} patterns with {LISTS} each"
 
 
-def read_values(table: Table) -> dict[str, Any]:
+def read_values(table: TomlTable) -> dict[str, Any]:
     """Return the values of options by the names of their fields.
 
     Raises UsageError that names the file, the key and what was expected.

@@ -22,7 +22,7 @@ Search = Callable[[Pieces], Iterable[DuplicateMatch]]
 """Searches the records of one part, and returns the matches in the order of their lines."""
 
 
-class Digest(NamedTuple):
+class RowDigest(NamedTuple):
     """The position and length, in bytes, of the digest in a record that decides its partition."""
 
     place: int
@@ -45,7 +45,7 @@ class Partitions:
     def __init__(
         self,
         capacity: int,
-        digest: Digest,
+        digest: RowDigest,
         search: Search,
         search_equal: Search | None = None,
         level: int = 0,

@@ -31,7 +31,7 @@ MOST_GROUPS: Final = 10_000
 """Most groups of rows collected of a run: a run with more has one result per row."""
 
 
-class Group(NamedTuple):
+class LinkGroup(NamedTuple):
     """Some rows with the same link key.
 
     `samples` and `inputs` are sums of digests: the same for the same rows in any order.
@@ -84,10 +84,10 @@ class RunLinks:
                 words[2::WORDS] = array("Q", [line + shift for line in words[2::WORDS]])
             self.append(link_key, words)
 
-    def groups(self) -> Iterator[Group]:
+    def groups(self) -> Iterator[LinkGroup]:
         """Iterate over the groups of rows, in the order of their first rows."""
         for link_key, rows in self._rows.items():
-            yield Group(link_key, rows.count, rows.samples, rows.inputs)
+            yield LinkGroup(link_key, rows.count, rows.samples, rows.inputs)
 
     def chunks(self, link_key: LinkKey) -> Iterator[bytes]:
         """Iterate over the words of a group's rows, in chunks."""

@@ -28,13 +28,13 @@ from evalstream.stats.duplicates import (
     is_repetition,
 )
 from evalstream.stats.input_index import FirstUses, InputGroup, InputIndex
-from evalstream.stats.partitions import Digest, Partitions, Pieces, search_partitions
+from evalstream.stats.partitions import Partitions, Pieces, RowDigest, search_partitions
 
 BATCH_BYTES: Final = 1 << 20
 """Bytes of records that are parted at a time."""
 
-_SAMPLE: Final = Digest(SAMPLE_AT, DIGEST_BYTES)
-_INPUT: Final = Digest(INPUT_AT, DIGEST_BYTES)
+_SAMPLE: Final = RowDigest(SAMPLE_AT, DIGEST_BYTES)
+_INPUT: Final = RowDigest(INPUT_AT, DIGEST_BYTES)
 
 
 class Spill:
@@ -98,8 +98,8 @@ def _store_pieces(pieces: Pieces) -> tuple[RowRecords, RowStore]:
     return records, store
 
 
-_CONTENT: Final = Digest(CONTENT_AT, KEY_BYTES)
-_KEY: Final = Digest(KEY_AT, KEY_BYTES)
+_CONTENT: Final = RowDigest(CONTENT_AT, KEY_BYTES)
+_KEY: Final = RowDigest(KEY_AT, KEY_BYTES)
 
 
 def search_sample(capacity: int, coverage: Coverage, pieces: Pieces) -> Iterator[DuplicateMatch]:

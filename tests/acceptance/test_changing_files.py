@@ -281,11 +281,11 @@ def test_documents_of_other_formats_are_watched_too(
 def test_a_document_that_is_read_twice_has_the_same_bytes_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalstream.formats.infereval.files import Document
+    from evalstream.formats.infereval.files import RereadDocument
 
     path = tmp_path / "evaluation.json"
     path.write_text('{"items": []}')
-    document = Document(str(path))
+    document = RereadDocument(str(path))
     assert document.whole() == document.whole()
     assert document.difference() is None
     path.write_text('{"itemz": []}')

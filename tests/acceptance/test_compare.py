@@ -4,8 +4,10 @@ import gzip
 import hashlib
 import json
 import random
+import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -264,19 +266,52 @@ def test_a_cluster_that_no_row_names_is_wrong_usage() -> None:
     assert compare(A, B, "--cluster", "/nothing").code == 2
 
 
-def test_samples_without_a_cluster_leave_no_verdict(tmp_path: Path) -> None:
-    paths = [tmp_path / "a", tmp_path / "b"]
-    for source, target in zip((A, B), paths, strict=True):
+def clustered_copies(folder: Path, *texts: Callable[[int], str | None]) -> list[Path]:
+    """Copy the two runs, and name the text of each row by the number of its sample."""
+    paths = [folder / "a", folder / "b"]
+    for source, target, text in zip((A, B), paths, texts, strict=True):
         shutil.copytree(source, target)
         (path,) = target.glob("*.jsonl")
         rows = [json.loads(line) for line in path.read_text().splitlines()]
-        for number, row in enumerate(rows):
-            row["metadata"] = {"text": f"{number // 5}"} if number else {}
+        for row in rows:
+            found = text(int(re.sub(r"\D", "", row["sample_id"])))
+            row["metadata"] = {} if found is None else {"text": found}
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return paths
+
+
+def fives(number: int) -> str:
+    return f"{number // 5}"
+
+
+@pytest.mark.parametrize(
+    ("other", "missing"),
+    [
+        (lambda number: fives(number) if number != 3 else None, "1 matched sample"),
+        (lambda number: fives(number) if number != 3 else "another", "1 matched sample"),
+        (lambda number: None, r"\d+ matched samples"),
+    ],
+)
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_samples_without_a_cluster_in_both_runs_leave_no_verdict(
+    tmp_path: Path, other: Callable[[int], str | None], missing: str, *, is_turned: bool
+) -> None:
+    paths = clustered_copies(tmp_path, fives, other)
+    if is_turned:
+        paths.reverse()
     report = evalstream.compare(paths, metric="exact", cluster="/metadata/text", verify=False)
     (one,) = report.comparisons
-    assert one.sentence == "not comparable: no value at /metadata/text in 1 matched sample"
+    sentence = rf"not comparable: no value at /metadata/text that both runs have in {missing}"
+    assert re.fullmatch(sentence, one.sentence)
     assert (one.verdict, one.estimate) == (CompareVerdict.NOT_COMPARABLE, None)
+
+
+def test_samples_in_the_same_clusters_have_a_verdict(tmp_path: Path) -> None:
+    paths = clustered_copies(tmp_path, fives, fives)
+    report = evalstream.compare(paths, metric="exact", cluster="/metadata/text", verify=False)
+    (one,) = report.comparisons
+    assert one.estimate is not None
+    assert one.estimate.clustered is not None
 
 
 def test_a_matrix_shows_overlap_and_drift() -> None:
@@ -299,6 +334,9 @@ def test_a_matrix_shows_overlap_and_drift() -> None:
         ([A, B, "--cluster", "metadata"], "JSON Pointer"),
         ([A, B, "--level", "95"], "--level must be"),
         ([A, B, "--min-overlap", "nan"], "--min-overlap must be"),
+        ([A, B, "--min-delta", "nan"], "--min-delta must be a number"),
+        ([A, B, "--min-delta", "inf"], "--min-delta must be a number"),
+        ([A, B, "--metric", ""], "--metric is empty"),
         ([A, B, "--fail-if", "loss"], "loss"),
         (["-", "-"], "standard input"),
         ([A, "--matrix", "--reference", "A"], "--matrix compares samples"),
@@ -342,3 +380,12 @@ def test_samples_that_meet_by_their_ids_with_other_inputs_are_listed() -> None:
     listed = {drift.kind: (drift.sample_id_a, drift.sample_id_b) for drift in report.drifts}
     assert listed == {"drift": ("098", "098"), "relabelled": ("099", "099")}
     assert compare(A, B, "--by", "sample_id", "--fail-if", "drift").code == 1
+
+
+def test_stderr_says_what_the_report_in_a_file_decides(tmp_path: Path) -> None:
+    place = tmp_path / "report.txt"
+    ended = compare(A, B, "--metric", "exact", "--fail-if", "regression", "--output", place)
+    assert (ended.code, ended.out) == (1, "")
+    assert "; 1 significant; --fail-if regression holds; the report is in" in ended.err
+    ended = compare(B, A, "--metric", "exact", "--fail-if", "regression", "--output", place)
+    assert (ended.code, "holds" in ended.err) == (0, False)

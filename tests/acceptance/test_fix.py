@@ -21,7 +21,7 @@ from rows import aggregate_of, bytes_of, sound_rows, write_run
 import evalstream
 from evalstream.api.changes import ChangedRuns, fix
 from evalstream.batch.rewriting.fix import FixJob
-from evalstream.batch.rewriting.outcome import Status
+from evalstream.batch.rewriting.outcome import ChangeStatus
 from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotWrite, UsageError
 from evalstream.model.options import Options
@@ -84,7 +84,7 @@ def test_lines_are_repaired_byte_for_byte_and_sealed_anew(
     assert before.counts[code]
     assert before.totals.fixable == before.counts[code]
     (outcome,) = fixed(tmp_path).outcomes
-    assert outcome.status is Status.WRITTEN
+    assert outcome.status is ChangeStatus.WRITTEN
     assert rows.read_bytes() == data
     sealed = document(aggregate)[DETAILS]
     assert sealed["checksum"] == hashlib.sha256(data).hexdigest()
@@ -138,7 +138,7 @@ def test_a_path_is_written_only_where_the_checksum_proves_it(tmp_path: Path) -> 
     assert document(aggregate)[DETAILS]["file_path"] == rows.name
     edit(aggregate, file_path="/home/old/other.jsonl", checksum=None)
     assert not evalstream.check(rows, aggregate=aggregate).totals.fixable
-    assert fixed(rows, aggregate=aggregate).outcomes[0].status is Status.UNCHANGED
+    assert fixed(rows, aggregate=aggregate).outcomes[0].status is ChangeStatus.UNCHANGED
 
 
 def test_a_path_that_the_version_does_not_allow_stays(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_wrong_seal_is_refused(members: dict[str, Any], code: str, tmp_path: P
     files = rows.read_bytes(), aggregate.read_bytes()
     assert not evalstream.check(tmp_path).totals.fixable
     result = fixed(tmp_path)
-    assert result.outcomes[0].status is Status.REFUSED
+    assert result.outcomes[0].status is ChangeStatus.REFUSED
     assert result.outcomes[0].reasons[0].startswith(f"{code} ")
     assert result.exit_code == 1
     assert files == (rows.read_bytes(), aggregate.read_bytes())
@@ -186,7 +186,7 @@ def test_torn_rows_are_refused_with_a_pointer_to_salvage(tmp_path: Path) -> None
     rows, _ = write_run(tmp_path, data, count=8)
     assert not evalstream.check(tmp_path).totals.fixable
     (outcome,) = fixed(tmp_path).outcomes
-    assert outcome.status is Status.REFUSED
+    assert outcome.status is ChangeStatus.REFUSED
     assert outcome.reasons[0].startswith("ES104 truncated-record: line 8: ")
     assert "evalstream salvage" in outcome.reasons[0]
     assert rows.read_bytes() == data
@@ -199,7 +199,7 @@ def test_an_array_of_rows_is_left(tmp_path: Path) -> None:
     rows = tmp_path / "rows.json"
     rows.write_text(json.dumps(made))
     assert not evalstream.check(rows).totals.fixable
-    assert fixed(rows).outcomes[0].status is Status.PARTLY
+    assert fixed(rows).outcomes[0].status is ChangeStatus.PARTLY
     assert json.loads(rows.read_bytes()) == made
 
 
@@ -217,7 +217,7 @@ def test_compressed_rows_stay_compressed_and_untouched_ones_stay(tmp_path: Path)
     edit(aggregate, checksum=hashlib.sha256(stored).hexdigest().upper())
     for way in ({"to": tmp_path / "copy"}, {"write": True}):
         (outcome,) = fix([rows], aggregate=aggregate, options=ALONE, **way).outcomes  # type: ignore[arg-type]
-        assert outcome.status is Status.WRITTEN
+        assert outcome.status is ChangeStatus.WRITTEN
         assert not outcome.row_changes
     assert rows.read_bytes() == stored == (tmp_path / "copy" / rows.name).read_bytes()
     assert evalstream.check(rows, aggregate=aggregate).passed
@@ -227,9 +227,9 @@ def test_unsafe_repairs_are_made_only_when_asked_for(tmp_path: Path) -> None:
     made = [row | {"evaluation_id": "another"} for row in sound_rows()]
     rows, aggregate = write_run(tmp_path, bytes_of(made))
     assert not evalstream.check(tmp_path).totals.fixable
-    assert fixed(tmp_path).outcomes[0].status is Status.PARTLY
+    assert fixed(tmp_path).outcomes[0].status is ChangeStatus.PARTLY
     assert rows.read_bytes() == bytes_of(made)
-    assert fixed(tmp_path, unsafe=True).outcomes[0].status is Status.WRITTEN
+    assert fixed(tmp_path, unsafe=True).outcomes[0].status is ChangeStatus.WRITTEN
     wanted = document(aggregate)["evaluation_id"]
     repaired = [json.loads(line) for line in rows.read_bytes().splitlines()]
     assert {row["evaluation_id"] for row in repaired} == {wanted}
@@ -241,7 +241,7 @@ def test_rows_of_several_runs_do_not_get_one_id(tmp_path: Path) -> None:
     made[3]["evaluation_id"] = "another"
     rows, _ = write_run(tmp_path, bytes_of(made))
     (outcome,) = fixed(tmp_path, unsafe=True).outcomes
-    assert outcome.status is Status.REFUSED
+    assert outcome.status is ChangeStatus.REFUSED
     assert "several runs" in outcome.reasons[0]
     assert rows.read_bytes() == bytes_of(made)
 
@@ -263,7 +263,7 @@ def test_rows_without_an_aggregate_and_an_unsealed_pair_get_no_seal(tmp_path: Pa
     aggregate.unlink()
     rows.write_bytes(MARK + bytes_of(sound_rows()))
     result = fixed(rows)
-    assert result.outcomes[0].status is Status.WRITTEN
+    assert result.outcomes[0].status is ChangeStatus.WRITTEN
     assert result.exit_code == 0
     assert rows.read_bytes() == bytes_of(sound_rows())
     assert not aggregate.exists()
@@ -309,7 +309,7 @@ def test_a_copy_has_the_layout_of_the_source_and_replaces_nothing(tmp_path: Path
     copy = tmp_path / "out" / "a" / rows.name
     copy.write_bytes(b"{}\n")
     (outcome,) = fix(tmp_path / "in", to=tmp_path / "out", options=ALONE).outcomes
-    assert outcome.status is Status.REFUSED
+    assert outcome.status is ChangeStatus.REFUSED
     assert "is another file" in outcome.reasons[0]
     assert copy.read_bytes() == b"{}\n"
 
@@ -367,7 +367,7 @@ def test_what_fails_alike_is_one_line(tmp_path: Path) -> None:
     wrong = data.count(b'"is_correct": "yes"')
     write_run(tmp_path, data)
     (outcome,) = fixed(tmp_path).outcomes
-    assert outcome.status is Status.PARTLY
+    assert outcome.status is ChangeStatus.PARTLY
     first, *others = outcome.reasons
     assert first.endswith("without a repair")
     (line,) = [one for one in others if one.startswith("ES202")]
@@ -403,7 +403,7 @@ def test_a_copy_never_leaves_its_folder(tmp_path: Path) -> None:
     edit(other, file_path=f"rows/{rows.name}")
     before = files_of(tmp_path)
     (outcome,) = fix(rows, aggregate=other, to=tmp_path / "a" / "b", options=ALONE).outcomes
-    assert outcome.status is Status.WRITTEN
+    assert outcome.status is ChangeStatus.WRITTEN
     assert (tmp_path / "a" / "b" / "aggregates" / aggregate.name).is_file()
     assert (tmp_path / "a" / "b" / "rows" / rows.name).is_file()
     for pattern in ("rows/*.jsonl", "*/*.jsonl"):
@@ -460,11 +460,11 @@ def test_formats_without_repairs_are_only_checked(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES / "harpia", tmp_path / "harpia")
     before = files_of(tmp_path)
     for outcome in fixed(tmp_path).outcomes:
-        assert outcome.status is Status.UNCHANGED
+        assert outcome.status is ChangeStatus.UNCHANGED
         assert outcome.exit_code == 0
     for path in before:
         path.write_bytes(path.read_bytes().replace(b'"id"', b'"di"'))
-    assert Status.PARTLY in {outcome.status for outcome in fixed(tmp_path).outcomes}
+    assert ChangeStatus.PARTLY in {outcome.status for outcome in fixed(tmp_path).outcomes}
 
 
 @pytest.mark.parametrize("name", ["fix", "migrate"])

@@ -28,23 +28,25 @@ def significant(a: str, b: str) -> Comparison:
 @pytest.mark.parametrize(
     ("apart", "groups"),
     [
-        ([], [1, 1, 1, 1]),
-        (["AD"], [1, 1, 1, 2]),
-        (["AC", "AD", "BD"], [1, 1, 2, 2]),
-        (["AB", "AC", "AD", "BC", "BD", "CD"], [1, 2, 3, 4]),
-        (["CD"], [1, 1, 1, 1]),
+        ([], [[1], [1], [1], [1]]),
+        (["AD"], [[1], [1, 2], [1, 2], [2]]),
+        (["AC", "AD", "BD"], [[1], [1, 2], [2, 3], [3]]),
+        (["AB", "AC", "AD", "BC", "BD", "CD"], [[1], [2], [3], [4]]),
+        (["AC", "AD", "BC", "BD"], [[1], [1], [2], [2]]),
+        (["CD"], [[1, 2], [1, 2], [1], [2]]),
+        (["AB", "CD"], [[1, 2], [3, 4], [1, 3], [2, 4]]),
     ],
 )
-def test_a_group_ends_where_a_run_is_worse_than_its_first(
-    apart: list[str], groups: list[int]
+def test_runs_share_a_group_exactly_if_they_are_not_apart(
+    apart: list[str], groups: list[list[int]]
 ) -> None:
     ranking = Ranking(
         "m", 100, [Rank(label, 0.5, place, 1.0) for place, label in enumerate("ABCD")]
     )
     comparisons = [significant(*pair) for pair in apart]
-    assert [one.group for one in group_ranks(ranking, comparisons).ranks] == groups
+    assert [one.groups for one in group_ranks(ranking, comparisons).ranks] == groups
     other = ranking._replace(metric="another")
-    assert [one.group for one in group_ranks(other, comparisons).ranks] == [1, 1, 1, 1]
+    assert [one.groups for one in group_ranks(other, comparisons).ranks] == [[1]] * 4
 
 
 def written(folder: Path, model: str, share: float) -> Path:
@@ -73,8 +75,8 @@ def test_runs_that_the_data_separate_are_in_other_groups(tmp_path: Path) -> None
     assert len(report.comparisons) == 3
     (ranking,) = report.rankings
     models = {run.label: run.model for run in report.runs}
-    shown = [(models[one.label], one.group) for one in ranking.ranks]
-    assert shown == [("acme/a", 1), ("acme/b", 1), ("acme/c", 2)]
+    shown = [(models[one.label], one.groups) for one in ranking.ranks]
+    assert shown == [("acme/a", [1]), ("acme/b", [1]), ("acme/c", [2])]
 
 
 def test_runs_that_fail_are_left_out_and_named(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from rows import aggregate_of, bytes_of, sound_rows
 import evalstream
 from evalstream import ChangedRuns, Outcome, migrate
 from evalstream.batch.rewriting import result_check
-from evalstream.batch.rewriting.outcome import Status
+from evalstream.batch.rewriting.outcome import ChangeStatus
 from evalstream.model.errors import CannotWrite, UsageError
 from evalstream.model.options import Options
 
@@ -57,7 +57,7 @@ def test_a_pair_is_written_sealed_and_passes_as_a_datastore(tmp_path: Path) -> N
     old = source(tmp_path / "old")
     before = files_of(old)
     outcome = only(migrated(old, tmp_path / "new"))
-    assert outcome.status is Status.WRITTEN
+    assert outcome.status is ChangeStatus.WRITTEN
     assert outcome.exit_code == 0
     aggregate = Path(outcome.target or "")
     document = json.loads(aggregate.read_bytes())
@@ -110,7 +110,7 @@ def test_a_result_says_that_its_source_was_not_sealed(
 
 def test_an_id_that_is_replaced_stays_in_each_row(tmp_path: Path) -> None:
     old = source(tmp_path / "old", evaluation_id="another/run/1")
-    assert only(migrated(old, tmp_path / "new", decide=["all"])).status is Status.WRITTEN
+    assert only(migrated(old, tmp_path / "new", decide=["all"])).status is ChangeStatus.WRITTEN
     (path,) = (tmp_path / "new").rglob("*.jsonl")
     rows = [json.loads(line) for line in path.read_bytes().splitlines()]
     assert {row["metadata"]["migrated.evaluation_id"] for row in rows} == {"another/run/1"}
@@ -121,11 +121,11 @@ def test_a_second_call_finds_the_result_and_changes_nothing(tmp_path: Path) -> N
     migrated(old, new)
     before = files_of(new)
     again = only(migrated(old, new))
-    assert again.status is Status.PRESENT
+    assert again.status is ChangeStatus.PRESENT
     assert again.exit_code == 0
     assert files_of(new) == before
     itself = only(migrated(new, tmp_path / "newer"))
-    assert itself.status is Status.PRESENT
+    assert itself.status is ChangeStatus.PRESENT
     assert not (tmp_path / "newer" / "data").exists()
 
 
@@ -146,14 +146,14 @@ def test_what_is_there_and_was_changed_is_refused(tmp_path: Path) -> None:
     (rows,) = new.rglob("*.jsonl")
     rows.write_bytes(rows.read_bytes().replace(b'"score": 1.0', b'"score": 0.0', 1))
     again = only(migrated(old, new))
-    assert again.status is Status.REFUSED
+    assert again.status is ChangeStatus.REFUSED
     assert any("ES501" in reason for reason in again.reasons)
 
 
 def test_missing_values_are_listed_with_their_options(tmp_path: Path) -> None:
     old = source(tmp_path / "old")
     outcome = only(migrate(old, tmp_path / "new", options=ALONE))
-    assert outcome.status is Status.REFUSED
+    assert outcome.status is ChangeStatus.REFUSED
     assert [need.what for need in outcome.needs] == [
         "eval_library.name is missing",
         "eval_library.version is missing",
@@ -161,18 +161,18 @@ def test_missing_values_are_listed_with_their_options(tmp_path: Path) -> None:
     assert all("--eval-library" in need.options for need in outcome.needs)
     assert not (tmp_path / "new" / "data").exists()
     filled = only(migrate(old, tmp_path / "new", fill=True, options=ALONE))
-    assert filled.status is Status.WRITTEN
+    assert filled.status is ChangeStatus.WRITTEN
     assert json.loads(Path(filled.target or "").read_bytes())["eval_library"]["name"] == "unknown"
 
 
 def test_decisions_are_asked_for(tmp_path: Path) -> None:
     old, new = source(tmp_path / "old", evaluation_id="another"), tmp_path / "new"
     refused = only(migrated(old, new))
-    assert refused.status is Status.REFUSED
+    assert refused.status is ChangeStatus.REFUSED
     assert "--decide evaluation-id" in refused.reasons[0]
     assert "8 rows" in refused.reasons[0]
     outcome = only(migrated(old, new, decide=["evaluation-id"]))
-    assert outcome.status is Status.WRITTEN
+    assert outcome.status is ChangeStatus.WRITTEN
     (change,) = [
         seen
         for change, seen in outcome.row_changes.seen.items()
@@ -190,12 +190,12 @@ def test_a_developer_is_supplied_where_the_run_names_none(tmp_path: Path, own: s
     document["model_info"] |= {"id": "gpt2", "developer": own}
     aggregate.write_text(json.dumps(document))
     named = only(migrated(old, tmp_path / "new", developer=["gpt2=openai"]))
-    assert named.status is Status.WRITTEN
+    assert named.status is ChangeStatus.WRITTEN
     developer = own if own == "acme" else "openai"
     assert json.loads(Path(named.target or "").read_bytes())["model_info"]["developer"] == developer
     assert f"/data/tiny-arithmetic/{developer}/gpt2/" in (named.target or "")
     if own != "acme":
-        assert only(migrated(old, tmp_path / "newer")).status is Status.REFUSED
+        assert only(migrated(old, tmp_path / "newer")).status is ChangeStatus.REFUSED
 
 
 def test_other_formats_are_not_migrated(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_rows_of_several_runs_do_not_get_one_id(tmp_path: Path) -> None:
         document = aggregate_of("0.2.0", data, 8, rows.name)
         aggregate.write_text(json.dumps(document))
         outcome = only(migrated(old, tmp_path / "new", decide=["evaluation-id"]))
-        assert outcome.status is (Status.REFUSED if reason else Status.WRITTEN)
+        assert outcome.status is (ChangeStatus.REFUSED if reason else ChangeStatus.WRITTEN)
         assert reason is None or reason in outcome.reasons[0]
 
 
@@ -228,14 +228,14 @@ def test_a_wrong_seal_is_not_washed_clean(tmp_path: Path, member: str) -> None:
     document["detailed_evaluation_results"][member] = "ab" * 32 if member == "checksum" else 7
     path.write_text(json.dumps(document))
     outcome = only(migrated(old, tmp_path / "new"))
-    assert outcome.status is Status.REFUSED
+    assert outcome.status is ChangeStatus.REFUSED
     assert ("ES501" if member == "checksum" else "ES503") in outcome.reasons[0]
 
 
 def test_rows_that_fail_are_not_placed(tmp_path: Path) -> None:
     old = source(tmp_path / "old", model_id="other/model")
     outcome = only(migrated(old, tmp_path / "new"))
-    assert outcome.status is Status.REFUSED
+    assert outcome.status is ChangeStatus.REFUSED
     assert any("ES602" in reason for reason in outcome.reasons)
     assert not any(".migrate-" in reason for reason in outcome.reasons)
     assert not list((tmp_path / "new").rglob("*.json*"))
@@ -246,7 +246,7 @@ def test_torn_rows_are_refused_with_the_line(tmp_path: Path) -> None:
     (rows,) = old.rglob("*.jsonl")
     rows.write_bytes(rows.read_bytes()[:-20])
     outcome = only(migrated(old, tmp_path / "new"))
-    assert outcome.status is Status.REFUSED
+    assert outcome.status is ChangeStatus.REFUSED
     assert "line 8" in outcome.reasons[0]
     assert "evalstream salvage" in outcome.reasons[0]
 
@@ -254,7 +254,7 @@ def test_torn_rows_are_refused_with_the_line(tmp_path: Path) -> None:
 def test_a_ledger_remembers_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new, ledger = source(tmp_path / "old"), tmp_path / "new", tmp_path / "ledger"
     # Young files may change without a trace.
-    assert only(migrated(old, new, ledger=ledger)).status is Status.WRITTEN
+    assert only(migrated(old, new, ledger=ledger)).status is ChangeStatus.WRITTEN
     assert only(migrated(old, new, ledger=ledger)).is_remembered is False
     monkeypatch.setattr("evalstream.batch.ledger.run_state.YOUNG_NANOSECONDS", -(10**15))
     second = only(migrated(old, new, ledger=ledger))
@@ -337,13 +337,13 @@ def test_aggregates_alone_are_migrated_and_said_to_be_unconfirmed(tmp_path: Path
     rows.unlink()
     (path,) = old.rglob("*.json")
     lacking = only(migrated(old, tmp_path / "new"))
-    assert lacking.status is Status.REFUSED
+    assert lacking.status is ChangeStatus.REFUSED
     assert "missing" in lacking.reasons[0]
     document = json.loads(path.read_bytes())
     del document["detailed_evaluation_results"]
     path.write_text(json.dumps(document))
     outcome = only(migrated(old, tmp_path / "new"))
-    assert outcome.status is Status.WRITTEN
+    assert outcome.status is ChangeStatus.WRITTEN
     assert outcome.is_unconfirmed
     assert outcome.exit_code == 0
 
@@ -378,14 +378,14 @@ def test_a_result_that_another_call_wrote_meanwhile_stays(
 
     def check_while_another_call_writes(*given: Any) -> Any:
         monkeypatch.undo()
-        assert only(migrated(old, new)).status is Status.WRITTEN
+        assert only(migrated(old, new)).status is ChangeStatus.WRITTEN
         files.update(files_of(new / "data"))
         return checked(*given)
 
     files: dict[Path, Any] = {}
     monkeypatch.setattr(result_check, "check_any", check_while_another_call_writes)
     outcome = only(migrated(old, new, rehash="json-list"))
-    assert outcome.status is Status.PRESENT
+    assert outcome.status is ChangeStatus.PRESENT
     assert outcome.exit_code == 0
     assert files_of(new / "data") == files
     assert evalstream.check(new).passed
@@ -466,6 +466,6 @@ def test_an_aggregate_beyond_the_limits_is_not_parsed(tmp_path: Path) -> None:
     document["many"] = [0] * 500_001
     path.write_text(json.dumps(document))
     outcome = only(migrated(old, tmp_path / "new"))
-    assert outcome.status is Status.UNREAD
+    assert outcome.status is ChangeStatus.UNREAD
     assert "500,000 values, the limit" in outcome.reasons[0]
     assert outcome.row_count == 0

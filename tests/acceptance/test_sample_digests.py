@@ -52,12 +52,29 @@ EDITS: dict[str, tuple[Callable[[list[dict[str, Any]]], object], list[str]]] = {
     "another id of the run": (lambda rows: [row.update(model_id="x/y") for row in rows], []),
     "answer": (
         lambda rows: rows[1]["output"].update(raw="so"),
-        ["1 sample with another answer or score than expected (the first on line 2)"],
+        ["1 sample with another content than expected (the first on line 2)"],
     ),
     "score": (
         lambda rows: [row["evaluation"].update(score=0.5) for row in rows[4:6]],
-        ["2 samples with another answer or score than expected (the first on line 5)"],
+        ["2 samples with another content than expected (the first on line 5)"],
     ),
+    "extracted value": (
+        lambda rows: rows[2]["answer_attribution"][0].update(extracted_value="8"),
+        ["1 sample with another content than expected (the first on line 3)"],
+    ),
+    "usage": (
+        lambda rows: rows[0]["token_usage"].update(output_tokens=1),
+        ["1 sample with another content than expected (the first on line 1)"],
+    ),
+    "error": (
+        lambda rows: rows[0].update(error="timed out"),
+        ["1 sample with another content than expected (the first on line 1)"],
+    ),
+    "input": (
+        lambda rows: rows[7]["input"].update(raw="Another?"),
+        ["1 sample with another content than expected (the first on line 8)"],
+    ),
+    "null for absent": (lambda rows: [row.update(error=None) for row in rows[:1]], []),
     "removed": (lambda rows: rows.pop(3), ["1 expected sample missing"]),
     "added": (
         lambda rows: rows.append({**rows[0], "sample_id": "new"}),
@@ -84,6 +101,34 @@ def test_another_copy_is_held_against_the_digests(name: str, tmp_path: Path) -> 
     assert report.exit_code == (1 if said else 0)
 
 
+def compared(report: evalstream.Report) -> list[tuple[str, bool | None]]:
+    """Return what the verdict says of digests and expected samples."""
+    checked = (part for run in report.runs for part in run.checked)
+    return [(one.text, one.is_ok) for one in checked if "sample" in one.text]
+
+
+def test_the_verdict_says_what_was_compared(tmp_path: Path) -> None:
+    case, path = written(tmp_path)
+    ids = tmp_path / "ids"
+    rows = [json.loads(line) for line in case.rows.read_text().splitlines()]
+    ids.write_text("".join(f"{row['sample_id']}\n" for row in rows))
+    written_again = case.check(sample_digests=str(tmp_path / "again"), expect_ids=str(ids))
+    assert compared(written_again) == [
+        ("8 of 8 expected samples scored", True),
+        ("8 sample digests written", True),
+    ]
+    assert compared(case.check(expect_digests=str(path))) == [
+        ("8 of 8 sample digests as expected", True)
+    ]
+    assert compared(case.check()) == []
+    rewrite(case.rows, lambda rows: rows.pop())
+    report = case.check(expect_digests=str(path), expect_ids=str(ids))
+    assert compared(report) == [
+        ("7 of 8 expected samples scored", False),
+        ("7 of 8 sample digests as expected", False),
+    ]
+
+
 def test_repeats_of_a_sample_have_digests_of_their_own(tmp_path: Path) -> None:
     script = 'row 1 repeated\nrow 2 /output/raw = "so"\nrow 2 /metadata/epoch = 2'
     case, path = written(tmp_path, script)
@@ -91,9 +136,7 @@ def test_repeats_of_a_sample_have_digests_of_their_own(tmp_path: Path) -> None:
     assert len({line.split()[0] for line in lines}) == 9
     rewrite(case.rows, lambda rows: rows[1]["output"].update(raw="so so"))
     report = case.check(expect_digests=str(path), select="ES012")
-    assert messages(report) == [
-        "1 sample with another answer or score than expected (the first on line 2)"
-    ]
+    assert messages(report) == ["1 sample with another content than expected (the first on line 2)"]
 
 
 @pytest.mark.parametrize("code", ["LME301", "HAR202", "INF301"])

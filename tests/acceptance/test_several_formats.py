@@ -327,3 +327,23 @@ def test_rows_that_a_later_aggregate_leads_to_are_checked_once() -> None:
     Path("data/claims/claims.json").write_text(json.dumps(document))
     report = check("data/rows/run.jsonl", "data/claims/claims.json")
     assert [(run.file, run.verdict) for run in report.runs] == [("data/rows/run.jsonl", "passed")]
+
+
+def test_the_metadata_of_a_submission_is_no_document_of_evalguard() -> None:
+    for name in ("evalguard", "swe_bench"):
+        shutil.copytree(EXAMPLES / name, f"all/{name}")
+    report = check("all")
+    assert {run.format for run in report.runs} == {"evalguard", "swe_bench"}
+    assert not [run for run in report.runs if run.verdict == "incomplete"]
+    Path("all/other.yaml").write_text("info: 1\n")
+    (evalguard,) = (run for run in check("all").runs if run.format == "evalguard")
+    assert evalguard.verdict == "incomplete"
+
+
+@pytest.mark.parametrize("named", ["alone", "alone/metadata.yaml"])
+def test_the_metadata_of_a_submission_alone_confirms_nothing(named: str) -> None:
+    Path("alone").mkdir()
+    shutil.copy(EXAMPLES / "swe_bench/submission/metadata.yaml", "alone")
+    (run,) = check(named).runs
+    assert (run.format, run.verdict) == ("swe_bench", "unconfirmed")
+    assert [claim.state for claim in run.claims] == ["open"] * 4

@@ -502,7 +502,7 @@ def test_what_a_report_measures_has_to_be_known(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [("0.5", "[0.5, 0.8)"), ("0.8", "[0.8, …)"), ("-1", "[…, 0.5)")]
+    ("value", "words"), [("0.5", "[0.5, 0.8)"), ("0.8", "[0.8, …)"), ("0", "[…, 0.5)")]
 )
 def test_min_counts_to_a_range_and_max_does_not(value: str, words: str, folder: Path) -> None:
     path = folder / "reports" / "acorn-7b.yaml"

@@ -13,7 +13,7 @@ from odd_sources import sources
 from rows import sound_rows
 
 from evalstream.api.changes import fix
-from evalstream.batch.rewriting.outcome import Outcome, Status
+from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
 
 SUGGESTED = {"ES216": "the row now fits another version", "ES306": "a count that is now missing"}
 """What a repair may bring up: a hint, and a warning about what was null before."""
@@ -93,7 +93,7 @@ def test_a_new_seal_hides_nothing(how: str, tmp_path: Path) -> None:
         is_damaged = any(code.startswith("ES1") for code in before)
         if is_sealed_wrong or is_damaged:
             assert is_same
-        if outcome.status is Status.WRITTEN:
+        if outcome.status is ChangeStatus.WRITTEN:
             assert not after
         statuses[outcome.status.value, is_same] += 1
     assert statuses["refused", True] >= 30
@@ -121,7 +121,7 @@ def test_the_seal_follows_the_rows(tmp_path: Path) -> None:
     (source,) = [one for one in sources() if one.name == "all of these"]
     folder = source.written(tmp_path / "source")
     (outcome,) = fix(folder, write=True).outcomes
-    assert outcome.status is Status.WRITTEN
+    assert outcome.status is ChangeStatus.WRITTEN
     (rows,) = folder.rglob("*.jsonl")
     (aggregate,) = folder.rglob("*.json")
     seal = json.loads(aggregate.read_bytes())["detailed_evaluation_results"]

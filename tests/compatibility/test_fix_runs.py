@@ -9,7 +9,7 @@ from corpus import CORPUS, needs_corpus
 
 import evalstream
 from evalstream.api.changes import fix
-from evalstream.batch.rewriting.outcome import Status
+from evalstream.batch.rewriting.outcome import ChangeStatus
 from evalstream.model.options import Options
 from evalstream.model.report import Report, RunSummary
 
@@ -23,7 +23,7 @@ def runs_by_file(report: Report) -> dict[str, RunSummary]:
     return {run.file or run.aggregate or "": run for run in report.runs if not run.is_note}
 
 
-def assert_fixed(folder: Path) -> Counter[Status]:
+def assert_fixed(folder: Path) -> Counter[ChangeStatus]:
     """Fix a folder in place; compare what a check finds before and after."""
     before = runs_by_file(evalstream.check(folder, jobs=1))
     made = fix(folder, write=True, unsafe=False, options=ALONE)
@@ -48,7 +48,11 @@ def test_pairs_of_the_corpus(tmp_path: Path) -> None:
     shutil.copytree(CORPUS / "eee-pairs", tmp_path / "pairs")
     (tmp_path / "pairs" / "expected.json").unlink()
     statuses = assert_fixed(tmp_path / "pairs")
-    assert statuses == {Status.WRITTEN: 38, Status.PARTLY: 98, Status.UNCHANGED: 44}
+    assert statuses == {
+        ChangeStatus.WRITTEN: 38,
+        ChangeStatus.PARTLY: 98,
+        ChangeStatus.UNCHANGED: 44,
+    }
 
 
 @pytest.mark.parametrize(

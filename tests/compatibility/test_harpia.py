@@ -30,7 +30,7 @@ from evalstream.formats.harpia.documents import (
     member,
 )
 from evalstream.formats.harpia.log import LogRecordChecker
-from evalstream.formats.harpia.log_tally import Known, Log, Pairs
+from evalstream.formats.harpia.log_tally import Known, LogTally, Pairs
 from evalstream.formats.harpia.values import identifier, is_supervised, parameters_key, value_shape
 from evalstream.model.block import Lines
 from evalstream.model.claim import Reason, State
@@ -943,7 +943,7 @@ def test_spoilt_bytes_end_in_a_verdict(
 
 def results_of(data: bytes, cuts: list[int], options: Options) -> tuple[list[Any], Any, int]:
     """Check a log in blocks cut at newlines, and return faults by line, counts and rows."""
-    record = LogRecordChecker(Log(Known()))
+    record = LogRecordChecker(LogTally(Known()))
     engine = RecordContext(options, CATALOGUE.selection(options), record=record).checker()
     bounds = sorted({0, *cuts, len(data)})
     violations: list[Any] = []

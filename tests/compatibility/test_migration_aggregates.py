@@ -17,7 +17,7 @@ from spelled_json import differences, leaves, parse, text_of
 
 from evalstream.formats.eee.changes.additions import AggregateRefused
 from evalstream.formats.eee.changes.aggregate import AggregateMigration, NewSeal, Source
-from evalstream.formats.eee.changes.supplied import Deployment, Library, Supplied
+from evalstream.formats.eee.changes.supplied import Deployment, HarnessLibrary, Supplied
 from evalstream.parsing.schema_files import builtin_validator
 
 SEALED = "detailed_evaluation_results"
@@ -34,7 +34,7 @@ def migrated(text: bytes, how: dict[str, Any]) -> tuple[bytes | None, set[str]]:
     supplied = Supplied(
         fill=how.get("fill", False),
         deployment=Deployment(*KNOWN) if "deployment" in how else None,
-        library=Library(*HARNESS) if "library" in how else None,
+        library=HarnessLibrary(*HARNESS) if "library" in how else None,
     )
     migration = AggregateMigration(text, "0.3.0", supplied)
     needs = {WORDS.get(need.what.split(".")[0], "deployment") for need in migration.needs}

@@ -6,7 +6,7 @@ from collections import Counter
 from corpus import CORPUS, needs_corpus
 from paths import REPOSITORY
 
-from evalstream.batch.rewriting.outcome import Status
+from evalstream.batch.rewriting.outcome import ChangeStatus
 
 
 @needs_corpus
@@ -22,5 +22,5 @@ def test_the_table_of_changes_is_that_of_the_corpus() -> None:
     page = (REPOSITORY / "docs" / "how-to" / "migrate.md").read_text(encoding="utf-8")
     assert script["table_of"](outcomes) in page
     counts = Counter(outcome.status for outcome in outcomes if outcome.aggregate is not None)
-    assert counts == {Status.WRITTEN: 219, Status.REFUSED: 43}
+    assert counts == {ChangeStatus.WRITTEN: 219, ChangeStatus.REFUSED: 43}
     assert "Of these, 219 were written and 43 refused" in page

@@ -20,7 +20,7 @@ from spelled_json import differences, leaves, parse
 from upstream import needs_upstream, said_of
 
 from evalstream.api.changes import migrate
-from evalstream.batch.rewriting.outcome import Outcome, Status
+from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
 
 ALL = ("all",)
 HASHES = {"ES401", "ES403", "ES404", "ES405"}
@@ -51,7 +51,7 @@ SOURCES = list(sources())
 def test_odd_runs_are_migrated_or_refused(source: Source, tmp_path: Path) -> None:
     folder, target = source.written(tmp_path / "source"), tmp_path / "target"
     (outcome,) = migrated(folder, target)
-    assert (outcome.status is Status.WRITTEN) == source.migrates, outcome.reasons
+    assert (outcome.status is ChangeStatus.WRITTEN) == source.migrates, outcome.reasons
     if source.migrates:
         assert len(files_of(target)) == 2
         assert not errors_in(target)
@@ -67,7 +67,7 @@ UNDECIDED = [source for source in SOURCES if source.migrates and source.needs]
 def test_what_is_not_decided_is_refused_with_the_option(source: Source, tmp_path: Path) -> None:
     folder, target = source.written(tmp_path / "source"), tmp_path / "target"
     (outcome,) = migrated(folder, target, decide=())
-    assert outcome.status is Status.REFUSED
+    assert outcome.status is ChangeStatus.REFUSED
     assert f"--decide {source.needs}" in " ".join(outcome.reasons)
     assert not target.exists() or not files_of(target)
 
@@ -97,7 +97,7 @@ def test_wrong_hashes_are_never_replaced_by_right_ones(
     folder = Source(name, data, aggregate, migrates=False).written(tmp_path / "source")
     assert errors_in(folder).keys() & HASHES
     (outcome,) = migrated(folder, tmp_path / "target", rehash=rehash)
-    assert outcome.status is Status.REFUSED
+    assert outcome.status is ChangeStatus.REFUSED
     assert any(code in " ".join(outcome.reasons) for code in HASHES)
 
 
@@ -112,7 +112,7 @@ def test_md5_hashes_need_to_be_computed_again(rehash: str, tmp_path: Path) -> No
     }
     source = Source("md5", data, json.dumps(document).encode(), migrates=True)
     (outcome,) = migrated(source.written(tmp_path / "a"), tmp_path / "b", rehash=rehash)
-    assert (outcome.status is Status.WRITTEN) == (rehash == "json-list"), outcome.reasons
+    assert (outcome.status is ChangeStatus.WRITTEN) == (rehash == "json-list"), outcome.reasons
     assert ("ES405" in " ".join(outcome.reasons)) == (rehash == "keep")
 
 
@@ -123,7 +123,7 @@ def test_no_fault_of_a_pair_is_hidden(case: str, rehash: str, tmp_path: Path) ->
     folder, target = older(case, tmp_path / "source"), tmp_path / "target"
     before = errors_in(folder)
     outcomes = migrated(folder, target, rehash=rehash)
-    if any(outcome.status is Status.WRITTEN for outcome in outcomes):
+    if any(outcome.status is ChangeStatus.WRITTEN for outcome in outcomes):
         assert not errors_in(target)
         assert before.keys() <= LEGITIMATE.keys()
     else:
@@ -173,7 +173,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Out
 @needs_corpus
 def test_pairs_of_the_corpus_are_migrated(store: tuple[Path, dict[str, Outcome]]) -> None:
     target, made = store
-    assert {name for name, one in made.items() if one.status is not Status.WRITTEN} == FAILING
+    assert {name for name, one in made.items() if one.status is not ChangeStatus.WRITTEN} == FAILING
     assert errors_in(CORPUS / "eee-pairs" / TWICE).keys() == {"ES408", "ES606"}
     for name in (*CUT, *MADE_UP):
         assert "ES801" in errors_in(CORPUS / "eee-pairs" / name)
@@ -219,7 +219,7 @@ def test_a_second_migration_changes_nothing(store: tuple[Path, dict[str, Outcome
         if name in FAILING:
             continue
         (again,) = migrated(CORPUS / "eee-pairs" / name, target)
-        assert (again.status, again.target) == (Status.PRESENT, first.target)
+        assert (again.status, again.target) == (ChangeStatus.PRESENT, first.target)
     assert files_of(target) == before
 
 
@@ -259,11 +259,11 @@ def test_single_aggregates_are_migrated_or_refused_for_what_is_wrong_with_them(
 ) -> None:
     target, made = single
     assert Counter(outcome.status for outcome in made.values()) == {
-        Status.WRITTEN: 57,
-        Status.REFUSED: 26,
+        ChangeStatus.WRITTEN: 57,
+        ChangeStatus.REFUSED: 26,
     }
     for name, outcome in made.items():
-        if outcome.status is Status.REFUSED and "does not pass" in outcome.reasons[0]:
+        if outcome.status is ChangeStatus.REFUSED and "does not pass" in outcome.reasons[0]:
             codes = {reason.split()[0] for reason in outcome.reasons[1:]}
             assert codes <= errors_in(CORPUS / "eee-aggregates" / name).keys()
     assert not errors_in(target, profile="datastore")
@@ -276,7 +276,7 @@ def test_listed_samples_become_rows(single: tuple[Path, dict[str, Outcome]]) -> 
     for name, outcome in made.items():
         source = parse((CORPUS / "eee-aggregates" / name).read_bytes())
         samples = source.get("detailed_evaluation_results_per_samples")
-        if outcome.status is not Status.WRITTEN or not isinstance(samples, list):
+        if outcome.status is not ChangeStatus.WRITTEN or not isinstance(samples, list):
             continue
         aggregate = Path(outcome.target or "")
         text = aggregate.with_name(f"{aggregate.stem}_samples.jsonl").read_text(encoding="utf-8")

@@ -97,6 +97,28 @@ def test_any_cut_of_a_stream_gives_the_same(
     assert seen == outcome(context, [whole] if data else [])
 
 
+@pytest.mark.parametrize("mark", [b"", MARK, b"\xff\xfe", b"\xfe\xff"])
+@pytest.mark.parametrize("beyond", range(-3, 5))
+def test_no_cut_decides_whether_a_marked_line_is_too_long(
+    folder: Path, mark: bytes, beyond: int
+) -> None:
+    row = line_of(sound_rows(count=1)[0])[:-1]
+    data = mark + row.ljust(LONGEST + beyond) + b"\n"
+    path = folder / "marked.jsonl"
+    path.write_bytes(data)
+    context = context_for(data, 0)
+    expected = outcome(context, [Block(str(path), 0, len(data), data, final=True)])
+    assert [one.code for one in expected[0]].count("ES003") == (
+        beyond + (0 if mark == MARK else len(mark)) > 0
+    )
+    for length in (1, 2, 3, 4, LONGEST, LONGEST + 1):
+        source = FileSource(str(path), LONGEST)
+        assert outcome(context, source.blocks(length)) == expected
+        source.close()
+        streamed = [block._replace(path=str(path)) for block in _streamed(data, length, length)]
+        assert outcome(context, streamed) == expected
+
+
 @given(
     data=odd_files(),
     length=st.integers(1, 4000),

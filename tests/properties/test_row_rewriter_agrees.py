@@ -19,7 +19,7 @@ from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator
 from evalstream.model.changes import Applied, Change, ChangeClass, ChangeKind, ChangeTally
 from evalstream.parsing.json_tree import JsonType, Node, Splices, decode_string, parse_tree
 from evalstream.parsing.native.rewrite import CompiledPlace, rewriters
-from evalstream.parsing.reshape import Action, Place, RowPlace, Watch, reshape
+from evalstream.parsing.reshape import Action, Place, Probe, RowPlace, reshape
 from evalstream.parsing.reshape import Test as WatchTest
 from evalstream.rules.base import RepairAction
 
@@ -133,7 +133,7 @@ def places(
 
 
 watches = st.builds(
-    Watch, names, st.sampled_from(WatchTest), st.sampled_from(["é", '"', "set", "", "\\u0022"])
+    Probe, names, st.sampled_from(WatchTest), st.sampled_from(["é", '"', "set", "", "\\u0022"])
 )
 
 
@@ -159,7 +159,7 @@ def spelled(value: Any, chance: random.Random) -> str:
     return json.dumps(value, ensure_ascii=chance.random() < 0.3)
 
 
-def is_true(watch: Watch, text: str, tree: Node) -> bool:
+def is_true(watch: Probe, text: str, tree: Node) -> bool:
     """Tell what a watch tells of a row."""
     value = tree.value(watch.name)
     given = value is not None and value.type is JsonType.TEXT and decode_string(text, value)
@@ -189,7 +189,7 @@ def has_others(node: Node, place: Place) -> bool:
 
 @given(places(is_row=True), st.lists(st.lists(watches, max_size=2), max_size=3), rows, st.data())
 def test_any_row_is_reshaped_alike(
-    place: Place, groups: list[list[Watch]], row: dict[str, Any], data: st.DataObject
+    place: Place, groups: list[list[Probe]], row: dict[str, Any], data: st.DataObject
 ) -> None:
     chance = data.draw(st.randoms(use_true_random=False))
     exact = tuple(tuple(group) for group in groups if group)

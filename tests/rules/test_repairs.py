@@ -2,14 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from edits import apply_case
 from paths import EXAMPLES
+from rows import bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.api.changes import fix
-from evalstream.batch.rewriting.outcome import Status
+from evalstream.batch.rewriting.change_report import FIXED, ChangeReport
+from evalstream.batch.rewriting.outcome import ChangeStatus
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.model.options import Options
 from evalstream.model.report import Report
@@ -114,6 +117,50 @@ def with_ids(folder: Path, ids: list[str]) -> None:
     (folder / "aggregate.json").write_text(json.dumps(document))
 
 
+def test_fix_names_the_unsafe_repairs_that_it_leaves_out(tmp_path: Path) -> None:
+    with_ids(tmp_path, ["another-key"] * 8)
+    for unsafe in (False, True):
+        summary = ChangeReport(FIXED, is_dry=True)
+        (outcome,) = fix(tmp_path, unsafe=unsafe, options=ALONE).outcomes
+        summary.add(outcome)
+        text = "\n".join([*summary.describe_outcome(outcome), *summary.lines()])
+        assert ("repairs left out: ES601 8 (unsafe: add --unsafe)" in text) != unsafe
+        assert ("this call does not repair what fails it: ES601 8" in text) != unsafe
+        assert "there is no repair" not in text
+
+
+def test_a_selected_repair_that_is_unsafe_says_so(tmp_path: Path) -> None:
+    with_ids(tmp_path, ["another-key"] * 8)
+    with pytest.raises(evalstream.UsageError, match="the repair of ES601 is unsafe"):
+        fix(tmp_path, select="ES601", options=ALONE)
+    (outcome,) = fix(tmp_path, select="ES601", unsafe=True, options=ALONE).outcomes
+    assert outcome.status is ChangeStatus.WRITTEN
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "word"), [("sha512", "unknown"), (5, "unknown"), (None, "missing")]
+)
+def test_an_unknown_algorithm_is_not_missing_and_has_no_repair(
+    algorithm: Any, word: str, tmp_path: Path
+) -> None:
+    data = bytes_of(sound_rows("0.2.0", 2))
+    _, aggregate = write_run(tmp_path, data + b"\n")
+    document = json.loads(aggregate.read_bytes())
+    seal = document["detailed_evaluation_results"]
+    seal |= {"hash_algorithm": algorithm, "total_rows": 2}
+    if algorithm is None:
+        del seal["hash_algorithm"]
+    aggregate.write_text(json.dumps(document))
+    report = evalstream.check(tmp_path, jobs=1)
+    (found,) = (one for one in report if one.code == "ES502")
+    assert found.message.startswith(f"hash_algorithm is {word}; by its length")
+    assert found.fix == ("safe" if algorithm is None else None)
+    (outcome,) = fix(tmp_path, options=ALONE).outcomes
+    # The blank line has a repair, which is not made where the seal cannot be compared.
+    assert bool(fixable(report)) == (outcome.status is ChangeStatus.WRITTEN) == (algorithm is None)
+    assert bool(report.totals.unfixable) == (algorithm is not None)
+
+
 @pytest.mark.parametrize(
     ("ids", "is_mended"),
     [
@@ -139,7 +186,7 @@ def test_fix_unsafe_mends_exactly_the_ids_that_check_counts_for_it(
     assert before.totals.fixable_unsafely == (count if is_mended else 0)
     assert (set(marks) == {"unsafe"}) == is_mended
     (outcome,) = fix(tmp_path, write=True, unsafe=True, options=ALONE).outcomes
-    assert (outcome.status is not Status.REFUSED) == is_mended
+    assert (outcome.status is not ChangeStatus.REFUSED) == is_mended
     assert ("ES601" in evalstream.check(tmp_path, jobs=1).counts) != is_mended
 
 

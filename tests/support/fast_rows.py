@@ -19,7 +19,7 @@ from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_reader import RowReader
-from evalstream.formats.eee.taken_violations import FastPath
+from evalstream.formats.eee.taken_violations import ScanPlan
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.options import Options, SampleRequest
@@ -103,7 +103,7 @@ def engine_of(within: RowContext) -> RowEngine:
 
 
 @lru_cache(maxsize=512)
-def fast_path_of(within: RowContext) -> FastPath:
+def fast_path_of(within: RowContext) -> ScanPlan:
     """Return what takes the usual rows of a context."""
     found = fast_path_for(within, RowReader(within))
     assert found is not None

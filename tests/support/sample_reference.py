@@ -117,6 +117,8 @@ def _reduced(rows: Sequence[SampleRow], *, is_ambiguous: bool) -> Reduced:
     mean = sum(scores) / len(scores) if scores else None
     spread = sum((score - mean) ** 2 for score in scores) if mean is not None else Fraction(0)
     first = min(rows, key=lambda row: (row.line, row.offset))
+    if len({row.cluster for row in rows}) > 1:
+        first = first._replace(cluster=0)
     return Reduced(first, flags, len(rows), len(scores), failed, mean, Fraction(spread))
 
 

@@ -15,8 +15,8 @@ from evalstream.batch.baseline.baseline_file import (
     write_baseline,
 )
 from evalstream.batch.baseline.identity import (
+    FindingPlaces,
     Key,
-    Places,
     finding_key,
     key_of_known,
     known_finding,
@@ -78,7 +78,7 @@ class Baseline:
         self._kind = None if overwrite else BASELINE
         if self._target is not None and not overwrite:
             refuse_replacing(self._target)
-        self._places = Places(self._target or options.baseline or "")
+        self._places = FindingPlaces(self._target or options.baseline or "")
         self._secret = read_secret(options.baseline, self._target)
         # Infos are many, and fail a check only with --fail-on info.
         self._lowest = min(options.threshold, Severity.WARNING)

@@ -24,7 +24,7 @@ _ROW_OF_ARRAY: Final = re.compile(r"^/\d+(?=/|$)")
 """The number of a row in an array, with which a pointer begins."""
 
 
-class Places:
+class FindingPlaces:
     """Names files as the baseline of a path does: below its folder relative to that."""
 
     def __init__(self, path: str) -> None:

@@ -31,7 +31,7 @@ from evalstream.stats.inference.estimate import estimate, with_adjusted
 from evalstream.stats.inference.verdict import judge_estimate
 
 
-class Compared(DataClass):
+class ComparedRuns(DataClass):
     """A comparison of runs: its report, and its flips, which `close` deletes."""
 
     report: ComparisonReport
@@ -53,11 +53,11 @@ class Compared(DataClass):
 
 def compare_runs(
     runs: Sequence[CheckedRun], reference: CheckedRun, request: Request, options: Options
-) -> Compared:
+) -> ComparedRuns:
     """Compare checked runs with the reference. Raises OSError where temporary files fail."""
     settings = request.settings
     report = ComparisonReport([run.shown for run in runs], reference.shown.label, settings)
-    result = Compared(report, show_values=options.show_values)
+    result = ComparedRuns(report, show_values=options.show_values)
     report.refused = _refusal(runs, settings)
     if report.refused is not None:
         finished_report(report, runs)
@@ -66,7 +66,7 @@ def compare_runs(
         _compare(runs, reference, request, options, result)
     except BaseException as error:  # noqa: BLE001 - whatever is wrong with the samples of these runs
         fault = str(internal_error(error))
-        result = Compared(
+        result = ComparedRuns(
             ComparisonReport([run.shown for run in runs], reference.shown.label, settings)
         )
         result.report.refused = fault
@@ -79,7 +79,7 @@ def _compare(
     reference: CheckedRun,
     request: Request,
     options: Options,
-    result: Compared,
+    result: ComparedRuns,
 ) -> None:
     """Add the comparison of the runs to the result, which is closed if an error ends it."""
     report, settings = result.report, request.settings
@@ -195,14 +195,15 @@ def _conflict(pair: JoinedPair, number: int, settings: CompareSettings) -> str |
     conflict = pair.match.conflicts.get(number) or _lacking(pair, settings)
     lacking = pair.tally.metrics[number].unclustered
     if conflict is None and lacking:
-        conflict = f"no value at {settings.cluster} in {count_noun(lacking, 'matched sample')}"
+        samples = count_noun(lacking, "matched sample")
+        conflict = f"no value at {settings.cluster} that both runs have in {samples}"
     return conflict or pair.conflicts.get(number)
 
 
-def lacks_clusters(compared: Compared) -> bool:
-    """Tell whether no sample that both runs score has a value to be clustered by."""
+def lacks_clusters(compared: ComparedRuns) -> bool:
+    """Tell whether no sample that two runs score has a value to be clustered by in either."""
     tallies = [tally for pair in compared.pairs for tally in pair.tally.metrics if tally.paired.n]
-    return bool(tallies) and all(tally.unclustered == tally.paired.n for tally in tallies)
+    return bool(tallies) and all(tally.clusterless == tally.paired.n for tally in tallies)
 
 
 def _lacking(pair: JoinedPair, settings: CompareSettings) -> str | None:

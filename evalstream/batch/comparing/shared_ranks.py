@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from evalstream.model.comparison import (
     CompareVerdict,
     Comparison,
     MetricName,
-    Rank,
     Ranking,
 )
 from evalstream.model.sample_record import UNKNOWN
@@ -62,18 +62,33 @@ def rank_runs(
 def group_ranks(ranking: Ranking, comparisons: Sequence[Comparison]) -> Ranking:
     """Return a ranking with its groups, from the comparisons of each two of its runs.
 
-    The first run that is significantly worse than the first one of a group begins the next group.
+    Two runs share a group if they do not differ significantly, and only then, so that a run may be
+    in several. Source: Piepho, An algorithm for a letter-based representation of all-pairwise
+    comparisons (2004); as each pair that shares a group makes one at most, their number is bounded.
     """
     apart = {
         frozenset((one.a, one.b))
         for one in comparisons
         if one.metric.label == ranking.metric and one.verdict is CompareVerdict.SIGNIFICANT
     }
-    ranks, group, first = list[Rank](), 0, None
-    for rank in ranking.ranks:
-        if first is None or frozenset((first, rank.label)) in apart:
-            first, group = rank.label, group + 1
-        ranks.append(rank._replace(group=group))
+    count = len(ranking.ranks)
+    labels = [rank.label for rank in ranking.ranks]
+    found: set[tuple[int, ...]] = set()
+    shared: set[tuple[int, int]] = set()
+    for pair in combinations_with_replacement(range(count), 2):
+        if pair in shared or frozenset(labels[place] for place in pair) in apart:
+            continue
+        group = {*pair}
+        for place in range(count):
+            if all(frozenset((labels[place], labels[one])) not in apart for one in group):
+                group.add(place)
+        found.add(tuple(sorted(group)))
+        shared.update(combinations_with_replacement(sorted(group), 2))
+    groups = sorted(found)
+    ranks = [
+        rank._replace(groups=[number for number, one in enumerate(groups, 1) if place in one])
+        for place, rank in enumerate(ranking.ranks)
+    ]
     return ranking._replace(ranks=ranks)
 
 
@@ -114,5 +129,7 @@ def _iterate_shared(
         pairs, *more = (one[np.isin(one["ordinal"], shared)] for one in joined)
         scores = [pairs["score_a"], pairs["score_b"], *(one["score_b"] for one in more)]
         rows = np.stack(scores, axis=1)
+        # Each pair has the cluster of the first run, or none.
+        clusters = np.minimum.reduce([pairs["cluster"], *(one["cluster"] for one in more)])
         is_known = ~np.isnan(rows).any(axis=1)
-        yield pairs["cluster"][is_known], rows[is_known]
+        yield clusters[is_known], rows[is_known]

@@ -34,7 +34,11 @@ MOST_DRIFTS: Final = 20
 
 
 class MetricTally:
-    """The pairs of one metric, and the samples that only one run has."""
+    """The pairs of one metric, and the samples that only one run has.
+
+    Of the scored pairs `unclustered` have no cluster that both runs name, and `clusterless` none
+    that either names.
+    """
 
     def __init__(self, *, is_clustered: bool, lower_is_better: bool = False) -> None:
         self.lower_is_better = lower_is_better
@@ -42,7 +46,7 @@ class MetricTally:
         self.clusters = ClusterTotals() if is_clustered else None
         self.matched = self.unscored = self.only_a = self.only_b = self.ambiguous = 0
         self.repeated = [0, 0]
-        self.unclustered = self.failed = 0
+        self.unclustered = self.clusterless = self.failed = 0
         self.losses = self.gains = self.failed_changes = 0
         self.flags: Counter[int] = Counter()
 
@@ -116,7 +120,10 @@ class MetricTally:
             self.repeated[side] += int((rows != 1).sum())
             self.paired.add_repeats(rows, pairs[f"spread_{name}"])
         if self.clusters is not None:
-            self.unclustered += int((pairs["cluster"] == UNKNOWN).sum())
+            is_open = pairs["cluster"] == UNKNOWN
+            is_other = (flags & np.uint64(PairFlag.OTHER_CLUSTER)) != 0
+            self.unclustered += int(is_open.sum())
+            self.clusterless += int((is_open & ~is_other).sum())
             self.clusters.add(pairs["cluster"], a, b)
         changes = self.changes(pairs)
         self.losses += int((changes == _LOSS).sum())

@@ -44,7 +44,7 @@ class Step(NamedTuple):
     folded: str
 
 
-class Folder(NamedTuple):
+class RunFolder(NamedTuple):
     """A folder: the beginning of its files' paths, the same without case, and the steps to it."""
 
     path: str
@@ -64,7 +64,7 @@ def collide(base: sqlite3.Connection) -> None:
     base.executescript(_COLLISIONS)
 
 
-def leading_folder(beginning: str) -> Folder:
+def leading_folder(beginning: str) -> RunFolder:
     """Return the folder at the beginning of a path or URL, up to its last slash."""
     server = _SERVER.match(beginning)
     above = server[0] if server else ""
@@ -76,7 +76,7 @@ def leading_folder(beginning: str) -> Folder:
         if name not in ("", "."):
             found.append(Step(name, above + name, folded + without_case(name)))
             above, folded = f"{above}{name}/", f"{folded}{without_case(name)}/"
-    return Folder(above, folded, tuple(found))
+    return RunFolder(above, folded, tuple(found))
 
 
 def without_case(name: str) -> str:
@@ -95,7 +95,7 @@ def _names(base: sqlite3.Connection) -> Iterator[tuple[str, str, str, int, int]]
 
     Folders that were returned recently are not repeated.
     """
-    known: dict[str, Folder] = {}
+    known: dict[str, RunFolder] = {}
     for run, is_aggregate, path in base.execute(_PATHS):
         beginning, slash, name = path.rpartition("/")
         beginning += slash

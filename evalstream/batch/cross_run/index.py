@@ -19,7 +19,7 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.report import RunSummary
 from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey, unpack_element_position
-from evalstream.stats.run_links import MOST_GROUPS, Group, decode_words, encode_words
+from evalstream.stats.run_links import MOST_GROUPS, LinkGroup, decode_words, encode_words
 
 CACHE_KIBIBYTES: Final = 8192
 """Size of the database in memory; the rest is in a temporary file."""
@@ -122,7 +122,7 @@ class CrossRunIndex:
         row = (number, file, aggregate, *fields, uuid)
         self._base.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def _add_group(self, number: int, place: int, group: Group) -> tuple[int, bool]:
+    def _add_group(self, number: int, place: int, group: LinkGroup) -> tuple[int, bool]:
         """Add a group of rows; return its set, and whether it is the first group with that set."""
         link_key = group.link_key
         sums = (link_key.benchmark, group.samples, group.inputs)
@@ -157,7 +157,7 @@ class CrossRunIndex:
         number = part["run"]
         self._add_run(number, *(part[name] for name in _FIELDS))
         for place, (evaluation, result, benchmark, rows, *sums) in enumerate(part["groups"]):
-            group = Group(LinkKey(evaluation, result, benchmark), rows, *sums)
+            group = LinkGroup(LinkKey(evaluation, result, benchmark), rows, *sums)
             self._add_group(number, place, group)
 
     def _add_part_words(self, part: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ _NEXT: Final = (
 )
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     """One run in a ledger, in the order of the columns of exports.
 
     `counts` holds occurrences by code; `errors`, `warnings` and `notices` are their sums by
@@ -60,7 +60,7 @@ class Entry(NamedTuple):
 
 def entries(
     path: str, verdict: str | None = None, codes: Sequence[str] = (), under: str | None = None
-) -> Iterator[Entry]:
+) -> Iterator[LedgerEntry]:
     """Iterate over the entries of a ledger, by name.
 
     The arguments select entries with a verdict, with findings of one of `codes`, which are codes,
@@ -78,7 +78,7 @@ def entries(
 
 def _matching(
     path: str, verdict: str | None, prefixes: tuple[str, ...], folder: str | None
-) -> Iterator[Entry]:
+) -> Iterator[LedgerEntry]:
     for record in _records(path):
         if folder is not None and not _is_under(record.place, folder):
             continue
@@ -116,7 +116,7 @@ def _page(connection: sqlite3.Connection, name: str, key: bytes) -> list[Any]:
     return connection.execute(_NEXT, (name, key)).fetchall()
 
 
-def _entry(record: LedgerRecord) -> Entry:
+def _entry(record: LedgerRecord) -> LedgerEntry:
     try:
         if not record.is_whole:
             return _make_damaged(record)
@@ -124,7 +124,7 @@ def _entry(record: LedgerRecord) -> Entry:
         if describe_misfit(summary, STORED_RUN) is not None or not _is_typed(record):
             return _make_damaged(record)
         severities = summary["severities"]
-        return Entry(
+        return LedgerEntry(
             # A run of one document that is neither rows nor an aggregate has no other name.
             file=summary["file"] or (None if summary["aggregate"] else summary.get("inputs")),
             aggregate=summary["aggregate"],
@@ -156,10 +156,12 @@ def _is_typed(record: LedgerRecord) -> bool:
     )
 
 
-def _make_damaged(record: LedgerRecord) -> Entry:
+def _make_damaged(record: LedgerRecord) -> LedgerEntry:
     name = text_or_none(record.name)
     numbers = (0, 0, 0, 0, 0)
-    return Entry(name, None, None, None, DAMAGED, *numbers, {}, {}, None, None, 0.0, settled=False)
+    return LedgerEntry(
+        name, None, None, None, DAMAGED, *numbers, {}, {}, None, None, 0.0, settled=False
+    )
 
 
 def _describe_place(under: str) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from evalstream.batch.ledger.entries import DAMAGED, Entry
+from evalstream.batch.ledger.entries import DAMAGED, LedgerEntry
 from evalstream.io.output import Output
 from evalstream.model.claim import describe_states
 from evalstream.model.errors import UsageError
@@ -23,14 +23,14 @@ _HEADINGS: Final = (
 )
 _BEGINNING: Final = re.compile(
     rb'verdict +rows +errors +warnings |0 runs\n|\{"file":[^\n]*"settled":(?:true|false)\}|'
-    + ",".join(Entry._fields).encode()
+    + ",".join(LedgerEntry._fields).encode()
 )
 """The beginning of an export: a heading, a total without entries, or an entry."""
 
 _BEGINS_A_FORMULA: Final = ("=", "+", "-", "@")
 
 
-def export(entries: Iterable[Entry], form: str, output: Output) -> None:
+def export(entries: Iterable[LedgerEntry], form: str, output: Output) -> None:
     """Write entries in one of `FORMS`, in constant memory.
 
     Raises UsageError for an unknown form, OSError where the output cannot be written.
@@ -45,7 +45,7 @@ def wrote(head: bytes) -> bool:
     return _BEGINNING.match(head) is not None
 
 
-def _text(entries: Iterable[Entry], output: Output) -> None:
+def _text(entries: Iterable[LedgerEntry], output: Output) -> None:
     """Write an aligned line for each entry, and a total."""
     totals = dict.fromkeys((*VERDICTS, DAMAGED), 0)
     unsettled = 0
@@ -61,7 +61,7 @@ def _text(entries: Iterable[Entry], output: Output) -> None:
     output.write(f"{total}{': ' if parts else ''}{', '.join(parts)}{again}\n")
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: LedgerEntry) -> str:
     name = entry.file or entry.aggregate or ""
     if entry.file and entry.aggregate:
         name = f"{entry.file} with {entry.aggregate}"
@@ -76,16 +76,16 @@ def _line(entry: Entry) -> str:
     )
 
 
-def _json_lines(entries: Iterable[Entry], output: Output) -> None:
+def _json_lines(entries: Iterable[LedgerEntry], output: Output) -> None:
     for entry in entries:
         output.write(dumps_visible(entry._asdict()) + b"\n")
 
 
-def _csv(entries: Iterable[Entry], output: Output) -> None:
+def _csv(entries: Iterable[LedgerEntry], output: Output) -> None:
     """Write a table with a heading, as in RFC 4180 but with LF line ends."""
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\n")
-    writer.writerow(Entry._fields)
+    writer.writerow(LedgerEntry._fields)
     for entry in entries:
         writer.writerow(map(_cell, _flat(entry).values()))
         output.write(line.getvalue())
@@ -108,13 +108,13 @@ def _cell(value: Any) -> Any:
     return f"'{shown}" if shown.lstrip().startswith(_BEGINS_A_FORMULA) else shown
 
 
-def _flat(entry: Entry) -> dict[str, Any]:
+def _flat(entry: LedgerEntry) -> dict[str, Any]:
     """Return an entry whose counts are texts."""
     texts = {name: dumps_visible(getattr(entry, name)).decode() for name in ("counts", "claims")}
     return {**entry._asdict(), **texts}
 
 
-FORMS: Final[Mapping[str, Callable[[Iterable[Entry], Output], None]]] = {
+FORMS: Final[Mapping[str, Callable[[Iterable[LedgerEntry], Output], None]]] = {
     "text": _text,
     "jsonl": _json_lines,
     "csv": _csv,

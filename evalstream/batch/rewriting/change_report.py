@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from evalstream._version import __version__
-from evalstream.batch.rewriting.outcome import Outcome, Status
+from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
 from evalstream.model.changes import Change, ChangeClass, ChangeTally, Example, Need
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.text import count_noun, on_one_line
@@ -83,7 +83,8 @@ class ChangeReport:
         self._is_dry, self._diff, self._show_values = is_dry, diff, show_values
         self._totals: dict[tuple[Change, bool], _Total] = {}
         self._needs: Counter[Need] = Counter()
-        self._statuses: Counter[Status] = Counter()
+        self._statuses: Counter[ChangeStatus] = Counter()
+        self._left: Counter[tuple[bool, str]] = Counter()
         self.exit_code = ExitCode.PASSED
 
     def add(self, outcome: Outcome) -> None:
@@ -91,7 +92,15 @@ class ChangeReport:
         self._statuses[outcome.status] += 1
         self._needs.update(outcome.needs)
         self.exit_code = max(self.exit_code, outcome.exit_code)
-        if outcome.status not in {Status.WRITTEN, Status.PARTLY}:
+        if outcome.checked is not None and outcome.status not in {
+            ChangeStatus.REFUSED,
+            ChangeStatus.UNREAD,
+        }:
+            for is_unsafe, counts in enumerate(
+                (outcome.checked.fixable, outcome.checked.fixable_unsafely)
+            ):
+                self._left.update({(bool(is_unsafe), code): n for code, n in counts.items()})
+        if outcome.status not in {ChangeStatus.WRITTEN, ChangeStatus.PARTLY}:
             return
         self._count(outcome.row_changes, outcome.rows, is_rows=True)
         self._count(outcome.document_changes, outcome.aggregate, is_rows=False)
@@ -104,24 +113,24 @@ class ChangeReport:
     def describe_outcome(self, outcome: Outcome) -> Iterator[str]:
         """Yield the lines about one run: where it is, or why it is not."""
         name = on_one_line(outcome.rows or outcome.aggregate or "")
-        if outcome.status is Status.WRITTEN:
+        if outcome.status is ChangeStatus.WRITTEN:
             verb = self._verb()
             rows = f" ({count_noun(outcome.row_count, 'row')})" if outcome.rows else ""
             open_ = "; no score was confirmed" if outcome.is_unconfirmed else ""
             yield f"{name}: {verb}{self._where(outcome)}{rows}{open_}"
-        elif outcome.status is Status.PARTLY:
+        elif outcome.status is ChangeStatus.PARTLY:
             made = bool(outcome.row_changes or outcome.document_changes)
             verb = f"{self._verb()}{self._where(outcome)}, but still fails" if made else "fails"
             yield f"{name}: {verb}: {_join_reasons(outcome.reasons[:1])}"
             for reason in outcome.reasons[1:]:
                 yield f"  {on_one_line(reason)}"
-        elif outcome.status is Status.PRESENT:
+        elif outcome.status is ChangeStatus.PRESENT:
             since = ", unchanged since it passed" if outcome.is_remembered else ""
             yield f"{name}: already there: {on_one_line(outcome.target or '')}{since}"
-        elif outcome.status is Status.UNCHANGED:
+        elif outcome.status is ChangeStatus.UNCHANGED:
             yield f"{name}: nothing to change"
         else:
-            word = "refused" if outcome.status is Status.REFUSED else "could not be read"
+            word = "refused" if outcome.status is ChangeStatus.REFUSED else "could not be read"
             yield f"{name}: {word}: {_join_reasons(outcome.reasons[:1])}"
             for reason in outcome.reasons[1:]:
                 yield f"  {on_one_line(reason)}"
@@ -146,6 +155,9 @@ class ChangeReport:
             yield "to be supplied:"
             for need, times in sorted(self._needs.items(), key=lambda item: (-item[1], item[0])):
                 yield f"  {count_noun(times, 'run')}: {on_one_line(need.what)}: {need.options}"
+        if self._left and self._words is FIXED:
+            yield ""
+            yield f"repairs left out: {', '.join(map(self._describe_left, sorted(self._left)))}"
         yield ""
         yield self._summary()
 
@@ -167,7 +179,7 @@ class ChangeReport:
             {"what": need.what, "options": need.options, "runs": times}
             for need, times in self._needs.items()
         ]
-        statuses = {status.value: self._statuses[status] for status in Status}
+        statuses = {status.value: self._statuses[status] for status in ChangeStatus}
         return {
             "summary": {
                 "tool": {"name": "evalstream", "version": __version__},
@@ -212,6 +224,10 @@ class ChangeReport:
             if text is not None:
                 yield f"    {sign} {_shorten(text)}"
 
+    def _describe_left(self, key: tuple[bool, str]) -> str:
+        is_unsafe, code = key
+        return f"{code} {self._left[key]:,}{' (unsafe: add --unsafe)' if is_unsafe else ''}"
+
     def _verb(self) -> str:
         return self._words.would_be if self._is_dry else self._words.done
 
@@ -223,12 +239,12 @@ class ChangeReport:
 
     def _summary(self) -> str:
         words = {
-            Status.WRITTEN: self._verb(),
-            Status.PARTLY: "failing for other reasons",
-            Status.PRESENT: "already there",
-            Status.UNCHANGED: "unchanged",
-            Status.REFUSED: "refused",
-            Status.UNREAD: "not read",
+            ChangeStatus.WRITTEN: self._verb(),
+            ChangeStatus.PARTLY: "failing for other reasons",
+            ChangeStatus.PRESENT: "already there",
+            ChangeStatus.UNCHANGED: "unchanged",
+            ChangeStatus.REFUSED: "refused",
+            ChangeStatus.UNREAD: "not read",
         }
         parts = [f"{self._statuses[status]:,} {word}" for status, word in words.items()]
         total = self._statuses.total()
@@ -269,7 +285,7 @@ def is_change_report(head: bytes) -> bool:
     return _BEGINNING.match(head) is not None
 
 
-def json_line(value: object) -> bytes:
+def report_line(value: object) -> bytes:
     """Return a value as a line of JSON."""
     return dumps_visible(value) + b"\n"
 

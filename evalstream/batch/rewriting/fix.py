@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final
 
-from evalstream.batch.rewriting.migrate import describe_error, left_rows, show_path
-from evalstream.batch.rewriting.outcome import Outcome, Status
+from evalstream.batch.rewriting.migrate import describe_file_error, left_rows, show_migrated_path
+from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
 from evalstream.batch.rewriting.result_check import check_with_reasons
 from evalstream.batch.rewriting.staging import Staging, remove_leftovers, sync_file, sync_folder
 from evalstream.batch.single import check_any
@@ -71,19 +71,21 @@ class FixJob(DataClass):
 def fix_any(found: Run | NoInput, job: FixJob) -> Outcome:
     """Fix one run and return what became of it. Raises Stopped, and CannotWrite."""
     if isinstance(found, NoInput):
-        return Outcome(printable(found.path), None, Status.UNREAD, reasons=(found.reason,))
-    outcome = Outcome(show_path(found.rows or found.inputs), show_path(found.aggregate))
+        return Outcome(printable(found.path), None, ChangeStatus.UNREAD, reasons=(found.reason,))
+    outcome = Outcome(
+        show_migrated_path(found.rows or found.inputs), show_migrated_path(found.aggregate)
+    )
     try:
         _fix(found, job, outcome)
     except ValueError as error:
         outcome.refuse(str(error))
     except (CannotCheck, OSError) as error:
-        outcome.leave_unread(describe_error(error))
+        outcome.leave_unread(describe_file_error(error))
     except CannotWrite:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a library raises
         outcome.leave_unread(str(internal_error(error)))
-    if outcome.status is Status.UNREAD:
+    if outcome.status is ChangeStatus.UNREAD:
         # A check that a signal stops is incomplete: it does not raise Stopped itself.
         STOPPING.check_again()
     return outcome
@@ -190,11 +192,9 @@ def _judge(
         raise CannotCheck(after.incomplete_reason)
     if after.verdict == "failed":
         total = sum(after.failing.values())
-        outcome.status = Status.PARTLY
-        outcome.reasons = (
-            f"{count_noun(total, 'finding')} without a repair",
-            *reasons.of(after.failing),
-        )
+        outcome.status = ChangeStatus.PARTLY
+        what = "that this call does not repair" if _has_repairs(after) else "without a repair"
+        outcome.reasons = (f"{count_noun(total, 'finding')} {what}", *reasons.of(after.failing))
 
 
 def _rows(
@@ -248,11 +248,17 @@ def _leave_other(run: Run, job: FixJob, outcome: Outcome) -> None:
 
 def _leave(before: RunSummary, outcome: Outcome) -> None:
     """Note that a run has nothing to fix, and whether it fails all the same."""
-    outcome.status, outcome.checked = Status.UNCHANGED, before
+    outcome.status, outcome.checked = ChangeStatus.UNCHANGED, before
     if before.verdict == "failed":
-        outcome.status = Status.PARTLY
+        outcome.status = ChangeStatus.PARTLY
         codes = ", ".join(f"{code} {count:,}" for code, count in sorted(before.failing.items()))
-        outcome.reasons = (f"there is no repair for what fails it: {codes}",)
+        words = "this call does not repair" if _has_repairs(before) else "there is no repair for"
+        outcome.reasons = (f"{words} what fails it: {codes}",)
+
+
+def _has_repairs(run: RunSummary) -> bool:
+    """Tell whether another call would repair findings that fail a run."""
+    return bool(run.failing.keys() & {**run.fixable, **run.fixable_unsafely}.keys())
 
 
 def _put_in_place(run: Run, parts: tuple[Part, Part], job: FixJob) -> None:

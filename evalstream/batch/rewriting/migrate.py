@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from typing import Final
 
-from evalstream.batch.rewriting.outcome import Outcome, Status
+from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
 from evalstream.batch.rewriting.result_check import check_result
 from evalstream.batch.rewriting.staging import Staging, lock_folder, place, sync_file, sync_folder
 from evalstream.batch.single import check_any
@@ -49,21 +49,23 @@ class MigrationJob(DataClass):
 def migrate_any(found: Run | NoInput, job: MigrationJob) -> Outcome:
     """Migrate one run and return what became of it. Raises Stopped, and CannotWrite."""
     if isinstance(found, NoInput):
-        return Outcome(printable(found.path), None, Status.UNREAD, reasons=(found.reason,))
-    outcome = Outcome(show_path(found.rows or found.inputs), show_path(found.aggregate))
+        return Outcome(printable(found.path), None, ChangeStatus.UNREAD, reasons=(found.reason,))
+    outcome = Outcome(
+        show_migrated_path(found.rows or found.inputs), show_migrated_path(found.aggregate)
+    )
     try:
         _migrate(found, job, outcome)
     except ValueError as error:
         outcome.refuse(str(error))
     except (CannotCheck, OSError) as error:
-        outcome.leave_unread(describe_error(error))
+        outcome.leave_unread(describe_file_error(error))
     except CannotWrite:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a library raises
         outcome.leave_unread(str(internal_error(error)))
     finally:
         job.staging.clear()
-    if outcome.status is Status.UNREAD:
+    if outcome.status is ChangeStatus.UNREAD:
         # A check that a signal stops is incomplete: it does not raise Stopped itself.
         STOPPING.check_again()
     return outcome
@@ -124,7 +126,7 @@ def _rewrite(
     target = None if job.folder is None else os.path.join(job.folder, aggregate_path)
     outcome.target = aggregate_path if target is None else target
     check_result(Run(new_rows, staged), job.options, job.staging.folder, job.progress, outcome)
-    if outcome.status is Status.WRITTEN and job.folder is not None:
+    if outcome.status is ChangeStatus.WRITTEN and job.folder is not None:
         try:
             _place(job.folder, job.staging, (new_rows, rows_path), (staged, aggregate_path))
         except FileExistsError:
@@ -210,7 +212,7 @@ def left_rows(rows: RewrittenRows, done: str) -> str:
 
 def _keep(run: Run, job: MigrationJob, outcome: Outcome) -> None:
     """Check a run that was migrated before, and leave it as it is."""
-    outcome.status, outcome.target = Status.PRESENT, run.aggregate
+    outcome.status, outcome.target = ChangeStatus.PRESENT, run.aggregate
     check_result(run, job.options, None, job.progress, outcome)
 
 
@@ -236,7 +238,7 @@ def _is_there(migration: RunMigration, name: str, job: MigrationJob, outcome: Ou
         pass
     endings = ("", *(one.ending for one in COMPRESSIONS.values()))
     there = next((rows + end for end in endings if os.path.lexists(rows + end)), None)
-    outcome.status, outcome.target = Status.PRESENT, aggregate
+    outcome.status, outcome.target = ChangeStatus.PRESENT, aggregate
     check_result(Run(there, aggregate), job.options, None, job.progress, outcome)
     return True
 
@@ -294,12 +296,12 @@ def _sha256(path: str) -> str:
     return digest.hexdigest()
 
 
-def show_path(path: str | None) -> str | None:
+def show_migrated_path(path: str | None) -> str | None:
     """Return a path as reports show it."""
     return None if path is None else printable(path)
 
 
-def describe_error(error: Exception) -> str:
+def describe_file_error(error: Exception) -> str:
     """Return why a file could not be read."""
     is_system = isinstance(error, OSError) and error.strerror
     return f"{error.filename}: {error.strerror}" if is_system else str(error)  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from evalstream._version import __version__
 from evalstream.batch.ledger import database
 from evalstream.batch.ledger.companions import CompanionFinder
 from evalstream.batch.ledger.run_state import RunState, read_state
-from evalstream.batch.rewriting.outcome import Outcome, Status
+from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
 from evalstream.io.codecs import COMPRESSIONS
 from evalstream.io.names import printable
 from evalstream.model.errors import CannotWrite
@@ -62,11 +62,11 @@ class MigrationLedger:
         rows, aggregate = (
             None if name is None else printable(name) for name in (run.rows, run.aggregate)
         )
-        return Outcome(rows, aggregate, Status.PRESENT, found[0], is_remembered=True)
+        return Outcome(rows, aggregate, ChangeStatus.PRESENT, found[0], is_remembered=True)
 
     def record(self, state: RunState | None, outcome: Outcome) -> None:
         """Remember a run whose result is there and passes."""
-        is_there = outcome.status in {Status.WRITTEN, Status.PRESENT} and outcome.target
+        is_there = outcome.status in {ChangeStatus.WRITTEN, ChangeStatus.PRESENT} and outcome.target
         if state is None or not state.is_settled or not is_there:
             return
         result = self._result_state(outcome.target or "")

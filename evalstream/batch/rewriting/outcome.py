@@ -14,7 +14,7 @@ LONGEST_REASON: Final = 4_000
 """Number of characters of a reason."""
 
 
-class Status(str, Enum):
+class ChangeStatus(str, Enum):
     """What became of a run.
 
     WRITTEN is what was written and passed its check, or would be in a dry run. PARTLY was written
@@ -51,7 +51,7 @@ class Outcome(DataClass):
 
     rows: str | None
     aggregate: str | None
-    status: Status = Status.WRITTEN
+    status: ChangeStatus = ChangeStatus.WRITTEN
     target: str | None = None
     row_count: int = 0
     row_changes: ChangeTally = field(default_factory=ChangeTally)
@@ -64,20 +64,20 @@ class Outcome(DataClass):
 
     def refuse(self, reason: str) -> None:
         """Note that the run is not written, or fails, and why."""
-        self.status = Status.REFUSED
+        self.status = ChangeStatus.REFUSED
         self.reasons = (*self.reasons, _shorten(reason))
 
     def leave_unread(self, reason: str) -> None:
         """Note that the run could not be read or checked to its end, and why."""
-        self.status = Status.UNREAD
+        self.status = ChangeStatus.UNREAD
         self.reasons = (*self.reasons, _shorten(reason))
 
     @property
     def exit_code(self) -> ExitCode:
         """FAILED for what was refused, UNCHECKED for what was not read, or PASSED."""
-        if self.status is Status.UNREAD:
+        if self.status is ChangeStatus.UNREAD:
             return ExitCode.UNCHECKED
-        fails = self.status in {Status.REFUSED, Status.PARTLY}
+        fails = self.status in {ChangeStatus.REFUSED, ChangeStatus.PARTLY}
         return ExitCode.FAILED if fails else ExitCode.PASSED
 
 

@@ -103,7 +103,7 @@ class _Clusters:
 
     def connect(self, target: ClusterAddress, timeout: float) -> Cluster:
         """Return the connection to a cluster; a lost one is replaced."""
-        from evalstream.executors.dask.connect import join
+        from evalstream.executors.dask.connect import join_cluster
 
         cluster = self._joined.get(target)
         if cluster is not None and not cluster.is_lost:
@@ -111,7 +111,7 @@ class _Clusters:
         if cluster is not None:
             self._joined.pop(target).close()
         with STOPPING.interruptible():
-            cluster = join(target, timeout)
+            cluster = join_cluster(target, timeout)
         if not self._joined:
             atexit.register(self.leave)
         self._joined[target] = cluster

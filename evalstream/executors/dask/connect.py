@@ -44,7 +44,7 @@ class ClusterAddress(NamedTuple):
         return f"the Dask scheduler at {self.address or 'this machine'}"
 
 
-def join(target: ClusterAddress, timeout: float) -> Cluster:
+def join_cluster(target: ClusterAddress, timeout: float) -> Cluster:
     """Connect to a cluster and check its workers. Raises UsageError, and ExecutorLost."""
     distributed = _library()
     address, owned = target.address, None

@@ -20,7 +20,7 @@ from evalstream.model.hex_digest import (
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing.json import member, text_or_none
 from evalstream.stats.claims import kinds
-from evalstream.stats.claims.kinds import KIND_BY_NAME, Kind
+from evalstream.stats.claims.kinds import KIND_BY_NAME, ClaimKind
 from evalstream.stats.claims.rounding import NOTHING, ROUNDING
 from evalstream.stats.score_sums import FEW_VALUES, MOST_VALUES
 
@@ -81,7 +81,7 @@ class Result(NamedTuple):
     is_qualified: bool = False
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ClaimKind:
         """The kind of the metric; nothing but bounds refutes one with a qualified name."""
         kind = KIND_BY_NAME[self.kind_name]
         return kind._replace(is_exact=False) if self.is_qualified else kind

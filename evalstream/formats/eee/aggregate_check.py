@@ -31,26 +31,26 @@ TOO_DEEP: Final = "nested too deep to be checked against the schema"
 BOUNDS: Final = ("/min_score", "/max_score")
 
 
-class Reading(NamedTuple):
+class ReadAggregate(NamedTuple):
     """The aggregate, if it is an object, and its violations."""
 
     aggregate: Aggregate | None
     violations: list[PlacedViolation]
 
 
-def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
+def read_aggregate(text: bytes, name: str, options: Options) -> ReadAggregate:
     """Read an aggregate; `name` is its name in reports. Raises as `read_document` does."""
     reading = read_document(text, options, "an aggregate", partial(_accepts, options))
-    violations = [PlacedViolation(violation, line) for violation, line in reading.violations]
+    violations = list(reading.violations)
     if reading.value is None:
-        return Reading(None, violations)
+        return ReadAggregate(None, violations)
     aggregate = Aggregate(name, reading.value, text.removeprefix(UTF8_MARK))
     found = _schema_violations(aggregate, options, is_valid=reading.accepted)
     try:
         violations.extend(map(PlacedViolation, limit_findings(reading.filter_violations(found))))
     except RecursionError:
-        return Reading(None, [*violations, PlacedViolation(ES113.violation(TOO_DEEP))])
-    return Reading(aggregate, violations)
+        return ReadAggregate(None, [*violations, PlacedViolation(ES113.violation(TOO_DEEP))])
+    return ReadAggregate(aggregate, violations)
 
 
 def in_order(violations: list[PlacedViolation]) -> list[PlacedViolation]:

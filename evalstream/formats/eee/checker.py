@@ -14,24 +14,30 @@ from evalstream.engine.routing import RowRouter, refuse_rowless
 from evalstream.engine.row_pass import RowPass, describe_error
 from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate
-from evalstream.formats.eee.aggregate_check import Reading, in_order, read_aggregate
+from evalstream.formats.eee.aggregate_check import ReadAggregate, in_order, read_aggregate
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.expectations import unmet_expectations
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.file_violations import FileViolations
 from evalstream.formats.eee.fixable import can_fix, fixable_counts
-from evalstream.formats.eee.guess import context_of_rows, settle
+from evalstream.formats.eee.guess import context_of_rows, settle_context
 from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
-from evalstream.formats.eee.rules.seal import ES506, NO_ROWS, checksum_algorithms, is_checksum_right
+from evalstream.formats.eee.rules.seal import (
+    ES501,
+    ES506,
+    NO_ROWS,
+    checksum_algorithms,
+    is_checksum_right,
+)
 from evalstream.io.document import document_bytes
 from evalstream.io.file import FileSource
 from evalstream.io.file_names import is_packed_name, rows_named_like
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
-from evalstream.io.overwriting import is_device
+from evalstream.io.overwriting import is_irregular
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.block import Lines
@@ -63,6 +69,8 @@ OUTSIDE: Final = "the path leads out of the inputs; it was not opened"
 
 MAPPINGS: Final = Checked("mappings have no bytes", None)
 """Why the checksum of rows that came as mappings is not verified."""
+
+NO_BYTES: Final = "rows that are mappings have no bytes, and only ES501 was to be checked"
 
 ATTESTED: Final = "sha256"
 """The algorithm of the digests in attestations."""
@@ -113,7 +121,7 @@ class RunCheck:
         self._aggregate_violations: list[PlacedViolation] = []
         self._aggregate: Aggregate | None = None
         self._text: bytes | None = None
-        self._state = Reading(None, [])
+        self._state = ReadAggregate(None, [])
         self._seal: Seal | None = None
         self._begun: list[str] = []
         self._refusal: Refusal | None = None
@@ -170,8 +178,10 @@ class RunCheck:
                 self._await_source(collector)
                 rows.run(collector)
                 self._end_source()
-                collector.context = settle(context)
+                collector.context = settle_context(context)
                 self._cannot(rows.incomplete_reason)
+                if _have_mappings(rows) and context.enabled_codes == {ES501.code}:
+                    self._cannot(NO_BYTES)
                 self._lacks = rows.lacks
                 self._are_whole = rows.incomplete_reason is None and not collector.tally.unread
                 if self._awaited:
@@ -280,7 +290,7 @@ class RunCheck:
     ) -> tuple[RunFacts, FileViolations]:
         """Check the files as a whole: as they will be when sealed, else as they are."""
         routing, seal = self._options.routing, self._prepared_seal(rows, collector)
-        self._state = state = Reading(self._aggregate, self._aggregate_violations)
+        self._state = state = ReadAggregate(self._aggregate, self._aggregate_violations)
         if seal is not None:
             from evalstream.formats.eee.seal import find_refusal, missing_members, stopped_before
 
@@ -331,13 +341,13 @@ class RunCheck:
         routing, seal = self._options.routing, self._seal
         if routing.seal_to is None:
             return
-        from evalstream.engine.sealed_document import difference, write
+        from evalstream.engine.sealed_document import seal_diff, write
 
         if seal is None:
             summary.note_unsealed(None if self._refusal is None else self._refusal.reason)
             return
         if routing.dry_run:
-            summary.change = difference(seal.text)
+            summary.change = seal_diff(seal.text)
         else:
             write(seal.text)
             summary.sealed = printable(seal.path)
@@ -549,7 +559,9 @@ class RunCheck:
             summary.count(code, severity, count)
         self._judge(summary, facts, collector)
         if can_fix(self._run, self._options) and facts.layout in (NO_ROWS, "jsonl"):
-            found = fixable_counts(collector.counts, collector.marked, collector.unmended)
+            sealing = facts.aggregate if facts.layout != NO_ROWS else None
+            counts, marked = collector.counts, collector.marked
+            found = fixable_counts(counts, marked, collector.unmended, sealing)
             summary.fixable, summary.fixable_unsafely, summary.unfixable = found
         aggregate = self._aggregate
         summary.algorithm = checksum_algorithms(aggregate)[0] if facts.checksums else None
@@ -562,7 +574,7 @@ class RunCheck:
         summary.declared = text_or_none(declared)
         summary.verified = self._list_verified(facts) if self._rows_name else None
         summary.checked = () if self._source is None else (self._source.describe_checked(),)
-        if summary.declared is not None and rows.opened is not None and rows.opened.has_mappings:
+        if summary.declared is not None and _have_mappings(rows):
             summary.checked = (*summary.checked, MAPPINGS)
         summary.sketch = collector.sketch
         summary.links, summary.samples = collector.links, collector.samples
@@ -613,7 +625,11 @@ def comes_by(run: Run, options: Options) -> bool:
     """Return whether rows come while they are checked, from a pipe or in a file that grows."""
     if run.rows is None:
         return False
-    return run.rows == STDIN or options.routing.follow or is_device(run.rows)
+    return run.rows == STDIN or options.routing.follow or is_irregular(run.rows)
+
+
+def _have_mappings(rows: RowPass) -> bool:
+    return rows.opened is not None and rows.opened.has_mappings
 
 
 def prepare(options: Options, aggregate: Aggregate | None = None, *, size: int = 0) -> None:

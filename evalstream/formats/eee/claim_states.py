@@ -16,7 +16,7 @@ from evalstream.parsing.json import member, pointer, resolve
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import Claim, Judgement, judge, leave_open
-from evalstream.stats.claims.kinds import Kind, kind_named
+from evalstream.stats.claims.kinds import ClaimKind, kind_named
 from evalstream.stats.duplicates import Coverage, ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
 
@@ -83,7 +83,7 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
     document = aggregate.document["evaluation_results"][result.place]
     label = result.id or result.name or f"result {result.place}"
 
-    def claim(place: str, kind: Kind, value: Any, **more: Any) -> Claim:
+    def claim(place: str, kind: ClaimKind, value: Any, **more: Any) -> Claim:
         what = label if place == SCORE else f"{label}: {_claim_name(place)}"
         shown = resolve(document, place.split("/"))
         return Claim(f"{RESULTS}/{result.place}/{place}", what, kind, value, shown, **more)
@@ -111,7 +111,7 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
             yield Claim(where, f"{label}: {key}", kind, number, value)
 
 
-def _kind_of_detail(key: str) -> Kind | None:
+def _kind_of_detail(key: str) -> ClaimKind | None:
     """Return the kind of a figure in the details of a score; None for what is no figure.
 
     Details hold settings as well (HELM's num_train_trials), so only names of figures count.

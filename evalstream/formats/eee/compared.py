@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evalstream.engine.row_lookup import find_rows
+from evalstream.engine.row_lookup import find_objects
 from evalstream.formats.eee.aggregate import Aggregate, Figures, Result
 from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, answer
 from evalstream.formats.eee.versions import nearest_version
@@ -14,7 +14,6 @@ from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.sample_record import GroupLabel
-from evalstream.parsing import json
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
@@ -48,10 +47,8 @@ def describe(
 def answers(
     run: Run, options: Options, places: Iterable[tuple[int, int]]
 ) -> Iterator[Answered | None]:
-    """Iterate over the answers in rows at some places; see `find_rows`."""
-    path = run.rows or ""
-    for line in find_rows(path, options, places):
-        row = None if line is None else _parse_line(line)
+    """Iterate over the answers in rows at some places; see `find_objects`."""
+    for row in find_objects(run.rows or "", options, places):
         if row is None:
             yield None
             continue
@@ -60,15 +57,20 @@ def answers(
         sample = sample_text(row.get("sample_id"))
         digest = bytes_digest(sample) if sample else 0
         is_whole = output is None or not any(map(row.get, TRANSCRIPT_KEYS))
-        yield Answered(row.get("sample_id"), turns if output is None else output, digest, is_whole)
+        shown = turns if output is None else output
+        yield Answered(row.get("sample_id"), shown, digest, is_whole, _without_names(row))
 
 
-def _parse_line(line: bytes) -> dict[str, Any] | None:
-    try:
-        row = json.fast(line.removeprefix(json.UTF8_MARK))
-    except ValueError:
-        return None
-    return row if isinstance(row, dict) else None
+def _without_names(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row without the names of its run, and with one name for its conversation."""
+    found = {name: one for name, one in row.items() if name not in _OF_RUN}
+    if "interactions" in found:
+        found["messages"] = found.pop("interactions")
+    return found
+
+
+_OF_RUN: Final = frozenset({"schema_version", "evaluation_id", "model_id", "sample_hash"})
+"""Members that say which run a row is of, and a digest that other rules verify."""
 
 
 def _metric(

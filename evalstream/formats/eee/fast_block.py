@@ -16,7 +16,7 @@ from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CH
 from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED
 from evalstream.formats.eee.sample_hash import equivalent_recipes
 from evalstream.formats.eee.scanned_rows import ScannedRows
-from evalstream.formats.eee.taken_violations import FastPath, TakenViolations, lists_samples
+from evalstream.formats.eee.taken_violations import ScanPlan, TakenViolations, lists_samples
 from evalstream.model.block import Lines
 from evalstream.model.options import SampleRequest
 from evalstream.model.sample_record import ROW_WORDS
@@ -80,7 +80,7 @@ def lists_all_rows(context: RowContext) -> bool:
 
 
 def pass_over(
-    fast_path: FastPath,
+    fast_path: ScanPlan,
     groups: RowGroups,
     tally: Tally,
     findings: BlockFindings,
@@ -100,7 +100,7 @@ class FastBlock:
 
     def __init__(
         self,
-        fast_path: FastPath,
+        fast_path: ScanPlan,
         scanner: Scanner,
         groups: RowGroups,
         tally: Tally,

@@ -18,7 +18,7 @@ from evalstream.formats.eee.rules.members import judges_binary_scores
 from evalstream.formats.eee.rules.row import ES311, common_bounds, timed_members
 from evalstream.formats.eee.rules.sample_hash import tried_recipes
 from evalstream.formats.eee.rules.version import ES216
-from evalstream.formats.eee.taken_violations import FastPath, find_doubt
+from evalstream.formats.eee.taken_violations import ScanPlan, find_doubt
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH
@@ -67,7 +67,7 @@ class _Needs(NamedTuple):
     compares: bool
 
 
-def fast_path_for(context: RowContext, reader: RowReader) -> FastPath | None:
+def fast_path_for(context: RowContext, reader: RowReader) -> ScanPlan | None:
     """Return the fast path of a context, or None if every row takes the exact path."""
     loaded, options = library(), context.options
     if loaded is None or options.engine != "auto" or options.max_depth < FAST_DEPTH:
@@ -76,7 +76,7 @@ def fast_path_for(context: RowContext, reader: RowReader) -> FastPath | None:
     if setting is None:
         return None
     id_doubts = 1 << known_checks().index(ES311.code) if ES311.code in context.enabled_codes else 0
-    return FastPath(context, loaded, setting, reader, partial(_list_checks, context), id_doubts)
+    return ScanPlan(context, loaded, setting, reader, partial(_list_checks, context), id_doubts)
 
 
 def _needs(context: RowContext) -> _Needs:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, Final
 
+from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.rules.seal import ES501, ES502, ES503
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity
+from evalstream.model.hex_digest import ALGORITHMS
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Run
 from evalstream.rules.inputs import ES001, ES003, ES004
@@ -17,6 +19,8 @@ from evalstream.rules.syntax import ES114
 
 if TYPE_CHECKING:
     from evalstream.engine.result import Counts
+
+SEALED: Final = "detailed_evaluation_results"
 
 SEALS: Final = frozenset({ES501.code, ES502.code, ES503.code})
 UNREAD: Final = frozenset({ES001.code, ES004.code})
@@ -50,11 +54,24 @@ class Fixable(NamedTuple):
     refused: int = 0
 
 
-def fixable_counts(counts: Counts, marked: Mapping[str, int], unmended: Set[str]) -> Fixable:
-    """Return how many findings of a run that can be fixed have a repair.
+def describe_unknown_seal(aggregate: Aggregate) -> str | None:
+    """Say why a seal cannot be compared with any rows, None if it can, or if there is none."""
+    if aggregate.document.get(SEALED) is not None and aggregate.details is None:
+        return f"{SEALED} is not an object (ES202), so that it cannot be compared with the rows"
+    algorithm = aggregate.claim("hash_algorithm")
+    if algorithm is None or algorithm in ALGORITHMS:
+        return None
+    return f"hash_algorithm is none of {', '.join(ALGORITHMS)} (ES203)"
+
+
+def fixable_counts(
+    counts: Counts, marked: Mapping[str, int], unmended: Set[str], aggregate: Aggregate | None
+) -> Fixable:
+    """Return how many findings of a run with rows, or of an aggregate alone, have a repair.
 
     `counts` are all findings, and `marked` those that limited safe repairs mend. An unsafe one
-    mends all findings of its rule or, if that is among `unmended`, none.
+    mends all findings of its rule or, if that is among `unmended`, none. `aggregate` is the one
+    whose seal the rows must have.
     """
     safe, unsafe = dict(marked), dict[str, int]()
     for (code, severity), count in counts.items():
@@ -65,7 +82,8 @@ def fixable_counts(counts: Counts, marked: Mapping[str, int], unmended: Set[str]
             unsafe[code] = unsafe.get(code, 0) + count
         elif repair.is_safe and (severity is repair.severity or not repair.limit):
             safe[code] = safe.get(code, 0) + count
-    if any(code in UNREAD or is_refused(code, severity) for code, severity in counts):
+    is_open = aggregate is not None and describe_unknown_seal(aggregate) is not None
+    if is_open or any(code in UNREAD or is_refused(code, severity) for code, severity in counts):
         return Fixable({}, {}, sum(safe.values()) + sum(unsafe.values()))
     return Fixable(safe, unsafe)
 

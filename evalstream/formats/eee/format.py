@@ -99,13 +99,13 @@ class EeeFormat(RowFormat):
         return check_late(run, options, show, progress)
 
     def migrator(self, target: str, values: Mapping[str, Any]) -> Migrator:
-        from evalstream.formats.eee.changes.run_migration import Migrator as EeeMigrator
+        from evalstream.formats.eee.changes.run_migration import EeeMigrator
         from evalstream.formats.eee.changes.supplied import supplied_from
 
         return EeeMigrator(target, supplied_from(values))
 
     def repair(self, text: bytes | None, actions: Collection[RepairAction]) -> RunRepair:
-        from evalstream.formats.eee.changes.run_repair import RunRepair as EeeRepair
+        from evalstream.formats.eee.changes.run_repair import EeeRepair
 
         return EeeRepair(text, actions)
 

@@ -98,7 +98,7 @@ def context_of_rows(
     return probe_context(options, aggregate, head)
 
 
-def settle(context: RowContext) -> RowContext:
+def settle_context(context: RowContext) -> RowContext:
     """Return the context that the rows follow, after they are read."""
     return context.guess.context if isinstance(context, GuessedContext) else context
 

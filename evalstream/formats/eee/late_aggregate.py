@@ -83,7 +83,7 @@ def _skip_shown(shown: FindingList, show: Callable[[Finding], None]) -> Callable
     def show_new(finding: Finding) -> None:
         while waiting and waiting[0].order() < finding.order():
             waiting[:] = islice(before, 1)
-        if not waiting or waiting[0]._replace(file=finding.file) != finding:
+        if not waiting or waiting[0]._replace(file=finding.file, fix=finding.fix) != finding:
             show(finding)
 
     return show_new

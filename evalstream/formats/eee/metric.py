@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from evalstream.parsing.json import text_or_none
 from evalstream.stats.claims import kinds
-from evalstream.stats.claims.kinds import Kind, is_plain_name, kind_named
+from evalstream.stats.claims.kinds import ClaimKind, is_plain_name, kind_named
 
 _NAMES: Final = ("metric_name", "metric_id")
 _FAMILY: Final = "metric_kind"
 _LEVELS: Final = "levels"
 
 
-def metric_kinds(metric: Mapping[str, Any], evaluation_name: str | None) -> list[Kind]:
+def metric_kinds(metric: Mapping[str, Any], evaluation_name: str | None) -> list[ClaimKind]:
     """Return the kinds that the names of a metric say, best first; empty if they say none."""
     found = (kind_named(name) for name in _names(metric, evaluation_name))
     return list(dict.fromkeys(kind for kind in found if kind is not None))
@@ -30,7 +30,7 @@ def is_qualified(metric: Mapping[str, Any], evaluation_name: str | None) -> bool
     return name is not None and not is_plain_name(name)
 
 
-def metric_kind(metric: Mapping[str, Any], evaluation_name: str | None) -> Kind:
+def metric_kind(metric: Mapping[str, Any], evaluation_name: str | None) -> ClaimKind:
     """Return the kind of a metric.
 
     Its names decide, then metric_kind, then score_type. A metric that has no name at all is an

@@ -53,7 +53,7 @@ from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.fast_block import FastBlock
-    from evalstream.formats.eee.taken_violations import FastPath
+    from evalstream.formats.eee.taken_violations import ScanPlan
     from evalstream.model.options import SampleRequest
 
 JSON_BLANK: Final = b" \t\r"
@@ -82,7 +82,7 @@ class RowEngine:
         self.reader = RowReader(context)
         self._join = Join(context.results)
         self._by_ids = _bound(context, by_ids=True)
-        self._fast_path: FastPath | None = None
+        self._fast_path: ScanPlan | None = None
         self._is_ready = False
         self.is_noise = noise_check(context.options)
         # Copies of a sample are compared only if a sample can have several.

@@ -65,7 +65,7 @@ class RowReader:
             return read, self.schema_violations(read)[0]
         depth = self._context.options.max_depth
         reading = syntax.read_object(line, depth, torn=torn, noun="a row", offset=offset)
-        violations = [violation for violation, _ in reading.violations]
+        violations = [one.violation for one in reading.violations]
         if reading.value is None:
             return None, violations
         try:

@@ -12,9 +12,8 @@ from typing import Any, Final
 from evalstream.engine import layout
 from evalstream.engine.collector import Collector
 from evalstream.engine.row_pass import RowPass
-from evalstream.engine.sealed_document import SealedText
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.aggregate_check import Reading, read_aggregate
+from evalstream.formats.eee.aggregate_check import ReadAggregate, read_aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import parse_path
 from evalstream.formats.eee.expectations import unmet_expectations
@@ -37,6 +36,7 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
+from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import fast
@@ -100,7 +100,7 @@ class Seal:
     before: bytes | None
     after: bytes
 
-    def read(self, options: Options) -> Reading:
+    def read(self, options: Options) -> ReadAggregate:
         """Read the aggregate as it will be."""
         reading = read_aggregate(self.after, printable(self.path), options)
         return reading._replace(violations=without_advice(reading.violations))
@@ -165,8 +165,8 @@ def prepare_seal(
 def find_refusal(
     facts: RunFacts,
     digests: Digests,
-    sealed: Reading,
-    state: Reading,
+    sealed: ReadAggregate,
+    state: ReadAggregate,
     incomplete_reason: str | None,
     *,
     fails: bool,
@@ -220,7 +220,7 @@ def _has_known_end(facts: RunFacts, state: Aggregate | None) -> bool:
     )
 
 
-def missing_members(new: Reading) -> list[str]:
+def missing_members(new: ReadAggregate) -> list[str]:
     """Return the names of the members that a new aggregate lacks."""
     lacking = [one.violation for one in new.violations if one.violation.code == ES201.code]
     return [one.message.removesuffix(" is missing") for one in lacking]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import starmap
 from typing import Any, Final, NamedTuple
 
 from evalstream.engine.collector import LaterViolation
@@ -16,9 +15,9 @@ from evalstream.engine.row_lookup import every_row
 from evalstream.engine.row_pass import describe_error
 from evalstream.formats.base import open_source
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.rules.source import ES650, ES651, ES660, NOT_STATED, RULES
-from evalstream.formats.eee.source_results import ComparedResults, compare_results
-from evalstream.formats.eee.source_rows import PARTS, compare_row
+from evalstream.formats.eee.rules.source import ES650, ES651, ES660, ES662, RULES
+from evalstream.formats.eee.source_results import ComparedAggregate, compare_aggregate
+from evalstream.formats.eee.source_rows import PARTS, compare_row, report_uncompared
 from evalstream.formats.eee.source_store import Difference, KnownSample, SourceStore, State
 from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck
@@ -68,7 +67,7 @@ class SourceCheck:
         self._uncompared: Counter[str] = Counter()
         self._compared = 0
         self._foreign = self._own = self._reduced = self._strange = 0
-        self._results: ComparedResults | None = None
+        self._results: ComparedAggregate | None = None
         self._counts = 0
         self._agreeing: tuple[int, int] = (0, 0)
         self.violations: list[Violation] = []
@@ -135,12 +134,16 @@ class SourceCheck:
         if self._results is not None:
             same, of = self._results.agreeing, self._results.of
             parts.append(f"{join_words(self._results.parts)} of {_share(same, of, 'result')}")
+            parts += filter(None, [join_words(self._results.own_parts)])
             is_ok = is_ok and not any(map(_differs, self._results.violations))
         if not parts:
             return Checked("source not compared", None)
-        text = f"{' and '.join(parts)} agree with {self._log.label}"
+        text = f"{'; '.join(parts)} agree with {self._log.label}"
         if self._strange:
             text += f", which lacks {count_noun(self._strange, 'row')}"
+        left = len(self._uncompared) + (self._results.uncompared if self._results else 0)
+        if left:
+            text += f", {count_noun(left, 'member')} not compared"
         differs = any(map(_differs, self.violations)) or (is_ok is False and self.reason is None)
         return Checked(text, True if is_ok and self.reason is None else False if differs else None)
 
@@ -166,7 +169,7 @@ class SourceCheck:
         if self._rows is not None:
             self._compare_rows(log, self._rows)
         if self._aggregate is not None and log.results is not None:
-            self._results = compare_results(self._aggregate, log, self._store.count)
+            self._results = compare_aggregate(self._aggregate, log, self._store.count)
 
     def _list_wanted(self) -> Wanted:
         if self._aggregate is None:
@@ -213,7 +216,7 @@ class SourceCheck:
         own_fits = self._own <= self._reduced
         self._counts = State.OWN_DIFFERS if own_fits else State.REDUCED_DIFFERS
         self.violations += limit_findings(self._missing(log))
-        self.violations += starmap(_uncompared_members, self._uncompared.items())
+        self.violations += report_uncompared(self._uncompared, "row")
         self._agreeing = self._store.agreeing(self._counts, by_result=self._by_result)
 
     def _compare_row(self, log: SourceLog, row: Mapping[str, Any], line: int, offset: int) -> None:
@@ -285,12 +288,7 @@ class SourceCheck:
 
 
 def _differs(violation: Violation) -> bool:
-    return violation.code != ES660.code
-
-
-def _uncompared_members(place: str, rows: int) -> Violation:
-    message = f"{printable(place)} of {count_noun(rows, 'row')} {NOT_STATED}"
-    return ES660.violation(message, count=rows)
+    return violation.code not in (ES660.code, ES662.code)
 
 
 def _share(agreeing: int, total: int, noun: str) -> str:

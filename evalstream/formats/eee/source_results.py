@@ -1,147 +1,257 @@
-"""Compare the results of an aggregate with those of its log: figures, data, metrics, settings."""
+"""Compare the aggregate with its log: the figures of its results, and each member that it has.
+
+What the log does not state is named as not compared, whatever it is.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate, find_object, number
-from evalstream.formats.eee.rules.source import ES656, ES657, ES658, ES659, ES660, NOT_STATED
-from evalstream.formats.eee.source_rows import is_same
-from evalstream.io.names import printable
+from evalstream.formats.eee.rules.source import ES656, ES657, ES658, ES659, ES660
+from evalstream.formats.eee.source_rows import is_same, report_uncompared
 from evalstream.model.finding import Violation
 from evalstream.model.source_log import SourceLog, SourceResult, Stated
-from evalstream.model.text import count_noun
-from evalstream.parsing.json import member, resolve
+from evalstream.parsing.json import pointer, resolve
 
-_FIGURES = (
-    ("standard error", ("standard_error", "value")),
-    ("standard deviation", ("standard_deviation",)),
-)
+FIGURES: Final = "figures"
+_SCORE: Final = "score_details/score"
+_UNCERTAINTY: Final = "score_details/uncertainty"
+_DESCRIPTION: Final = "metric_config/evaluation_description"
 _SETTINGS: Final = "generation settings"
+_MODEL: Final = "model_info/id"
+_MODEL_NAME: Final = "model_info/name"
+_LIBRARY: Final = "eval_library/name"
+_DEVELOPER: Final = "model_info/developer"
+_ENGINE: Final = "model_info/inference_engine/name"
+_PLATFORM: Final = "model_info/inference_platform"
+_WORDED: Final = frozenset({_MODEL_NAME, _LIBRARY, _DEVELOPER, _ENGINE, _PLATFORM, _DESCRIPTION})
+"""Members for which people have other words: what is not the log's is not compared."""
+
 _NAMES: Final = (
     ("source_data", "dataset"),
     ("evaluation_name", "task"),
     ("evaluation_timestamp", "time"),
     ("metric_config/metric_name", "name of the metric"),
+    (_DESCRIPTION, "description"),
     ("metric_config/lower_is_better", "direction"),
+    ("metric_config/llm_scoring/input_prompt", "prompt of the grader"),
+    ("score_details/details", "other errors"),
     ("generation_config", _SETTINGS),
-    ("model_info", "model id"),
-    ("eval_library", "library version"),
+    (_MODEL, "model id"),
+    (_MODEL_NAME, "model name"),
+    (_DEVELOPER, "developer"),
+    (_ENGINE, "inference engine"),
+    (_PLATFORM, "inference platform"),
+    ("model_info/", "settings of the model"),
+    (_LIBRARY, "library"),
+    ("eval_library/version", "library version"),
 )
-"""What members are called for people, by the beginnings of their places."""
+"""What members are called, by the beginnings of their places, in the order of reports."""
 
-_HELD: Final = ("source_data", "generation_config")
-"""The objects of a result whose members come from the log, all of them."""
+_OWN: Final = frozenset(
+    {
+        *("schema_version", "evaluation_id", "retrieved_timestamp"),
+        *("detailed_evaluation_results", "evaluation_results"),
+    }
+)
+"""Members that say which record it is, or seal it, which other rules check; and the results."""
 
-_NOT_OF_LOG: Final = frozenset({"source_data/source_type"})
 _UNKNOWN: Final = "unknown"
-"""The version that converters write of a library where they know none."""
+"""The text that converters write where they know nothing."""
 
-FIGURES: Final = "figures"
 _JSON_BEGINS: Final = frozenset('[{"-0123456789tfn')
-_OTHER_SETTING: Final = "the setting is not that of the log"
 
 
-class ComparedResults(NamedTuple):
+class ComparedAggregate(NamedTuple):
     """What an aggregate differs in, and how many of the log's results it has as they are.
 
-    `parts` names what was compared.
+    `parts` names what was compared of results, `own_parts` what was compared of the run as a whole
+    and agrees. `uncompared` is the number of members that were not compared.
     """
 
     violations: list[Violation]
     agreeing: int
     of: int
-    parts: tuple[str, ...] = ()
+    parts: tuple[str, ...]
+    own_parts: tuple[str, ...]
+    uncompared: int
 
 
-def compare_results(aggregate: Aggregate, log: SourceLog, samples: int | None) -> ComparedResults:
-    """Compare each result with the log's; `samples` is the number of samples in the log."""
-    parts = [FIGURES] if log.results else []
-    violations = list(_model(aggregate, log, parts))
-    left = list(log.results or ())
-    uncompared: Counter[str] = Counter()
-    agreeing = 0
+class _Members(NamedTuple):
+    """What was compared of an object: what differs, the names of it all, the places left.
+
+    `reworded` are the findings about members in words that the log does not have.
+    """
+
+    violations: list[Violation]
+    names: frozenset[str]
+    left: tuple[str, ...]
+    reworded: tuple[Violation, ...]
+
+
+def compare_aggregate(
+    aggregate: Aggregate, log: SourceLog, samples: int | None
+) -> ComparedAggregate:
+    """Compare an aggregate with a log of a number of `samples` that has results."""
+    own = _compare_run(aggregate, log)
+    violations = [*own.violations, *own.reworded]
+    unmatched = list(log.results or ())
+    names, left = Counter[str](), Counter[str]()
+    agreeing = matched = count = 0
+    reworded = set[str | None]()
     for place, result in aggregate.indexed_results():
-        source = _match(result, left)
+        count += 1
+        source = _match(result, unmatched)
         if source is None:
             violations.append(_report_unknown(place, result))
             continue
-        left.remove(source)
-        found = list(_compare_result(place, result, source, samples))
-        stated = {**_read_stated(source), **log.stated}
-        found += _settings(result, stated, f"{RESULTS}/{place}", parts)
-        for holder in _HELD:
-            members = _leaves(result.get(holder), holder)
-            uncompared.update(one for one in members if not stated.get(one))
-        violations += found
-        agreeing += not found
-    missing = [one for one in left if one.is_required]
+        unmatched.remove(source)
+        matched += 1
+        found = _compare_result(f"{RESULTS}/{place}", result, source, log.stated, samples)
+        names.update(found.names)
+        left.update(found.left)
+        violations += (*found.violations, *found.reworded)
+        reworded.update(one.message for one in found.reworded)
+        agreeing += not found.violations
+    missing = [one for one in unmatched if one.is_required]
     for one in missing:
         message = f"the log's result {one.id} is not in the aggregate"
         violations.append(ES657.violation(message, pointer=RESULTS, expected=one.id))
-    of = agreeing + len(missing) + _others(violations)
-    refuted = {name for beginning, name in _NAMES if _has_below(violations, f"/{beginning}")}
-    named = set(parts) - refuted
-    known = tuple(name for _, name in ((FIGURES, FIGURES), *_NAMES) if name in named)
-    violations += (
-        ES660.violation(
-            f"{printable(name)} of {count_noun(times, 'result')} {NOT_STATED}",
-            pointer=RESULTS,
-            count=times,
-        )
-        for name, times in uncompared.items()
+    violations += report_uncompared(dict.fromkeys(own.left, 1), at="")
+    violations += report_uncompared(left, "result", RESULTS)
+    parts = [one if names[one] == matched else f"some {one}" for one in _in_order(names)]
+    refuted = {_name(one.pointer[1:]) for one in own.violations if one.pointer}
+    return ComparedAggregate(
+        violations,
+        agreeing,
+        count + len(missing),
+        tuple(parts),
+        tuple(_in_order(own.names - refuted)),
+        len(own.left) + len(own.reworded) + len(left) + len(reworded),
     )
-    return ComparedResults(violations, agreeing, of, known)
 
 
-def _leaves(value: Any, place: str) -> Iterator[str]:
-    """Yield the places of what an object states; a list is one value."""
-    if isinstance(value, dict):
-        for name, one in value.items():
-            yield from _leaves(one, f"{place}/{name}")
-    elif value not in (None, []) and place not in _NOT_OF_LOG:
-        yield place
+def _in_order(names: Counter[str] | frozenset[str]) -> Iterator[str]:
+    order = dict.fromkeys((FIGURES, *(name for _, name in _NAMES)))
+    return (one for one in order if one in names)
 
 
-def _others(violations: Sequence[Violation]) -> int:
-    """Count the results that are in the aggregate and differ."""
-    pointers = (one.pointer or "" for one in violations if one.code != ES660.code)
-    below = f"{RESULTS}/"
-    return len({one.split("/")[2] for one in pointers if one.startswith(below)})
+def _compare_run(aggregate: Aggregate, log: SourceLog) -> _Members:
+    """Compare what the aggregate says of the whole run.
+
+    Converters may replace the first part of the model's id: they derive the developer from a table
+    of hosts, which is not repeated here.
+    """
+    document = {name: one for name, one in aggregate.document.items() if name not in _OWN}
+    models = tuple(sorted(log.models, key=_by_parts))
+    stated = {_MODEL: models, _MODEL_NAME: models}
+    return _compare_members(document, {**stated, **log.stated_of_run}, "")
 
 
-def _has_below(violations: Sequence[Violation], place: str) -> bool:
-    """Tell whether a member of the whole run, or a part of it, differs."""
-    return any((one.pointer or "").startswith(place) for one in violations)
+def _by_parts(model: str) -> tuple[int, str]:
+    return -model.count("/"), model
 
 
-def _read_stated(source: SourceResult) -> Stated:
-    """Return what the log says of one result beside its figures."""
-    better = source.lower_is_better
-    return {
+def _compare_result(
+    at: str, result: Mapping[str, Any], source: SourceResult, stated: Stated, samples: int | None
+) -> _Members:
+    figures = list(_compare_figures(at, result, source, samples))
+    known = {
         "evaluation_name": tuple(sorted(source.names)),
         "metric_config/metric_name": tuple(sorted(source.metrics)),
-        "metric_config/lower_is_better": () if better is None else (better,),
+        _DESCRIPTION: tuple(sorted(source.metrics)),
+        **source.stated,
+        **stated,
     }
+    compared = {place for place, values in _figures(source, samples) if values}
+    found = _compare_members(result, known, at, compared | {"evaluation_result_id"})
+    return found._replace(
+        violations=figures + found.violations, names=found.names | frozenset({FIGURES})
+    )
 
 
-def _settings(
-    holder: Mapping[str, Any], stated: Stated, at: str, parts: list[str]
+def _figures(
+    source: SourceResult, samples: int | None
+) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Return the values that the log has for the figures of a result, by their places."""
+    counts = source.counts if samples is None else source.counts | {samples}
+    return (
+        (_SCORE, (source.score,)),
+        (f"{_UNCERTAINTY}/standard_error/value", source.standard_errors),
+        (f"{_UNCERTAINTY}/standard_deviation", source.standard_deviations),
+        (f"{_UNCERTAINTY}/num_samples", tuple(sorted(counts))),
+    )
+
+
+_NOUNS: Final = ("score", "standard error", "standard deviation", "number of samples")
+
+
+def _compare_figures(
+    at: str, result: Mapping[str, Any], source: SourceResult, samples: int | None
 ) -> Iterator[Violation]:
-    """Compare members that both an aggregate and its log state; note in `parts` what they are."""
-    for place, values in stated.items():
-        found = resolve(holder, place.split("/"))
-        if found in (None, _UNKNOWN) or not values:
+    for noun, (place, known) in zip(_NOUNS, _figures(source, samples), strict=True):
+        found = resolve(result, place.split("/"))
+        if (found is None and place != _SCORE) or not known:
             continue
-        name = next(name for beginning, name in _NAMES if place.startswith(beginning))
-        parts.append(name)
-        if not any(_is_equal(found, value) for value in values):
-            message = f"the {name} is not that of the log" if name != _SETTINGS else _OTHER_SETTING
-            yield ES659.violation(message, pointer=f"{at}/{place}", expected=values[0], found=found)
+        if not any(is_same(number(found), one) for one in known):
+            message = f"the {noun} differs from the log's"
+            where = f"{at}/{place}"
+            yield ES656.violation(message, pointer=where, expected=known[0], found=found)
+
+
+def _compare_members(
+    holder: Mapping[str, Any], stated: Stated, at: str, compared: Collection[str] = ()
+) -> _Members:
+    """Compare each member of an object but those at places that were `compared` already."""
+    violations, reworded, names, left = [], [], set[str](), []
+    for place, path, found in _leaves(holder, stated):
+        values = stated.get(place)
+        if place in compared or found in (None, _UNKNOWN):
+            continue
+        if not values:
+            left.append(place)
+            continue
+        known = any(_is_equal(found, value) for value in values)
+        if place == _MODEL and isinstance(found, str):
+            known = known or found.rpartition("/")[2] in values
+        where = {"pointer": at + pointer(path), "expected": values[0], "found": found}
+        if not known and place in _WORDED:
+            message = f"{place} cannot be compared: its words are not those of the log"
+            reworded.append(ES660.violation(message, **where))
+            continue
+        names.add(_name(place))
+        if not known:
+            violations.append(_differs(place, **where))
+    return _Members(violations, frozenset(names), tuple(left), tuple(reworded))
+
+
+def _differs(place: str, **where: Any) -> Violation:
+    name = _name(place)
+    subject = "setting is" if name == _SETTINGS else f"{name} is"
+    rule, subject = (ES658, "model is") if place == _MODEL else (ES659, subject)
+    return rule.violation(f"the {subject} not that of the log", **where)
+
+
+def _name(place: str) -> str:
+    return next(name for beginning, name in _NAMES if place.startswith(beginning))
+
+
+def _leaves(
+    value: Mapping[str, Any], stated: Stated, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, tuple[str, ...], Any]]:
+    """Yield the members of an object with their places: a list and what the log states are one."""
+    for name, one in value.items():
+        inner = (*path, name)
+        place = "/".join(inner)
+        if isinstance(one, dict) and not stated.get(place):
+            yield from _leaves(one, stated, inner)
+        else:
+            yield place, inner, one
 
 
 def _is_equal(one: Any, other: Any) -> bool:
@@ -160,23 +270,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
     return ("boolean", value) if isinstance(value, bool) else value
-
-
-def _model(aggregate: Aggregate, log: SourceLog, parts: list[str]) -> Iterator[Violation]:
-    """Compare the model and its id, of which converters may replace the first part.
-
-    They derive the developer from a table of hosts, which is not repeated here.
-    """
-    yield from _settings(aggregate.document, log.stated_of_run, "", parts)
-    found = aggregate.model_id
-    if found is None or not log.models:
-        return
-    parts.append("model id")
-    if {found, found.rpartition("/")[2]} & log.models:
-        return
-    named = min(log.models, key=lambda one: (-one.count("/"), one))
-    message = "the model is not that of the log"
-    yield ES658.violation(message, pointer="/model_info/id", expected=named, found=found)
 
 
 def _report_unknown(place: int, result: Mapping[str, Any]) -> Violation:
@@ -200,34 +293,3 @@ def _match(result: Mapping[str, Any], left: Sequence[SourceResult]) -> SourceRes
         score = number(find_object(result, "score_details").get("score"))
         return next((one for one in fitting if is_same(one.score, score)), fitting[0])
     return fitting[0] if fitting else None
-
-
-def _compare_result(
-    place: int, result: Mapping[str, Any], source: SourceResult, samples: int | None
-) -> Iterator[Violation]:
-    at = f"{RESULTS}/{place}/score_details"
-    details = find_object(result, "score_details")
-    if not is_same(number(details.get("score")), source.score):
-        yield _differs("score", f"{at}/score", source.score, details.get("score"))
-    uncertainty = find_object(details, "uncertainty")
-    figures = (source.standard_errors, source.standard_deviations)
-    for (what, path), known in zip(_FIGURES, figures, strict=True):
-        claimed: Any = uncertainty
-        for name in path:
-            claimed = member(claimed, name)
-        if (
-            claimed is not None
-            and known
-            and not any(is_same(number(claimed), one) for one in known)
-        ):
-            yield _differs(what, f"{at}/uncertainty/{'/'.join(path)}", known[0], claimed)
-    counts = source.counts if samples is None else source.counts | {samples}
-    claimed = uncertainty.get("num_samples")
-    if claimed is not None and counts and claimed not in counts:
-        pointer = f"{at}/uncertainty/num_samples"
-        yield _differs("number of samples", pointer, min(counts), claimed)
-
-
-def _differs(what: str, pointer: str, expected: Any, found: Any) -> Violation:
-    message = f"the {what} differs from the log's"
-    return ES656.violation(message, pointer=pointer, expected=expected, found=found)

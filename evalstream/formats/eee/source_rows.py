@@ -1,7 +1,8 @@
 """Compare a row with the sample of the log that it was converted from.
 
-What converters are known to change is in the spellings of the sample; what their earlier versions
-got wrong is told apart here by the version that a row declares.
+Each member is compared, or named as not compared. What converters are known to change is in the
+spellings of the sample; what their earlier versions got wrong is told apart here by the version
+that a row declares.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.eee.rules.source import ES652, ES653, ES654, ES655, ES661
+from evalstream.formats.eee.rules.source import ES652, ES653, ES654, ES655, ES660, ES661, ES662
 from evalstream.formats.eee.source_store import Known, KnownSample, Spellings, State
+from evalstream.io.names import printable
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.source_log import SourceScore
+from evalstream.model.text import count_noun, join_words
 from evalstream.parsing.json import member, pointer
 from evalstream.rules.base import Rule
 
@@ -85,6 +88,46 @@ _ELSEWHERE: Final = frozenset(
 )
 """Members that say which sample it is, or that other rules compare with the rest of the row."""
 
+_ADDED: Final = (
+    *("source_metadata/", "source_data/source_type"),
+    *("model_info/developer", "model_info/inference_engine/version"),
+    "model_info/additional_details/deployment_type",
+    "model_info/additional_details/model_availability",
+    *("metric_config/metric_id", "metric_config/metric_kind", "metric_config/metric_unit"),
+    *("metric_config/lower_is_better", "metric_config/score_type", "metric_config/min_score"),
+    *("metric_config/max_score", "metric_config/additional_details/"),
+    "score_details/uncertainty/standard_error/method",
+    "score_details/uncertainty/num_bootstrap_samples",
+)
+"""Beginnings of members of aggregates that converters write from what they know themselves."""
+
+_NOT_STATED: Final = "the log does not state it in a known form"
+
+
+def _is_added(place: str) -> bool:
+    """Tell whether converters add a member; of a row that is an empty list of answers."""
+    return place == "answer_attribution" or place.startswith(_ADDED)
+
+
+def report_uncompared(
+    left: Mapping[str, int], holder: str = "", at: str | None = None
+) -> Iterator[Violation]:
+    """Report members that the log does not state, with their numbers of rows or results.
+
+    `at` is where they are, the aggregate itself without a `holder`. Those that converters add are
+    one violation.
+    """
+    added = [printable(one) for one in left if _is_added(one)]
+    for place, times in left.items():
+        if not _is_added(place):
+            where = f" of {count_noun(times, holder)}" if holder else ""
+            message = f"{printable(place)}{where} cannot be compared: {_NOT_STATED}"
+            inner = at if holder else pointer(place.split("/"))
+            yield ES660.violation(message, pointer=inner, count=times)
+    if added:
+        message = f"{join_words(added)} cannot be compared: converters add this"
+        yield ES662.violation(message, pointer=at, count=len(added))
+
 
 class ComparedScore(NamedTuple):
     """What the score of a row differs in; `is_foreign` says that no scorer of the log gave it."""
@@ -124,7 +167,7 @@ def compare_row(
         if about is None or known is None or not known.digests:
             uncompared += [place] if place in own else []
         elif place in own or not (has_messages and about.part == OUTPUTS):
-            parts.add(about.part)
+            parts.update({about.part} if place in own or about.is_required else ())
             violations += _compare_member(place, own.get(place, []), about, known)
     if has_messages:
         parts.add(OUTPUTS)
@@ -155,7 +198,7 @@ def _row_members(row: Mapping[str, Any]) -> dict[str, list[tuple[_Path, Any]]]:
     """Return the members of a row that are to be compared, by place: paths and values."""
     found: dict[str, list[tuple[_Path, Any]]] = {}
     for place, path, value in _leaves(row):
-        if value is not None and value != [] and place not in _ELSEWHERE:
+        if value is not None and place not in _ELSEWHERE:
             found.setdefault(place, []).append((path, value))
     return found
 
@@ -170,7 +213,7 @@ def _leaves(row: Mapping[str, Any]) -> Iterator[tuple[str, _Path, Any]]:
                     yield from ((f"{name}/{key}/*", (name, key, at), x) for at, x in enumerate(one))
                 else:
                     yield f"{name}/{key}/*", (name, key), one
-        elif name == "answer_attribution" and isinstance(value, list):
+        elif name == "answer_attribution" and isinstance(value, list) and value:
             for at, item in enumerate(value):
                 for key, one in item.items() if isinstance(item, dict) else ():
                     yield f"{name}/*/{key}", (name, at, key), one

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.source_log import SourceSample, SourceScore, Stated
-from evalstream.parsing.json import shorten
+from evalstream.parsing.json import reduce_value, shorten
 
 DIGEST_BYTES: Final = 16
 SHORT: Final = 32
@@ -99,19 +99,11 @@ def digest(value: Any) -> str:
             return f"={value}"
         content = b"s" + value.encode(errors="surrogatepass")
     else:
-        reduced = None if value is None else _reduce_value(value)
+        reduced = reduce_value(value)
         if reduced is None:
             return NOTHING
         content = b"j" + json.dumps(reduced, sort_keys=True).encode()
     return blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
-
-
-def _reduce_value(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _reduce_value(one) for name, one in value.items() if one is not None} or None
-    if isinstance(value, (list, tuple)):
-        return [_reduce_value(one) for one in value] or None
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class SourceStore:

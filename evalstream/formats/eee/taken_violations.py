@@ -43,7 +43,7 @@ def lists_samples(context: RowContext) -> bool:
     return any(result.sample_ids is not None for result in context.results)
 
 
-class FastPath:
+class ScanPlan:
     """The settings by which the scanner takes rows, and what explains what is wrong with them.
 
     `bind` returns the checks of rows beyond the schema, each with the doubt in which it runs; they
@@ -91,7 +91,7 @@ class TakenViolations:
 
     def __init__(
         self,
-        fast_path: FastPath,
+        fast_path: ScanPlan,
         data: bytes,
         tally: Tally,
         findings: BlockFindings,

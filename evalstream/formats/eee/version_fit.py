@@ -27,7 +27,7 @@ def versions_that_fit(
     fitting = [
         name
         for names in possible_versions(version, violations, instance=instance)
-        if builtin_validator(versions.schema_name(names[0], instance=instance), engine).fits(value)
+        if builtin_validator(versions.eee_schema(names[0], instance=instance), engine).fits(value)
         for name in names
     ]
     return fitting if fitting and finite_check(engine)(value) else []
@@ -52,10 +52,10 @@ def possible_versions(
 @lru_cache(maxsize=64)
 def _alternatives(version: str, *, instance: bool) -> tuple[tuple[str, ...], ...]:
     """Group the other versions by their requirements."""
-    own = constraint_text(versions.schema_name(version, instance=instance))
+    own = constraint_text(versions.eee_schema(version, instance=instance))
     groups: dict[str, list[str]] = {}
     for name in versions.others(version, instance=instance):
-        demands = constraint_text(versions.schema_name(name, instance=instance))
+        demands = constraint_text(versions.eee_schema(name, instance=instance))
         if demands != own:
             groups.setdefault(demands, []).append(name)
     return tuple(map(tuple, groups.values()))
@@ -72,12 +72,12 @@ def _refusing(version: str, route: Path_, member: str | None, *, instance: bool)
     path = instance_path(route)
     if path is None:
         return frozenset()
-    own = resolve(builtin_schema(versions.schema_name(version, instance=instance)), route)
+    own = resolve(builtin_schema(versions.eee_schema(version, instance=instance)), route)
     return frozenset(
         names[0]
         for names in _alternatives(version, instance=instance)
         if _is_as_strict(
-            _schema_at(builtin_schema(versions.schema_name(names[0], instance=instance)), path),
+            _schema_at(builtin_schema(versions.eee_schema(names[0], instance=instance)), path),
             route[-1],
             own,
             member,

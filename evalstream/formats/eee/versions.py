@@ -108,7 +108,7 @@ KNOWN_VERSIONS: Final = frozenset(
 """The versions that a row may declare and be checked by: known ones, plain or annotated."""
 
 
-def schema_name(version: str, *, instance: bool) -> str:
+def eee_schema(version: str, *, instance: bool) -> str:
     """Return the name of the schema for rows or aggregates of a version."""
     return instance_schema_name(version) if instance else aggregate_schema_name(version)
 

@@ -48,7 +48,7 @@ from evalstream.parsing.yaml import (
     read_yaml,
     spelling_at,
 )
-from evalstream.parsing.yaml_scalars import settle
+from evalstream.parsing.yaml_scalars import settle_scalars
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES108, ES109, explain, read_object
 
 LARGEST_DOCUMENT: Final = 32 << 20
@@ -110,15 +110,17 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
 
 
 def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
-    """Return whether a JSON file in a folder is not a document of EvalGuard.
+    """Return whether a file in a folder is not a document of EvalGuard.
 
     `detect` recognises files of all formats. Raw output of lm-evaluation-harness is a document,
-    since EvalGuard keeps it as a report.
+    since EvalGuard keeps it as a report, and so is YAML that no format knows.
     """
-    if not file.is_found or is_yaml_name(file.path) or file.is_schema:
+    if not file.is_found or file.is_schema:
         return False
     whole = Beginning(file.path, text[:PEEK_BYTES], lambda: text)
     kind = detect(whole)
+    if kind is None and is_yaml_name(file.path):
+        return False
     if kind is not None:
         log = LOGS_OF_FORMATS.get(f"{kind.format} {kind.document}")
         is_kept = kind.format == FOREIGN and kind.document.startswith(LM_EVAL)
@@ -141,7 +143,7 @@ def _is_sound_json(path: str, text: bytes) -> bool:
 def _read_json(file: File, text: bytes, max_depth: int) -> Reading:
     reading = read_object(text, max_depth, torn=False, noun="a document")
     violations: list[PlacedFault] = []
-    for violation, line in reading.violations:
+    for violation, line, _ in reading.violations:
         if violation.code == ES109.code:
             violation = violation._replace(code=EVG101.code, keyword="type", pointer="")  # noqa: PLW2901
         violations.append((violation, line))
@@ -161,7 +163,7 @@ def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
     kind, marks = _kind(file, seen.value), seen.marks
     if seen.is_plain:
         return Reading(kind, seen.value, locator, violations, marks=marks)
-    value, issues = settle(seen.value, marks.mark)
+    value, issues = settle_scalars(seen.value, marks.mark)
     violations += [(_violation(issue), None) for issue in issues]
     replaced = frozenset(issue.pointer for issue in issues)
     return Reading(kind, value, locator, violations, replaced, marks)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import ClassVar, Final
 
 from evalstream.engine.harness_logs import LM_EVAL
-from evalstream.engine.sealed_document import SealedText
 from evalstream.formats.base import Detector, FolderFormat, Place, Show
 from evalstream.formats.evalguard import documents
 from evalstream.formats.evalguard.documents import KINDS, MANIFEST, RESPONSE, SCHEMAS
@@ -18,6 +17,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
+from evalstream.model.sealed_text import SealedText
 from evalstream.parsing.peek import OBJECT
 
 

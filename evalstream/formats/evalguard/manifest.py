@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import json_locator
-from evalstream.engine.sealed_document import SealedText
 from evalstream.formats.evalguard.document import LARGEST_DOCUMENT, read_bytes
 from evalstream.formats.evalguard.documents import MANIFEST, MANIFEST_FILE, is_manifest, schema_name
 from evalstream.formats.evalguard.files import iterate_files
@@ -21,6 +20,7 @@ from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
+from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import fast, pointer
@@ -127,8 +127,8 @@ class Manifest:
             return
         documents.locate(json_locator(text), name)
         reading = read_document(text, documents.options, "a manifest")
-        for violation, line in reading.violations:
-            documents.note(violation, name, line)
+        for violation, line, column in reading.violations:
+            documents.note(violation, name, line, column)
         if reading.value is None:
             documents.cannot(f"{name} could not be read as a manifest")
             return

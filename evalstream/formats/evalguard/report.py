@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -9,6 +10,7 @@ from evalstream.formats.evalguard.documents import is_harness_output
 from evalstream.formats.evalguard.views import Document, as_number, text_member
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty
+from evalstream.parsing.lazy_regex import LazyPattern
 
 FLAT: Final = "task"
 """The name that a task without one gets for the schema, which requires a name."""
@@ -57,6 +59,11 @@ class ReportedTask(NamedTuple):
         return pointer(place), counts if isinstance(counts, dict) else {}
 
 
+_WORD: Final = LazyPattern(r"[a-z0-9]+", flags=0)
+_PERCENT: Final = 100
+_ROOM: Final = 0.1
+
+
 class Reported(NamedTuple):
     """One measured value: its pointer, its metric and its task.
 
@@ -74,6 +81,24 @@ class Reported(NamedTuple):
     def metric(self) -> str:
         """The metric's id; lm-evaluation-harness appends the name of a filter to it."""
         return self.name.partition(",")[0]
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the metric is a share of right answers by its name, from 0 to 1 or to 100."""
+        words = set(_WORD.findall(self.metric.lower()))
+        return bool(words & {"accuracy", "acc"}) or {"exact", "match"} <= words
+
+    @property
+    def most_error(self) -> float | None:
+        """The largest error that shares with this mean can have, with room for rounding.
+
+        None without bounds. That of two different answers is the largest, as many as there are.
+        """
+        if not self.is_share or self.value is None or not 0 <= self.value <= _PERCENT:
+            return None
+        scale = 1 if self.value <= 1 else _PERCENT
+        share = self.value / scale
+        return scale * (math.sqrt(2 * share * (1 - share)) + _ROOM)
 
     @property
     def place(self) -> str:

@@ -25,8 +25,8 @@ from evalstream.model.finding import Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.stats.claims import kinds
-from evalstream.stats.claims.judge import Claim, is_outside, leave_open, refute
-from evalstream.stats.claims.kinds import Bounds, Kind
+from evalstream.stats.claims.judge import Claim, is_outside_bounds, leave_open, refute
+from evalstream.stats.claims.kinds import Bounds, ClaimKind
 
 Check = Callable[[Subject], Iterator[Violation]]
 """Returns what is wrong with a document among others."""
@@ -94,19 +94,19 @@ MOST_PERCENT: Final = 100
 def judge_figures(document: Document, folder: Folder) -> Iterator[JudgedClaim]:
     """Yield the figures of a report; other documents make no claims.
 
-    Nothing confirms them, but a negative error, a percentage beyond 100 and more effective than
-    original samples are refuted.
+    Nothing confirms them, but a negative error, a percentage beyond 100, an error that no answers
+    can have and more effective than original samples are refuted.
     """
     if document.kind != REPORT:
         return
     for one in report.iterate_values(document):
         metric, task = one.metric[:80], "" if one.task is None else f" of {one.task[:80]}"
-        is_percentage = folder.is_percentage(one.metric)
+        is_percentage = folder.is_percentage(one.metric) or one.is_share
         bounds: Bounds = (0, MOST_PERCENT) if is_percentage else (None, None)
         kind = kinds.kind_named(one.metric) or kinds.UNKNOWN
         yield from _judge(f"{metric}{task}", one.place, kind, one.value, bounds)
         label = f"standard error of {metric}{task}"
-        yield from _judge(label, one.error_place, kinds.ERROR, one.error, (0, None))
+        yield from _judge(label, one.error_place, kinds.ERROR, one.error, (0, one.most_error))
     for reported in report.iterate_tasks(document):
         place, counts = reported.samples
         original, effective = (as_number(counts.get(name)) for name in ("original", "effective"))
@@ -132,7 +132,7 @@ def claims_of_response(response: Response, folder: Folder) -> Iterator[JudgedCla
 
 
 def _judge(
-    label: str, place: str, kind: Kind, number: Any, bounds: Bounds
+    label: str, place: str, kind: ClaimKind, number: Any, bounds: Bounds
 ) -> Iterator[JudgedClaim]:
     """Judge a figure by its bounds; what is no number is none."""
     if number is None or (isinstance(number, float) and not math.isfinite(number)):
@@ -140,7 +140,7 @@ def _judge(
     value = Decimal(str(number))
     is_score = kind not in (kinds.COUNT, kinds.ERROR)
     claim = Claim(place, label, kind, value, number, is_score=is_score)
-    if is_outside(value, bounds):
+    if is_outside_bounds(value, bounds):
         yield refute(claim, None, "", 0).claim
     else:
         yield leave_open(claim, Reason.NO_ROWS).claim

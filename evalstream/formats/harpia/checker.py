@@ -9,12 +9,12 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.harpia.catalogue import CATALOGUE
 from evalstream.formats.harpia.claims import JudgedScores, judge_scores
 from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, detect_parsed
-from evalstream.formats.harpia.log import LogCheck
-from evalstream.formats.harpia.log_tally import Log, collect_known
+from evalstream.formats.harpia.log import RecordsCheck
+from evalstream.formats.harpia.log_tally import LogTally, collect_known
 from evalstream.formats.harpia.rules import input as about_input
 from evalstream.formats.harpia.rules.results import HAR201, HAR202, HAR303
 from evalstream.formats.harpia.values import claimed_digits
-from evalstream.formats.harpia.views import Claim, Input, compare_metrics, view_claims, view_input
+from evalstream.formats.harpia.views import Input, Score, compare_metrics, view_claims, view_input
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
@@ -28,7 +28,7 @@ from evalstream.rules.inputs import ES002, ES005
 from evalstream.rules.syntax import ES109, ES113
 
 if TYPE_CHECKING:
-    from evalstream.formats.harpia.compared import LogSamples
+    from evalstream.formats.harpia.compared import RecordSamples
 
 ABOUT_OUTPUT: Final = (HAR201, HAR202)
 
@@ -40,7 +40,7 @@ MISSING: Final = (
 """What is not known without a log, without an output, and without an input."""
 
 
-class Document(NamedTuple):
+class ReadDocument(NamedTuple):
     """A document that was read: its value and its bytes."""
 
     value: Any
@@ -69,8 +69,8 @@ def check(
         judged = judge_scores(scores or [], digits, None)
         is_input = run.aggregate is None
         return _mark_missing(run, _close_check(documents, None if is_input else judged))
-    log = LogCheck(
-        documents, Log(collect_known(read, scores, digits)), progress, _samples(options, read)
+    log = RecordsCheck(
+        documents, LogTally(collect_known(read, scores, digits)), progress, _samples(options, read)
     )
     log.run(run.rows, show)
     is_read = bool(log.records) and not log.unread and documents.incomplete_reason is None
@@ -95,13 +95,13 @@ def _close_check(
     return summary
 
 
-def _samples(options: Options, read: Input | None) -> LogSamples | None:
+def _samples(options: Options, read: Input | None) -> RecordSamples | None:
     """Return what collects the samples of a log, None unless that is asked for."""
     if options.samples is None:
         return None
-    from evalstream.formats.harpia.compared import LogSamples
+    from evalstream.formats.harpia.compared import RecordSamples
 
-    return LogSamples(options.samples, read)
+    return RecordSamples(options.samples, read)
 
 
 def _mark_missing(run: Run, summary: RunSummary) -> RunSummary:
@@ -112,7 +112,7 @@ def _mark_missing(run: Run, summary: RunSummary) -> RunSummary:
     return summary
 
 
-def _mark_unchecked_log(summary: RunSummary, log: LogCheck) -> RunSummary:
+def _mark_unchecked_log(summary: RunSummary, log: RecordsCheck) -> RunSummary:
     """Change the verdict of a log that was not read, or not fully for want of a library."""
     if log.lacks and set(summary.counts) <= {ES002.code}:
         summary.judge({})
@@ -137,8 +137,8 @@ def _input(documents: DocumentCheck, path: str | None) -> Input | None:
 
 
 def _scores(
-    documents: DocumentCheck, document: Document | None, read: Input | None
-) -> list[Claim] | None:
+    documents: DocumentCheck, document: ReadDocument | None, read: Input | None
+) -> list[Score] | None:
     """Check the output, if there is one, and return its score for each metric."""
     path = documents.run.aggregate
     if document is None or path is None:
@@ -154,7 +154,7 @@ def _scores(
 
 
 def _check_rules(
-    documents: DocumentCheck, path: str, document: Document, rules: tuple[Rule, ...], seen: Any
+    documents: DocumentCheck, path: str, document: ReadDocument, rules: tuple[Rule, ...], seen: Any
 ) -> None:
     for rule in rules:
         # A rule that fails on a deep document reports nothing of it.
@@ -169,7 +169,7 @@ def _too_deep(documents: DocumentCheck, path: str) -> None:
     documents.cannot(f"{name} is nested too deep to be checked")
 
 
-def _document(documents: DocumentCheck, path: str | None, kind: str) -> Document | None:
+def _document(documents: DocumentCheck, path: str | None, kind: str) -> ReadDocument | None:
     """Read a document of a kind and note its violations; None if it cannot be used."""
     text = None if path is None else documents.bytes(path)
     if text is None or path is None:
@@ -191,7 +191,7 @@ def _document(documents: DocumentCheck, path: str | None, kind: str) -> Document
         return None
     else:
         replaced = frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
-        return Document(parsed.value, text.removeprefix(UTF8_MARK), replaced)
+        return ReadDocument(parsed.value, text.removeprefix(UTF8_MARK), replaced)
     documents.note(ES005.violation(message), name)
     documents.cannot(f"{name}: {message}")
     return None

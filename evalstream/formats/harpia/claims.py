@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.harpia.log_tally import Amount, Log, Path
+from evalstream.formats.harpia.log_tally import Amount, LogTally, Path
 from evalstream.formats.harpia.means import choose_kind
 from evalstream.formats.harpia.requirements import at, is_empty
 from evalstream.formats.harpia.values import below, claim_at
-from evalstream.formats.harpia.views import Claim as Output
+from evalstream.formats.harpia.views import Score as Output
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.parsing.json import short_text
 from evalstream.stats.claims import kinds
@@ -34,7 +34,7 @@ class JudgedScores(NamedTuple):
 
 
 def judge_scores(
-    outputs: Sequence[Output], digits: Any, log: Log | None, *, is_read: bool = True
+    outputs: Sequence[Output], digits: Any, log: LogTally | None, *, is_read: bool = True
 ) -> JudgedScores:
     """Judge all figures in the scores of an output by the records of a log.
 
@@ -54,7 +54,7 @@ def judge_scores(
     return JudgedScores(judgements, log is not None and is_read)
 
 
-def _open_reason(output: Output, amount: Amount | None, log: Log | None) -> Reason | None:
+def _open_reason(output: Output, amount: Amount | None, log: LogTally | None) -> Reason | None:
     """Return why no figure of an output can be compared with its log."""
     if log is None:
         return Reason.NO_ROWS
@@ -68,7 +68,7 @@ def _open_reason(output: Output, amount: Amount | None, log: Log | None) -> Reas
     return Reason.UNEVEN if amount.repeated else None
 
 
-def _judge(claim: Claim, log: Log, amount: Amount, path: Path) -> Judgement:
+def _judge(claim: Claim, log: LogTally, amount: Amount, path: Path) -> Judgement:
     sums, decimals = amount.sums[path], amount.decimals.get(path, 0)
     if sums.unscored:
         return leave_open(claim, Reason.UNSCORED, sums.joined_rows)

@@ -8,18 +8,18 @@ from typing import Any, Final, NamedTuple
 
 from xxhash import xxh64_hexdigest
 
-from evalstream.engine.row_lookup import find_rows
+from evalstream.engine.row_lookup import find_objects
 from evalstream.formats.harpia.documents import member
 from evalstream.formats.harpia.values import identifier, is_lower_better, iterate_scores
-from evalstream.formats.harpia.views import Input, Metric, view_input, view_metric
+from evalstream.formats.harpia.views import Input, InputMetric, view_input, view_metric
 from evalstream.io.document import document_bytes
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
-from evalstream.parsing import json
 from evalstream.parsing.json import pointer, resolve_pointer
+from evalstream.parsing.json_values import parse_or_none
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import (
@@ -51,7 +51,7 @@ Scores = dict[tuple[str, ...], float | bool | None]
 _UNKNOWN: Final = KnownInstance(None, UNKNOWN)
 
 
-class LogSamples:
+class RecordSamples:
     """Turns log records into samples: the inputs are those of the instances, where known."""
 
     def __init__(self, request: SampleRequest, read: Input | None) -> None:
@@ -84,7 +84,7 @@ class LogSamples:
                 self._labels[key] = label
             yield label, _make_sample(row, score) if certain else row
 
-    def _with_missing(self, metric: Metric, scores: Scores) -> Scores:
+    def _with_missing(self, metric: InputMetric, scores: Scores) -> Scores:
         """Return the scores of a result; where it is null, the earlier ones of the metric, null."""
         known = self._paths.setdefault((metric.id, metric.key), {})
         if scores == {(): None} and known:
@@ -107,7 +107,7 @@ class LogSamples:
         return instance.cluster if own == UNKNOWN else own
 
 
-def metric_text(metric: Metric, path: Sequence[str]) -> str:
+def metric_text(metric: InputMetric, path: Sequence[str]) -> str:
     """Name one score of a metric by its path and the metric's parameters.
 
     Metrics with other parameters measure something else, so that they differ in name.
@@ -135,13 +135,13 @@ def answers(
     The responses are in the input; without it they are None.
     """
     responses = _responses(run.inputs)
-    for line in find_rows(run.rows or STDIN, options, places):
-        record = None if line is None else _parse_record(line)
-        sample = read_instance_id(record) if isinstance(record, dict) else None
+    for record in find_objects(run.rows or STDIN, options, places):
+        sample = None if record is None else read_instance_id(record)
         if sample is None:
             yield None
         else:
-            yield Answered(sample, responses.get(sample), bytes_digest(sample_text(sample)))
+            digest = bytes_digest(sample_text(sample))
+            yield Answered(sample, responses.get(sample), digest, True, record)
 
 
 def _make_sample(row: SampleRow, score: float | bool | None) -> SampleRow:
@@ -193,7 +193,7 @@ def _responses(path: str | None) -> dict[str, Any]:
     if path is None or path == STDIN:
         return {}
     try:
-        document = _parse_record(document_bytes(path))
+        document = parse_or_none(document_bytes(path))
         read = view_input(document) if isinstance(document, dict) else None
     except (OSError, CannotCheck, RecursionError):
         return {}
@@ -203,10 +203,3 @@ def _responses(path: str | None) -> dict[str, Any]:
         if said is not None and instance.id is not None:
             found[instance.id] = said.value
     return found
-
-
-def _parse_record(text: bytes) -> Any:
-    try:
-        return json.fast(text.removeprefix(json.UTF8_MARK))
-    except ValueError:
-        return None

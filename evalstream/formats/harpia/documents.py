@@ -15,7 +15,8 @@ from json import JSONDecoder
 from typing import Any, Final, NamedTuple
 
 from evalstream.io.beginning import Beginning
-from evalstream.parsing.json import UTF8_MARK, fast, pointer
+from evalstream.parsing.json import UTF8_MARK, pointer
+from evalstream.parsing.json_values import parse_or_none
 from evalstream.parsing.peek import ARRAY, OBJECT, peek
 
 NAME: Final = "harpia"
@@ -56,7 +57,7 @@ class Member(NamedTuple):
     value: Any
 
 
-class Listed(NamedTuple):
+class InputLists(NamedTuple):
     """The lists of an input, each with its key; None for a list that was not found.
 
     `rivals` holds, by the list searched for, the keys of candidates that cannot be decided between.
@@ -67,7 +68,7 @@ class Listed(NamedTuple):
     rivals: Mapping[str, tuple[str, ...]]
 
 
-class Output(NamedTuple):
+class MetricOutput(NamedTuple):
     """An output's object for one metric, its pointer, and its key.
 
     `key` is None in a list.
@@ -111,7 +112,7 @@ def find_metric(holder: Mapping[str, Any]) -> Member | None:
     return next((entry for entry in found if entry is not None), None)
 
 
-def find_lists(document: Mapping[str, Any]) -> Listed:
+def find_lists(document: Mapping[str, Any]) -> InputLists:
     """Find the lists of instances and of metrics: by their items, then by their keys.
 
     If one of them is known and only one other list is left, that is the other one.
@@ -127,7 +128,7 @@ def find_lists(document: Mapping[str, Any]) -> Listed:
     instances, metrics = (
         None if key is None else Member(key, lists[key]) for key in found.values()
     )
-    return Listed(instances, metrics, rivals)
+    return InputLists(instances, metrics, rivals)
 
 
 def find_misplaced(document: Mapping[str, Any], noun: str) -> Member | None:
@@ -136,14 +137,14 @@ def find_misplaced(document: Mapping[str, Any], noun: str) -> Member | None:
     return next((entry for entry in found if not isinstance(entry.value, list)), None)
 
 
-def list_outputs(document: Any) -> list[Output]:
+def list_outputs(document: Any) -> list[MetricOutput]:
     """Return the object of each metric in an output.
 
     An output is a list of objects, an object that holds such lists, or an object keyed by metric,
     which may be the only member of another object.
     """
     if isinstance(document, list):
-        return [Output(value, pointer([place]), None) for place, value in enumerate(document)]
+        return [MetricOutput(value, pointer([place]), None) for place, value in enumerate(document)]
     if not isinstance(document, dict):
         return []
     lists = {key: value for key, value in document.items() if isinstance(value, list)}
@@ -151,9 +152,9 @@ def list_outputs(document: Any) -> list[Output]:
     if holding:
         return [_below(key, entry) for key in holding for entry in list_outputs(document[key])]
     if not _spelled_keys(document).isdisjoint({"score", "parameters"}):
-        return [Output(document, "", None)]
+        return [MetricOutput(document, "", None)]
     keyed = {key: value for key, value in document.items() if isinstance(value, dict)}
-    named = [Output(value, pointer([key]), key) for key, value in keyed.items()]
+    named = [MetricOutput(value, pointer([key]), key) for key, value in keyed.items()]
     if any(_is_output(output.value) for output in named):
         return [output for output in named if _may_be_output(output.value)]
     inner = [key for key, value in keyed.items() if any(map(_is_output, value.values()))]
@@ -205,9 +206,9 @@ def detect_kind(file: Beginning) -> str | None:
 
 def holds_records(head: bytes) -> bool:
     """Return whether the first bytes of a log show a record, or do not exclude one."""
-    if detect_parsed(_parse_text(head)) in (INPUT, OUTPUT):
+    if detect_parsed(parse_or_none(head)) in (INPUT, OUTPUT):
         return False
-    lines = map(_parse_text, head.split(b"\n", _LINES_LOOKED_AT))
+    lines = map(parse_or_none, head.split(b"\n", _LINES_LOOKED_AT))
     objects = [_spelled_keys(value) for value in lines if isinstance(value, dict)]
     if any(map(_is_record, objects)):
         return True
@@ -316,12 +317,5 @@ def _is_surely_output(value: Any) -> bool:
     return "elapsedtime" in keys or {"score", "parameters"} <= keys
 
 
-def _below(key: str, entry: Output) -> Output:
+def _below(key: str, entry: MetricOutput) -> MetricOutput:
     return entry._replace(pointer=pointer([key]) + entry.pointer)
-
-
-def _parse_text(text: bytes) -> Any:
-    try:
-        return fast(text.removeprefix(UTF8_MARK))
-    except ValueError:
-        return None

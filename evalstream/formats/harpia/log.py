@@ -14,7 +14,7 @@ from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.harpia.documents import holds_records, member, spread_records
 from evalstream.formats.harpia.files import NOT_OURS
-from evalstream.formats.harpia.log_tally import Log
+from evalstream.formats.harpia.log_tally import LogTally
 from evalstream.formats.harpia.rules.logs import HAR304, HAR305
 from evalstream.formats.harpia.rules.results import HAR301, HAR302, HAR303
 from evalstream.formats.harpia.values import iterate_numbers
@@ -27,7 +27,7 @@ from evalstream.rules.inputs import ES005, ES006
 from evalstream.rules.syntax import ES112
 
 if TYPE_CHECKING:
-    from evalstream.formats.harpia.compared import LogSamples
+    from evalstream.formats.harpia.compared import RecordSamples
     from evalstream.model.sample_record import GroupLabel, SampleRow
     from evalstream.stats.sketch import RowFigures
 
@@ -43,9 +43,9 @@ DIGESTS: Final = ("sha256",)
 class LogRecordChecker:
     """Checks the records of a log against the other documents, and tallies them."""
 
-    log: Log
+    log: LogTally
     noun: str = "a log record"
-    compared: LogSamples | None = None
+    compared: RecordSamples | None = None
 
     def take(self, start: int, _line: int) -> tuple[int, int]:
         """Take no record: each one is looked at by itself."""
@@ -79,15 +79,15 @@ class LogRecordChecker:
         return self.compared.samples(record, line, offset, certain=certain)
 
 
-class LogCheck:
+class RecordsCheck:
     """The check of one log within a document check; `lacks` tells that a library was missing."""
 
     def __init__(
         self,
         documents: DocumentCheck,
-        log: Log,
+        log: LogTally,
         progress: Progress,
-        compared: LogSamples | None = None,
+        compared: RecordSamples | None = None,
     ) -> None:
         self._documents, self.log, self._compared = documents, log, compared
         # The checker and its records stay in this process.

@@ -16,7 +16,7 @@ from evalstream.formats.harpia.values import (
     iterate_numbers,
     iterate_scores,
 )
-from evalstream.formats.harpia.views import Claim, Input, Metric, view_metric
+from evalstream.formats.harpia.views import Input, InputMetric, Score, view_metric
 from evalstream.parsing.json import short_text
 from evalstream.stats.score_sums import MOST_VALUES, ScoreSums
 
@@ -40,12 +40,12 @@ class Known:
     """
 
     instances: Mapping[str, int] | None = None
-    metrics: Mapping[str, tuple[Metric, ...]] | None = None
+    metrics: Mapping[str, tuple[InputMetric, ...]] | None = None
     source: str = "input"
-    claims: Mapping[tuple[str, bytes], Claim] = field(default_factory=dict)
+    claims: Mapping[tuple[str, bytes], Score] = field(default_factory=dict)
     digits: Any = None
 
-    def is_known(self, metric: Metric) -> bool:
+    def is_known(self, metric: InputMetric) -> bool:
         """Return whether a metric with these parameters is known, if any are."""
         if self.metrics is None or metric.id is None:
             return True
@@ -57,7 +57,7 @@ class Record(NamedTuple):
     """A log record: its metric, instance and result, and the known facts."""
 
     value: Mapping[str, Any]
-    metric: Metric
+    metric: InputMetric
     instance: Member | None
     instance_id: str | None
     result: Member | None
@@ -65,7 +65,7 @@ class Record(NamedTuple):
     is_repeated: bool = False
 
     @property
-    def claim(self) -> Claim | None:
+    def claim(self) -> Score | None:
         """The output's claim for the metric, or None if there is no unambiguous one."""
         if self.metric.id is None or self.metric.key is None:
             return None
@@ -91,7 +91,7 @@ class Amount:
 
     name: str
     row: int
-    claim: Claim | None
+    claim: Score | None
     records: int = 0
     repeated: int = 0
     sums: dict[Path, ScoreSums] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class Pairs:
         return bool(bits >> (column & ((1 << PAGE_BITS) - 1)) & 1)
 
 
-class Log:
+class LogTally:
     """The totals over the records of a log, the same for any cut of its bytes.
 
     It needs about 200 bytes for each instance that is not in the input and for each metric with its
@@ -166,7 +166,7 @@ class Log:
         """Iterate over the applied metrics in the order of their first records."""
         return iter(self._amounts.values())
 
-    def silent(self) -> Iterator[Metric]:
+    def silent(self) -> Iterator[InputMetric]:
         """Iterate over the metrics to be applied that have no record, if the log has any at all."""
         if self.unplaced or not self._amounts or self.known.metrics is None:
             return
@@ -214,7 +214,7 @@ class Log:
         return amount
 
 
-def _digest(metric: Metric) -> bytes:
+def _digest(metric: InputMetric) -> bytes:
     """Return a digest of a metric's parameters and name."""
     digest = hashlib.blake2b(metric.key or b"", digest_size=DIGEST_BYTES)
     digest.update(b"\0" + (metric.id or "").encode(errors="surrogatepass"))
@@ -227,10 +227,10 @@ def _make_sums(metric: str, path: Path) -> ScoreSums:
     return ScoreSums(subtasks=None, values={} if needs_values else None, most_values=MOST_VALUES)
 
 
-def collect_known(read: Input | None, claims: Iterable[Claim] | None, digits: Any) -> Known:
+def collect_known(read: Input | None, claims: Iterable[Score] | None, digits: Any) -> Known:
     """Return the facts that an input and the claims of an output give about log records."""
     instances: Mapping[str, int] | None = None
-    metrics: list[Metric] | None = None
+    metrics: list[InputMetric] | None = None
     source = "input"
     if read is not None and read.instances and all(one.id is not None for one in read.instances):
         ids = dict.fromkeys(one.id for one in read.instances if one.id is not None)
@@ -240,7 +240,7 @@ def collect_known(read: Input | None, claims: Iterable[Claim] | None, digits: An
     output_claims = list(claims or ())
     if read is None and claims is not None and all(claim.metric.id for claim in output_claims):
         metrics, source = [claim.metric for claim in output_claims], "output"
-    by_metric: dict[tuple[str, bytes], Claim | None] = {}
+    by_metric: dict[tuple[str, bytes], Score | None] = {}
     for claim in output_claims:
         if claim.metric.id is not None and claim.metric.key is not None:
             key = (claim.metric.id, claim.metric.key)
@@ -249,8 +249,8 @@ def collect_known(read: Input | None, claims: Iterable[Claim] | None, digits: An
     return Known(instances, None if metrics is None else _by_name(metrics), source, sole, digits)
 
 
-def _by_name(metrics: Iterable[Metric]) -> Mapping[str, tuple[Metric, ...]]:
-    named: dict[str, list[Metric]] = {}
+def _by_name(metrics: Iterable[InputMetric]) -> Mapping[str, tuple[InputMetric, ...]]:
+    named: dict[str, list[InputMetric]] = {}
     for metric in metrics:
         named.setdefault(metric.id or "", []).append(metric)
     return {name: tuple(some) for name, some in named.items()}

@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.formats.harpia.values import ODD, metric_words
 from evalstream.stats.claims import kinds
-from evalstream.stats.claims.kinds import Kind
+from evalstream.stats.claims.kinds import ClaimKind
 
 MEAN_PARTS: Final = ("bertscore", "comet", "exactmatch", "meteor")
 MEAN_WORDS: Final = frozenset({"accuracy", "acc"})
@@ -44,7 +44,7 @@ Others need more than results: the deviation of a score is not that of the resul
 """
 
 
-def choose_kind(metric: str, path: tuple[str, ...]) -> Kind:
+def choose_kind(metric: str, path: tuple[str, ...]) -> ClaimKind:
     """Return the kind of a number in a metric's score.
 
     The documents do not say how a score comes about, so the name of the metric decides, and the

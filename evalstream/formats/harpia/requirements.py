@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.harpia.documents import Member, find_metric, member, members, normalise_key
-from evalstream.formats.harpia.views import Metric
+from evalstream.formats.harpia.views import InputMetric
 from evalstream.model.finding import Violation
 from evalstream.model.text import with_article
 from evalstream.parsing.json import pointer, short_text, type_name
@@ -64,7 +64,7 @@ def text(
         yield RequirementViolation(f"{name} is empty", at(place, found))
 
 
-def require_name(metric: Metric) -> Iterator[RequirementViolation]:
+def require_name(metric: InputMetric) -> Iterator[RequirementViolation]:
     """Require that an output or a log record names its metric."""
     if metric.id is not None:
         return
@@ -77,7 +77,7 @@ def require_name(metric: Metric) -> Iterator[RequirementViolation]:
         yield wrong_type(metric.pointer, found, "a string")
 
 
-def parameters(metric: Metric) -> Iterator[RequirementViolation]:
+def parameters(metric: InputMetric) -> Iterator[RequirementViolation]:
     """Require an object of parameters."""
     if metric.parameters is None:
         yield RequirementViolation("parameters is missing", metric.pointer)
@@ -86,7 +86,7 @@ def parameters(metric: Metric) -> Iterator[RequirementViolation]:
 
 
 def require_score(
-    metric: Metric, found: Member | None, name: str
+    metric: InputMetric, found: Member | None, name: str
 ) -> Iterator[RequirementViolation]:
     """Require a score or result; which values it has depends on the metric."""
     if found is None:

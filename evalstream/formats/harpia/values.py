@@ -97,7 +97,7 @@ _key_of_usual: Final = lru_cache(maxsize=1024)(_number_key)
 """A log repeats the parameters of each metric for each instance, so keys are kept."""
 
 
-def difference(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+def value_difference(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """Describe in which members parameters differ."""
     differences = []
     for key in sorted(expected.keys() | found.keys()):

@@ -18,7 +18,7 @@ class Instance(NamedTuple):
     id: str | None
 
 
-class Metric(NamedTuple):
+class InputMetric(NamedTuple):
     """A metric in a document of any kind.
 
     `parameters` is the member that holds them, and `key` is equal for equal parameters. `enabled`
@@ -42,23 +42,23 @@ class Input(NamedTuple):
     """An input: its lists and their entries, or None for a list that was not found."""
 
     document: Mapping[str, Any]
-    listed: documents.Listed
+    listed: documents.InputLists
     instances: list[Instance] | None
-    metrics: list[Metric] | None
+    metrics: list[InputMetric] | None
 
 
-class Claim(NamedTuple):
+class Score(NamedTuple):
     """An output's claim for one metric; the key that holds it is the name if there is no other.
 
     `shape` is that of its score.
     """
 
-    metric: Metric
+    metric: InputMetric
     score: documents.Member | None
     shape: Any = None
 
 
-class Outcome(NamedTuple):
+class MetricOutcome(NamedTuple):
     """An output compared with the metrics that its input requested.
 
     Without the metrics of an input nothing is compared (`is_compared`). `missing` are enabled
@@ -66,11 +66,11 @@ class Outcome(NamedTuple):
     claims, and `unrequested` claims that were not requested, with the reason.
     """
 
-    claims: list[Claim]
-    missing: list[Metric]
-    unlike: list[tuple[Metric, Metric]]
-    repeated: list[Metric]
-    unrequested: list[tuple[Metric, str]]
+    claims: list[Score]
+    missing: list[InputMetric]
+    unlike: list[tuple[InputMetric, InputMetric]]
+    repeated: list[InputMetric]
+    unrequested: list[tuple[InputMetric, str]]
     is_compared: bool
 
 
@@ -91,17 +91,17 @@ def view_input(document: Mapping[str, Any]) -> Input:
     return Input(document, listed, instances, metrics)
 
 
-def view_claims(document: Any) -> list[Claim]:
+def view_claims(document: Any) -> list[Score]:
     """Return the claims of an output. Raises RecursionError if parameters are nested too deep."""
     return [_claim(output) for output in documents.list_outputs(document)]
 
 
-def compare_metrics(claims: list[Claim], asked: list[Metric] | None) -> Outcome:
+def compare_metrics(claims: list[Score], asked: list[InputMetric] | None) -> MetricOutcome:
     """Compare the claims of an output with the metrics of an input, None without an input."""
-    outcome = Outcome(claims, [], [], [], [], asked is not None)
+    outcome = MetricOutcome(claims, [], [], [], [], asked is not None)
     if asked is None:
         return outcome
-    left: dict[tuple[str, bytes | None], list[Metric]] = {}
+    left: dict[tuple[str, bytes | None], list[InputMetric]] = {}
     for claim in claims:
         if claim.metric.id is not None:
             left.setdefault((claim.metric.id, claim.metric.key), []).append(claim.metric)
@@ -111,7 +111,7 @@ def compare_metrics(claims: list[Claim], asked: list[Metric] | None) -> Outcome:
     ]
     known = {(metric.id, metric.key): metric for metric in asked}
     enabled = {(metric.id, metric.key) for metric in wanted}
-    unmatched: dict[str | None, list[Metric]] = {}
+    unmatched: dict[str | None, list[InputMetric]] = {}
     for key, some in left.items():
         if key in enabled:
             outcome.repeated.extend(some)
@@ -124,17 +124,17 @@ def compare_metrics(claims: list[Claim], asked: list[Metric] | None) -> Outcome:
     return outcome
 
 
-def view_metric(record: Mapping[str, Any]) -> Metric:
+def view_metric(record: Mapping[str, Any]) -> InputMetric:
     """Return the metric of a log record. Raises RecursionError if its values nest too deep."""
     return _metric("", record, _text(documents.find_metric(record)))
 
 
-def _make_metric(some: list[Metric] | None) -> Metric | None:
+def _make_metric(some: list[InputMetric] | None) -> InputMetric | None:
     return some.pop(0) if some else None
 
 
 def _pair_off(
-    outcome: Outcome, open_: list[Metric], unmatched: dict[str | None, list[Metric]]
+    outcome: MetricOutcome, open_: list[InputMetric], unmatched: dict[str | None, list[InputMetric]]
 ) -> None:
     """Pair metrics without an exact claim with claims under the same name."""
     is_sure = all(claim.metric.id is not None for claim in outcome.claims)
@@ -147,7 +147,9 @@ def _pair_off(
 
 
 def _explain_unrequested(
-    outcome: Outcome, asked: list[Metric], unmatched: Mapping[str | None, list[Metric]]
+    outcome: MetricOutcome,
+    asked: list[InputMetric],
+    unmatched: Mapping[str | None, list[InputMetric]],
 ) -> None:
     """Yield each claim that was not requested with the reason; one without a name is left out."""
     if any(metric.id is None for metric in asked):
@@ -161,30 +163,30 @@ def _explain_unrequested(
         outcome.unrequested.extend((one, reason) for one in some)
 
 
-def _requested_metric(place: str, value: Any) -> Metric:
+def _requested_metric(place: str, value: Any) -> InputMetric:
     if not isinstance(value, dict):
-        return Metric(place, value, None, None, None, None)
+        return InputMetric(place, value, None, None, None, None)
     enable = documents.member(value, "enable")
     enabled = enable.value if enable is not None and isinstance(enable.value, bool) else None
     return _metric(place, value, _text(documents.member(value, "id")))._replace(enabled=enabled)
 
 
-def _claim(output: documents.Output) -> Claim:
+def _claim(output: documents.MetricOutput) -> Score:
     value = output.value
     if not isinstance(value, dict):
-        return Claim(Metric(output.pointer, value, output.key, None, None, None), None)
+        return Score(InputMetric(output.pointer, value, output.key, None, None, None), None)
     named = documents.find_metric(value)
     name = output.key if named is None else _text(named)
     score = documents.member(value, "score")
     shape = None if score is None else value_shape(score.value)
-    return Claim(_metric(output.pointer, value, name), score, shape)
+    return Score(_metric(output.pointer, value, name), score, shape)
 
 
-def _metric(place: str, value: Mapping[str, Any], name: str | None) -> Metric:
+def _metric(place: str, value: Mapping[str, Any], name: str | None) -> InputMetric:
     parameters = documents.member(value, "parameters")
     sound = parameters is not None and isinstance(parameters.value, dict)
     key = parameters_key(parameters.value) if parameters is not None and sound else None
-    return Metric(place, value, name or None, parameters, key, None)
+    return InputMetric(place, value, name or None, parameters, key, None)
 
 
 def _read_id(value: Any) -> str | None:

@@ -12,7 +12,7 @@ from evalstream.engine.row_pass import describe_error
 from evalstream.formats.infereval.catalogue import OF_BENCHMARK_ITEMS, OF_BENCHMARKS
 from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.documents import BENCHMARK, VERSION, kind_by_members
-from evalstream.formats.infereval.files import NOT_OURS, Document
+from evalstream.formats.infereval.files import NOT_OURS, RereadDocument
 from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
 from evalstream.formats.infereval.sound_items import is_plain
 from evalstream.formats.infereval.views import Benchmark, BenchmarkItem
@@ -46,7 +46,7 @@ def read_benchmark(documents: DocumentCheck, path: str) -> ReadBenchmark:
     """Read a benchmark, compressed or not, and note its violations."""
     name = printable(path)
     try:
-        with closing(Document(path, documents.watch, MOST_JSON_BYTES)) as document:
+        with closing(RereadDocument(path, documents.watch, MOST_JSON_BYTES)) as document:
             compact = compact_benchmark(document.pieces(), documents.options)
             text = b"" if compact is not None else document.whole()
     except (OSError, CannotCheck) as error:

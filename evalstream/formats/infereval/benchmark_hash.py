@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Final
 
-from evalstream.engine.sealed_document import SealedText
 from evalstream.formats.infereval.compact import compact_benchmark
 from evalstream.formats.infereval.documents import EVALUATION, kind_by_members
-from evalstream.formats.infereval.files import Document, whole_document
+from evalstream.formats.infereval.files import RereadDocument, whole_document
 from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
 from evalstream.model.run import Run
+from evalstream.model.sealed_text import SealedText
 from evalstream.parsing.json import UTF8_MARK, fast
 
 PREFIX: Final = "sha256:"
@@ -194,7 +194,7 @@ def benchmark_hashes(path: str, version: Any, options: Options) -> tuple[str, ..
 
     There are none of a benchmark that does not match its schema. Raises OSError and CannotCheck.
     """
-    with closing(Document(path)) as document:
+    with closing(RereadDocument(path)) as document:
         compact = compact_benchmark(document.pieces(), options)
     if compact is not None:
         return compute_hashes(compact.document, version, (item for _, item in compact.items))

@@ -15,6 +15,7 @@ from evalstream.formats.infereval.rules.samples import (
     INF306,
     INF307,
     INF308,
+    INF309,
 )
 from evalstream.formats.infereval.rules.structure import INF101, INF102
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
@@ -22,7 +23,7 @@ from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 OF_EVALUATIONS: Final = (INF301, INF302, INF307)
 """The rules that check the part of an evaluation outside its items."""
 
-OF_ITEMS: Final = (INF301, INF303, INF304, INF305, INF306, INF308)
+OF_ITEMS: Final = (INF301, INF303, INF304, INF305, INF306, INF308, INF309)
 """The rules that check an item of an evaluation."""
 
 

@@ -19,7 +19,7 @@ from evalstream.formats.infereval.benchmark import (
 from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
 from evalstream.formats.infereval.catalogue import CATALOGUE, OF_EVALUATIONS
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS, kind_by_members
-from evalstream.formats.infereval.files import NOT_OURS, Document
+from evalstream.formats.infereval.files import NOT_OURS, RereadDocument
 from evalstream.formats.infereval.items import ItemPass
 from evalstream.formats.infereval.rules.copies import missing_items
 from evalstream.formats.infereval.rules.samples import INF308, open_votes
@@ -93,17 +93,17 @@ class EvaluationCheck:
             self._progress.end()
         return self._close_check()
 
-    def _document(self) -> Document:
+    def _document(self) -> RereadDocument:
         """Open the evaluation, or what it will be when it is sealed."""
         sealing = self._options.sealing
         text = None if sealing is None else sealing.text
-        return Document(self._run.rows or "", self._documents.watch, text=text)
+        return RereadDocument(self._run.rows or "", self._documents.watch, text=text)
 
     @property
     def _rows(self) -> int:
         return self._items.count if self._items is not None else 0
 
-    def _check(self, document: Document) -> None:
+    def _check(self, document: RereadDocument) -> None:
         members = ObjectSplitter(ITEMS, self._options.max_line_bytes)
         for piece in document.pieces():
             STOPPING.check()
@@ -148,7 +148,7 @@ class EvaluationCheck:
         return found
 
     def _is_evaluation(
-        self, document: Document, found: dict[str, Any], *, breaks_off: bool
+        self, document: RereadDocument, found: dict[str, Any], *, breaks_off: bool
     ) -> bool:
         """Return whether an object is an evaluation; a benchmark in its place is checked as one."""
         kind = kind_by_members(found.keys())
@@ -171,7 +171,7 @@ class EvaluationCheck:
         lacking = "the benchmark could not be read" if self._run.aggregate else self._run.missing
         return Evaluation(found, benchmark, hashes, breaks_off, lacking)
 
-    def _check_items(self, document: Document, evaluation: Evaluation) -> None:
+    def _check_items(self, document: RereadDocument, evaluation: Evaluation) -> None:
         self._documents.await_parts()
         items = self._items = ItemPass(self._documents, evaluation)
         members, last = ObjectSplitter(ITEMS, self._options.max_line_bytes), None
@@ -216,7 +216,7 @@ class EvaluationCheck:
         is_ok = None if items.answered < items.samples else True
         yield Checked(f"{of} compared with the response", False if differ else is_ok)
 
-    def _compare_reads(self, document: Document) -> None:
+    def _compare_reads(self, document: RereadDocument) -> None:
         difference = document.difference()
         if difference is not None:
             self._documents.note_change(difference)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from evalstream.formats.infereval.documents import ITEMS, NAME
-from evalstream.formats.infereval.files import Document, comes_once
+from evalstream.formats.infereval.files import RereadDocument, comes_once
 from evalstream.formats.infereval.views import Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
 from evalstream.io.remote import is_remote
@@ -77,7 +77,7 @@ class ItemSamples:
         """Pass on what waits, and describe the run."""
         self._samples.take(self._batch.take(), 0)
         self._samples.unidentified = self._unidentified
-        self._samples.description = describe(self._evaluation, self._samples.labels)
+        self._samples.description = describe_evaluation(self._evaluation, self._samples.labels)
 
     def _cluster(self, item: Mapping[str, Any]) -> int:
         """Digest the value in an item, or in the benchmark's, by which samples are clustered."""
@@ -173,7 +173,7 @@ def read_scores(item: Mapping[str, Any]) -> tuple[float, float, SampleFlag]:
     return float(is_right), 1.0, SampleFlag.RIGHT if is_right else SampleFlag.WRONG
 
 
-def describe(evaluation: Evaluation, labels: Sequence[GroupLabel]) -> RunDescription:
+def describe_evaluation(evaluation: Evaluation, labels: Sequence[GroupLabel]) -> RunDescription:
     """Describe an evaluation whose items have some labels."""
     document = evaluation.document
     model = document.get("model")
@@ -209,7 +209,7 @@ def answers(
         return
     wanted = iter(places)
     place = next(wanted, None)
-    with closing(Document(path)) as document:
+    with closing(RereadDocument(path)) as document:
         for item in _items(document, options):
             while place is not None and place[1] <= item.offset:
                 yield _read_answer(item.text) if place[1] == item.offset else None
@@ -221,7 +221,7 @@ def answers(
         place = next(wanted, None)
 
 
-def _items(document: Document, options: Options) -> Iterator[Element]:
+def _items(document: RereadDocument, options: Options) -> Iterator[Element]:
     members = ObjectSplitter(ITEMS, options.max_line_bytes)
     for piece in document.pieces():
         yield from (element for element in members.feed(piece) if element.whole)
@@ -235,9 +235,8 @@ def _read_answer(text: bytes) -> Answered | None:
     if not isinstance(item, dict):
         return None
     sample = sample_text(item.get("id"))
-    return Answered(
-        item.get("id"), item.get("model_verdict"), bytes_digest(sample) if sample else 0
-    )
+    digest = bytes_digest(sample) if sample else 0
+    return Answered(item.get("id"), item.get("model_verdict"), digest, True, item)
 
 
 def _evaluation_name(evaluation: Evaluation) -> str:

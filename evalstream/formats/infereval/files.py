@@ -41,7 +41,7 @@ MAGIC_BYTES: Final = 6
 """The number of bytes that show a compression."""
 
 
-class Document:
+class RereadDocument:
     """A document whose bytes can be read repeatedly.
 
     Bytes of standard input or a pipe are kept on disk meanwhile. The state of a local file goes to
@@ -182,7 +182,7 @@ NOT_OURS: Final = f"not a benchmark or an evaluation of {NAME}; {other_formats()
 def peek_file(path: str) -> Peek:
     """Return the beginning of a document, decompressed."""
     head = b""
-    with closing(Document(path)) as document:
+    with closing(RereadDocument(path)) as document:
         for piece in document.pieces():
             head += piece
             if len(head) >= PEEK_BYTES:
@@ -193,7 +193,7 @@ def peek_file(path: str) -> Peek:
 def outline(path: str, wanted: str) -> dict[str, Any]:
     """Return the members of a document except its items, up to a wanted one."""
     members = ObjectSplitter(ITEMS, Options().max_line_bytes)
-    with closing(Document(path)) as document:
+    with closing(RereadDocument(path)) as document:
         for piece in document.pieces():
             had_begun = members.has_begun
             members.feed(piece)
@@ -207,7 +207,7 @@ def outline(path: str, wanted: str) -> dict[str, Any]:
 
 def whole_document(path: str) -> Any:
     """Return a document as an object, or an empty one. Raises OSError and CannotCheck."""
-    with closing(Document(path)) as document:
+    with closing(RereadDocument(path)) as document:
         return _parse_text(document.whole().removeprefix(UTF8_MARK))
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import ClassVar, Final
 
-from evalstream.engine.sealed_document import SealedText
 from evalstream.formats.base import PairedFormat, Place
 from evalstream.formats.infereval import documents
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS
 from evalstream.io.beginning import Beginning
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
+from evalstream.model.sealed_text import SealedText
 from evalstream.parsing.peek import OBJECT
 
 

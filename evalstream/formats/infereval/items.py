@@ -23,7 +23,7 @@ from evalstream.formats.infereval.rules.samples import (
 )
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.sound_items import is_sound
-from evalstream.formats.infereval.text import Text, read_item
+from evalstream.formats.infereval.text import ParsedText, read_item
 from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
@@ -156,10 +156,10 @@ class ItemPass:
             return None
         return value if self._finite(value) else None
 
-    def _read(self, element: Element) -> Text:
+    def _read(self, element: Element) -> ParsedText:
         value = self._fast(element)
         if value is not None:
-            return Text(value, readable=True, violations=[])
+            return ParsedText(value, readable=True, violations=[])
         return read_item(element.text, element.offset, element.line, self._depth)
 
     def _violations(self, value: Any, line: int) -> Iterator[Violation]:

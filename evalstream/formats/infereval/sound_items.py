@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evalstream.formats.infereval.rules.copies import has_same_fields
-from evalstream.formats.infereval.rules.samples import OK
+from evalstream.formats.infereval.rules.samples import OK, is_plausible
 from evalstream.formats.infereval.views import Benchmark, Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Reading, vote
 
@@ -29,7 +29,7 @@ def is_sound(item: Mapping[str, Any], evaluation: Evaluation) -> bool:
         return False
     read = evaluation.reading
     for index, sample in enumerate(samples):
-        if not _is_sound_sample(sample, index):
+        if not _is_sound_sample(sample, index) or not is_plausible(sample, evaluation.longest):
             return False
         if read is not None and not _says_its_verdict(sample, read):
             return False

@@ -16,7 +16,7 @@ from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, read_object
 _PLACE: Final = re.compile(r"at column \d+ \(byte \d+\)|at byte \d+(?: of the line)?")
 
 
-class Text(NamedTuple):
+class ParsedText(NamedTuple):
     """The parsed value, if it is readable, and its violations with their lines, if known.
 
     `replaced` holds the pointers of values that replace numbers which JSON does not allow.
@@ -28,7 +28,7 @@ class Text(NamedTuple):
     replaced: frozenset[str | None] = frozenset()
 
 
-def read_envelope(envelope: Envelope, max_depth: int) -> Text:
+def read_envelope(envelope: Envelope, max_depth: int) -> ParsedText:
     """Read the part outside the items; offsets and lines are those of the whole document."""
     text, before = envelope.text, 0
     violations: list[tuple[Violation, int | None]] = []
@@ -40,19 +40,22 @@ def read_envelope(envelope: Envelope, max_depth: int) -> Text:
     placed = [_within(envelope, issue, before) for issue in parsed.issues]
     violations += _explain_issues(placed)
     if parsed.readable and not isinstance(parsed.value, dict):
-        violations += read_object(text, max_depth, torn=True, noun="an evaluation").violations
-        return Text(None, readable=False, violations=violations)
-    return Text(parsed.value, parsed.readable, violations, _replaced_pointers(parsed))
+        reading = read_object(text, max_depth, torn=True, noun="an evaluation")
+        violations += [(one.violation, one.line) for one in reading.violations]
+        return ParsedText(None, readable=False, violations=violations)
+    return ParsedText(parsed.value, parsed.readable, violations, _replaced_pointers(parsed))
 
 
-def read_item(text: bytes, offset: int, line: int, max_depth: int) -> Text:
+def read_item(text: bytes, offset: int, line: int, max_depth: int) -> ParsedText:
     """Read an item whose first byte is at an offset and on a line of the document."""
     parsed = parse_exactly(text, max_depth)
     placed = [
         _move_issue(issue, (issue.offset or 0) + offset, (issue.line or 1) + line - 1)
         for issue in parsed.issues
     ]
-    return Text(parsed.value, parsed.readable, _explain_issues(placed), _replaced_pointers(parsed))
+    return ParsedText(
+        parsed.value, parsed.readable, _explain_issues(placed), _replaced_pointers(parsed)
+    )
 
 
 def _within(envelope: Envelope, issue: SyntaxIssue, before: int) -> SyntaxIssue:

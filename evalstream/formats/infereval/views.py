@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -126,6 +129,22 @@ class Evaluation:
         return choose_reading(self.config, template)
 
     @cached_property
+    def times(self) -> tuple[datetime | None, datetime | None]:
+        """When the evaluation started and finished, None where it does not say it."""
+        given = (self.document.get(name) for name in ("started_at", "finished_at"))
+        started, finished = (date_time(one) if isinstance(one, str) else None for one in given)
+        return started, finished
+
+    @cached_property
+    def longest(self) -> float:
+        """The most milliseconds that a sample can have taken: those of the whole evaluation."""
+        started, finished = self.times
+        if started is None or finished is None or finished < started:
+            return math.inf
+        # Times are written in whole seconds.
+        return (finished - started).total_seconds() * 1000 + 2000
+
+    @cached_property
     def tie_break(self) -> str | None:
         """The verdict that wins a tie of good and bad, or None if unknown."""
         given = (self.config or {}).get("tie_break", DEFAULT_TIE_BREAK)
@@ -171,3 +190,36 @@ def texts_by_name(value: Any) -> dict[str, list[str]]:
 def _is_vote(sample: Any) -> bool:
     # No `in` on a set: the value may have any type.
     return isinstance(sample, dict) and sample.get("parsed_verdict") in VERDICTS
+
+
+_DATE: Final = r"(\d{4}-\d{2}-\d{2})"
+_TIME: Final = r"(\d{2}:\d{2}(?::\d{2})?)(?:(?<=:\d{2}:\d{2})[.,](\d{1,9})\d*)?"
+_ZONE: Final = r"(Z|[+-]\d{2}:?\d{2})?"
+_DATE_TIME: Final = re.compile(rf"{_DATE}(?:[T _]{_TIME}{_ZONE})?", re.IGNORECASE | re.ASCII)
+
+
+def date_time(text: str) -> datetime | None:
+    """Return the moment that a string names, or None if it is not a date or time.
+
+    A date alone means midnight, and a time without a zone is in UTC.
+    """
+    found = _DATE_TIME.fullmatch(text)
+    if found is None:
+        return None
+    date, time, fraction, zone = found.groups()
+    written = f"{date}T{time or '00:00'}"
+    if fraction:
+        written += f".{fraction[:6]:0<6}"
+    try:
+        moment = datetime.fromisoformat(written + (zone or "").upper())
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def is_date(text: str) -> bool:
+    """Return whether a string is a date; midnight of that date is allowed, too."""
+    moment = date_time(text)
+    return moment is not None and not (
+        moment.hour or moment.minute or moment.second or moment.microsecond
+    )

@@ -14,7 +14,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.archive_end import ArchiveEnd, find_end
-from evalstream.formats.inspect.unpacking import METHODS, Damaged, unpack
+from evalstream.formats.inspect.unpacking import METHODS, DamagedMember, unpack
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.signals import STOPPING
@@ -57,7 +57,7 @@ _TABLES: Final = """
 """
 
 
-class Member(NamedTuple):
+class ArchiveMember(NamedTuple):
     """A member as the central directory describes it; sizes and the offset are in bytes."""
 
     number: int
@@ -100,7 +100,7 @@ class Archive:
         self._end = found
         if found is None:
             return False
-        batch: list[Member] = []
+        batch: list[ArchiveMember] = []
         for member in self._entries(found):
             batch.append(member)
             if len(batch) >= _PAGE:
@@ -111,26 +111,26 @@ class Archive:
             self._damage(message, None)
         return True
 
-    def _keep(self, batch: list[Member]) -> None:
+    def _keep(self, batch: list[ArchiveMember]) -> None:
         self._table.change(
             "INSERT INTO member VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [(*one[:1], encode_name(one.name), *one[2:]) for one in batch],
         )
         batch.clear()
 
-    def find_member(self, name: str) -> Member | None:
+    def find_member(self, name: str) -> ArchiveMember | None:
         """Return the member of a name, the last one of several, or None."""
         found = self._table.rows(
             "SELECT * FROM member WHERE name = ? ORDER BY number DESC LIMIT 1", encode_name(name)
         )
         return _member(found[0]) if found else None
 
-    def at(self, offset: int) -> Member | None:
+    def at(self, offset: int) -> ArchiveMember | None:
         """Return the member whose header begins at an offset, or None."""
         found = self._table.rows("SELECT * FROM member WHERE offset = ? LIMIT 1", offset)
         return _member(found[0]) if found else None
 
-    def is_last(self, member: Member) -> bool:
+    def is_last(self, member: ArchiveMember) -> bool:
         """Tell whether a member is the last one of its name: the one that readers return."""
         found = self.find_member(member.name)
         return found is not None and found.number == member.number
@@ -143,7 +143,7 @@ class Archive:
         ):
             yield decode_name(name), number, kinds == 1
 
-    def members(self) -> Iterator[Member]:
+    def members(self) -> Iterator[ArchiveMember]:
         """Iterate over the members in the order of their bytes."""
         last, number = -1, -1
         while found := self._table.rows(
@@ -171,7 +171,7 @@ class Archive:
             )
             self._danger(reason, None)
             return reason
-        before: Member | None = None
+        before: ArchiveMember | None = None
         end = 0
         for member in self.members():
             STOPPING.check()
@@ -181,7 +181,7 @@ class Archive:
             before, end = member, self._data_start(member) + member.packed
         return None
 
-    def laid_out(self) -> Iterator[Member]:
+    def laid_out(self) -> Iterator[ArchiveMember]:
         """Iterate over the members as `members` does, and check that they lie one behind another.
 
         Bytes between them are counted as unexplained: a harness that edits a log in place leaves
@@ -202,7 +202,7 @@ class Archive:
             elif not (slack and rest in _DESCRIPTOR_SIZES):
                 self.unexplained += rest
 
-    def pieces(self, member: Member) -> Iterator[bytes]:
+    def pieces(self, member: ArchiveMember) -> Iterator[bytes]:
         """Iterate over the unpacked bytes of a member, and check its sizes and its CRC.
 
         Raises Damaged where they are wrong, after all bytes before the error, and MissingExtra.
@@ -212,15 +212,15 @@ class Archive:
         for piece in unpack(self._descriptor, start, member.packed, member.method):
             size += len(piece)
             if size > member.size:
-                raise Damaged(f"unpacks to more than its declared {member.size:,} bytes")
+                raise DamagedMember(f"unpacks to more than its declared {member.size:,} bytes")
             crc = zlib.crc32(piece, crc)
             yield piece
         if size != member.size:
-            raise Damaged(f"unpacks to {size:,} bytes, but {member.size:,} are declared")
+            raise DamagedMember(f"unpacks to {size:,} bytes, but {member.size:,} are declared")
         if crc != member.crc:
-            raise Damaged(f"has the CRC-32 {crc:08x}, but {member.crc:08x} is declared")
+            raise DamagedMember(f"has the CRC-32 {crc:08x}, but {member.crc:08x} is declared")
 
-    def refusal(self, member: Member) -> str | None:
+    def refusal(self, member: ArchiveMember) -> str | None:
         """Return why a member must not be unpacked, or None."""
         if member.flags & _ENCRYPTED:
             return "is encrypted"
@@ -230,7 +230,7 @@ class Archive:
             return f"declares {member.size:,} bytes, packed in {member.packed:,}"
         return None
 
-    def _entries(self, end: ArchiveEnd) -> Iterator[Member]:
+    def _entries(self, end: ArchiveEnd) -> Iterator[ArchiveMember]:
         """Iterate over the entries of the central directory, which must fill its bytes."""
         place, stop = end.directory, end.directory + end.size
         while place < stop:
@@ -245,7 +245,7 @@ class Archive:
             extra = rest[lengths[0] : lengths[0] + lengths[1]]
             packed, size, offset = _wide(extra, fields[9], fields[8], fields[16])
             self.count += 1
-            yield Member(
+            yield ArchiveMember(
                 self.count,
                 name,
                 fields[4],
@@ -270,7 +270,7 @@ class Archive:
             self._danger("the name of the member leads out of the archive", name)
         return name
 
-    def _data_start(self, member: Member) -> int:
+    def _data_start(self, member: ArchiveMember) -> int:
         """Return where the packed bytes of a member begin, by its local header."""
         head = self._local_header(member)
         if head is None:
@@ -278,18 +278,18 @@ class Archive:
         name, extra = int(_LOCAL.unpack(head)[-2]), int(_LOCAL.unpack(head)[-1])
         return member.offset + _LOCAL.size + name + extra
 
-    def _local_header(self, member: Member) -> bytes | None:
+    def _local_header(self, member: ArchiveMember) -> bytes | None:
         """Return the fixed part of a member's local header, None if there is none."""
         if member.offset > self._size:
             return None
         head = os.pread(self._descriptor, _LOCAL.size, member.offset)
         return head if len(head) == _LOCAL.size and head.startswith(_LOCAL_SIGN) else None
 
-    def _checked_start(self, member: Member) -> int:
+    def _checked_start(self, member: ArchiveMember) -> int:
         """Return where the packed bytes begin. Raises Damaged where the local header differs."""
         head = self._local_header(member)
         if head is None:
-            raise Damaged(f"has no header at byte {member.offset:,}")
+            raise DamagedMember(f"has no header at byte {member.offset:,}")
         _, _, flags, method, _, _, crc, packed, size, name_size, extra_size = _LOCAL.unpack(head)
         rest = os.pread(self._descriptor, name_size + extra_size, member.offset + _LOCAL.size)
         raw, extra = rest[:name_size], rest[name_size:]
@@ -300,19 +300,19 @@ class Archive:
         if not flags & _DESCRIPTOR:
             told += [(crc, member.crc), (packed, member.packed), (size, member.size)]
         elif not member.flags & _DESCRIPTOR:
-            raise Damaged("has a header that differs from the directory (flags)")
+            raise DamagedMember("has a header that differs from the directory (flags)")
         for what, (here, there) in zip(_HEADER_FIELDS, told, strict=False):
             if here != there:
-                raise Damaged(f"has a header that differs from the directory ({what})")
+                raise DamagedMember(f"has a header that differs from the directory ({what})")
         start: int = member.offset + _LOCAL.size + name_size + extra_size
         stop = self._end.directory if self._end is not None else self._size
         if start + member.packed > stop:
-            raise Damaged("reaches beyond the members' part of the archive")
+            raise DamagedMember("reaches beyond the members' part of the archive")
         return start
 
 
-def _member(row: tuple[Any, ...]) -> Member:
-    return Member(row[0], decode_name(row[1]), *row[2:])
+def _member(row: tuple[Any, ...]) -> ArchiveMember:
+    return ArchiveMember(row[0], decode_name(row[1]), *row[2:])
 
 
 def _wide(extra: bytes, size: int, packed: int, offset: int) -> tuple[int, int, int]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, Final
 
-from evalstream.formats.inspect.archive import Archive, Member
+from evalstream.formats.inspect.archive import Archive, ArchiveMember
 from evalstream.formats.inspect.log_check import LogCheck, SampleText
 from evalstream.formats.inspect.reading import UNREADABLE
 from evalstream.formats.inspect.rules.log import (
@@ -20,7 +20,7 @@ from evalstream.formats.inspect.rules.log import (
     INS107,
     INS108,
 )
-from evalstream.formats.inspect.unpacking import Damaged
+from evalstream.formats.inspect.unpacking import DamagedMember
 from evalstream.formats.inspect.views import LogView, same
 from evalstream.io.progress import Progress
 from evalstream.model.errors import MissingExtra
@@ -125,7 +125,7 @@ class ArchiveCheck:
             self._log.lose(str(self._lacks))
         return self._lacks is None
 
-    def _member(self, member: Member) -> None:
+    def _member(self, member: ArchiveMember) -> None:
         self._log.members += 1
         place, is_sample = pointer((member.name,)), _SAMPLE.fullmatch(member.name) is not None
         if not (is_sample or _is_known(member.name)):
@@ -144,7 +144,7 @@ class ArchiveCheck:
         elif self._lacks is None:
             self._log.lose(f"the member {member.name} could not be unpacked")
 
-    def _unpack_member(self, member: Member, most: int) -> bytes | int | None:
+    def _unpack_member(self, member: ArchiveMember, most: int) -> bytes | int | None:
         """Unpack a member and check its bytes; return them if they are at most `most`.
 
         Of a longer member return its length, and None for one that is damaged or not unpacked.
@@ -164,7 +164,7 @@ class ArchiveCheck:
                     kept.append(piece)
                 else:
                     kept.clear()
-        except Damaged as error:
+        except DamagedMember as error:
             self._damage(f"the member {error}", member.name)
             return None
         except MissingExtra as error:
@@ -183,7 +183,7 @@ class ArchiveCheck:
             return UNREADABLE
         try:
             text = b"".join(self._archive.pieces(member))
-        except (Damaged, MissingExtra):
+        except (DamagedMember, MissingExtra):
             # The pass over all members reports it.
             return UNREADABLE
         return self._log.parse(text, place=pointer((name,)))
@@ -254,7 +254,7 @@ class ArchiveCheck:
             if _JOURNAL.fullmatch(one.name):
                 self._each_summary(one)
 
-    def _each_summary(self, member: Member) -> bool:
+    def _each_summary(self, member: ArchiveMember) -> bool:
         """Compare the summaries in a member; tell whether all of them could be read."""
         if self._archive.refusal(member) is not None:
             return False
@@ -269,7 +269,7 @@ class ArchiveCheck:
                     if value is not UNREADABLE and element.whole:
                         self._log.summary(value, place)
                     number += 1
-        except Damaged:
+        except DamagedMember:
             return False
         if splitter.issue is not None:
             message = f"the summaries cannot be read: {splitter.issue.message}"

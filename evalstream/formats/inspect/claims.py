@@ -39,7 +39,7 @@ from evalstream.rules.claims import find_open, find_refuted, find_rounded
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence, sum_clusters
 from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
-from evalstream.stats.claims.kinds import Bounds, Figure, Kind
+from evalstream.stats.claims.kinds import Bounds, ClaimKind, Figure
 from evalstream.stats.claims.reducers import CannotCompute, is_missing
 from evalstream.stats.duplicates import ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
@@ -47,7 +47,7 @@ from evalstream.stats.score_sums import ScoreSums
 NAMED: Final = 5
 """How many ids a message names."""
 
-_KINDS: Final[Mapping[str, Kind]] = {
+_KINDS: Final[Mapping[str, ClaimKind]] = {
     "accuracy": kinds.MEAN,
     "mean": kinds.MEAN,
     "std": kinds.DEVIATION,
@@ -71,7 +71,7 @@ _AVERAGES: Final = (
 )
 """Kinds of metrics whose figures lie in the range of the scores."""
 
-_REDUCTION: Final = Kind("reduction", frozenset())
+_REDUCTION: Final = ClaimKind("reduction", frozenset())
 
 
 def _no_figures(_evidence: Evidence) -> Iterable[Figure]:
@@ -92,7 +92,7 @@ _MOST: Final = 1e150
 """Larger numbers have no square."""
 
 
-class Outcome(NamedTuple):
+class ClaimOutcome(NamedTuple):
     """The judged claims of a log, and the violations about them."""
 
     violations: list[Violation]
@@ -118,7 +118,7 @@ class ClaimCheck:
         self._violations: list[Violation] = []
         self._claims: list[JudgedClaim] = []
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ClaimOutcome:
         """Judge every claim."""
         self._violations += self._declarations.contradictions()
         self._judge_totals()
@@ -129,7 +129,7 @@ class ClaimCheck:
             for index, reduction in objects(self._log.reductions):
                 self._judge_reduction(index, reduction)
         self._violations += self._open_claims()
-        return Outcome(self._violations, self._claims)
+        return ClaimOutcome(self._violations, self._claims)
 
     def _open_claims(self) -> Iterator[Violation]:
         """Report open claims, once for each reason."""
@@ -413,7 +413,7 @@ class _ResultClaims:
             and abs(claimed * claimed - value * value) <= _ROUNDING * scale * scale
         )
 
-    def _judge_own(self, claim: Claim, kind: Kind) -> Judgement:
+    def _judge_own(self, claim: Claim, kind: ClaimKind) -> Judgement:
         """Judge a metric of the task's own: its mean confirms it, and bounds refute it."""
         scores = self._scores
         if scores is None or not scores.is_numeric or not len(scores):
@@ -462,7 +462,7 @@ class _ResultClaims:
             return refute(claim, None, message, self._rows)
         return judge(claim, self._evidence(clusters))
 
-    def _claim(self, metric: Metric, kind: Kind) -> Claim:
+    def _claim(self, metric: Metric, kind: ClaimKind) -> Claim:
         value = metric.value
         number = None if not _is_finite(value) else _decimal(value)
         place = self._log.place_of_score(self._index, "metrics", metric.key, "value")
@@ -504,7 +504,7 @@ _ROOTS: Final = frozenset({"std", "stderr", "ci"})
 _NONE: Final = Evidence(ScoreSums())
 
 
-def _choose_kind(name: str | None, metric: Metric, params: Mapping[str, Any]) -> Kind:
+def _choose_kind(name: str | None, metric: Metric, params: Mapping[str, Any]) -> ClaimKind:
     if name is None:
         short = metric.formula.rpartition("/")[2]
         return kinds.kind_named(short) or kinds.UNKNOWN

@@ -227,7 +227,12 @@ def _read_answer(text: bytes) -> Answered | None:
     output = member(sample.get("output"), "completion")
     named = sample_text(sample.get("id"))
     digest = bytes_digest(named) if named else 0
-    return Answered(sample.get("id"), output, digest, _is_one_answer(sample.get("messages")))
+    own = {name: one for name, one in sample.items() if name not in _OF_LOG}
+    return Answered(sample.get("id"), output, digest, _is_one_answer(sample.get("messages")), own)
+
+
+_OF_LOG: Final = frozenset({"uuid", "events", "timelines"})
+"""Members of a sample that name it within a log, or repeat what it says as it came about."""
 
 
 def _is_one_answer(messages: Any) -> bool:

@@ -19,7 +19,7 @@ Digest = Callable[[str], str]
 """Returns the key under which a text is attached to a sample."""
 
 
-class Refusal(NamedTuple):
+class LibraryRefusal(NamedTuple):
     """Why the harness cannot load a value: its words, and the JSON Pointer within the value."""
 
     message: str
@@ -36,38 +36,38 @@ class Library:
     def __init__(self, models: Any, new_context: Callable[[], Any]) -> None:
         self._models, self._new_context = models, new_context
 
-    def refused_sample(self, value: Mapping[str, Any]) -> Refusal | None:
+    def refused_sample(self, value: Mapping[str, Any]) -> LibraryRefusal | None:
         """Return why the harness cannot load a sample, or None. It may change the value."""
         return self._find_refusal(self._models.EvalSample, value)
 
-    def refused_log(self, value: Mapping[str, Any]) -> Refusal | None:
+    def refused_log(self, value: Mapping[str, Any]) -> LibraryRefusal | None:
         """Return why the harness cannot load a log without its samples, or None."""
         return self._find_refusal(self._models.EvalLog, value)
 
-    def _find_refusal(self, model: Any, value: Mapping[str, Any]) -> Refusal | None:
+    def _find_refusal(self, model: Any, value: Mapping[str, Any]) -> LibraryRefusal | None:
         try:
             model.model_validate(value, context=self._new_context())
         except ValueError as error:
             return _explain_error(error)
         # Validators of the harness run over values of any type.
         except (TypeError, KeyError, AttributeError, RecursionError, IndexError) as error:
-            return Refusal(f"{type(error).__name__}: {error}", "")
+            return LibraryRefusal(f"{type(error).__name__}: {error}", "")
         return None
 
 
-def _explain_error(error: ValueError) -> Refusal:
+def _explain_error(error: ValueError) -> LibraryRefusal:
     """Return the first error that pydantic lists."""
     listed = getattr(error, "errors", None)
     details = listed(include_url=False, include_context=False) if callable(listed) else []
     if not details:
-        return Refusal(str(error), "")
+        return LibraryRefusal(str(error), "")
     first = details[0]
     path = [part for part in first["loc"] if isinstance(part, (int, str))]
-    return Refusal(str(first["msg"]), pointer(path))
+    return LibraryRefusal(str(first["msg"]), pointer(path))
 
 
 @lru_cache(maxsize=1)
-def library() -> Library:
+def inspect_library() -> Library:
     """Return the harness's reader. Raises MissingExtra if it is not installed."""
     try:
         models = import_module("inspect_ai.log")

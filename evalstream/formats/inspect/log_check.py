@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.positions import part_locator, place_violations
 from evalstream.formats.inspect.documents import EXTRA, VERSIONS
-from evalstream.formats.inspect.library import Library, attachment_digest, library
+from evalstream.formats.inspect.library import Library, attachment_digest, inspect_library
 from evalstream.formats.inspect.reading import UNREADABLE, parse_text
 from evalstream.formats.inspect.rules import (
     coverage,
@@ -25,9 +25,9 @@ from evalstream.formats.inspect.rules.samples import INS207, check_form
 from evalstream.formats.inspect.store import (
     PERPLEXITY,
     KeptScore,
-    KnownSample,
+    LogStore,
     SampleFacts,
-    SampleStore,
+    StoredSample,
     perplexity_numbers,
 )
 from evalstream.formats.inspect.views import LogView, SampleView, is_count, is_id, same, score_value
@@ -89,7 +89,7 @@ class LogCheck:
     """
 
     def __init__(self, documents: DocumentCheck) -> None:
-        self.documents, self.store = documents, SampleStore()
+        self.documents, self.store = documents, LogStore()
         self.count = 0
         self.is_refused = False
         self.is_declared = False
@@ -112,7 +112,7 @@ class LogCheck:
 
     def _load_library(self) -> Library | None:
         try:
-            return library()
+            return inspect_library()
         except MissingExtra as error:
             self._missing = str(error)
             return None
@@ -379,7 +379,7 @@ def _perplexities(view: SampleView) -> Iterator[tuple[str, Any]]:
 
 
 def _summary_violations(
-    value: Mapping[str, Any], known: KnownSample, scores: Mapping[str, KeptScore], place: str
+    value: Mapping[str, Any], known: StoredSample, scores: Mapping[str, KeptScore], place: str
 ) -> Iterator[Violation]:
     """Compare a summary with what is kept of its sample."""
     told = object_or_empty(value.get("scores"))

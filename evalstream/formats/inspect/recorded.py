@@ -81,7 +81,7 @@ def _add(found: dict[str, list[Mapping[str, Any]]], message: Any) -> None:
         found.setdefault(identity, []).append(message)
 
 
-class Difference(NamedTuple):
+class MemberDiff(NamedTuple):
     """A member of a message that differs: its JSON Pointer, and what the other record has."""
 
     at: str
@@ -89,9 +89,9 @@ class Difference(NamedTuple):
     found: Any
 
 
-def difference(
+def message_difference(
     sample: SampleView, path: tuple[str | int, ...], message: Any, expected: Any
-) -> Difference | None:
+) -> MemberDiff | None:
     """Compare a message with another record of it; return the first member that differs."""
     here, there = object_or_empty(message), object_or_empty(expected)
     for name in PARTS:
@@ -100,7 +100,7 @@ def difference(
         found, wanted = comparable_part(sample, here, name), comparable_part(sample, there, name)
         if found != wanted:
             place = sample.at(*path, name) if name in here else sample.at(*path)
-            return Difference(place, wanted, found)
+            return MemberDiff(place, wanted, found)
     return None
 
 

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.inspect.score_values import known_number, to_float
-from evalstream.formats.inspect.store import PERPLEXITY, SampleStore, perplexity_numbers
+from evalstream.formats.inspect.store import PERPLEXITY, LogStore, perplexity_numbers
 from evalstream.formats.inspect.views import UNNAMED, LogView, is_id
 from evalstream.model.claim import Reason
 from evalstream.parsing.json import text_or_none
@@ -42,7 +42,7 @@ Rows = Callable[[], Iterator[ReducedScore]]
 """Iterates over scores; it may be called several times."""
 
 
-def reduced_scores(store: SampleStore, scorer: str, reducer: str | None) -> Iterator[ReducedScore]:
+def reduced_scores(store: LogStore, scorer: str, reducer: str | None) -> Iterator[ReducedScore]:
     """Iterate over the scores of a scorer, those of the epochs of each sample reduced to one.
 
     Raises CannotCompute.

@@ -37,7 +37,14 @@ from evalstream.io.names import printable
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
-from evalstream.model.source_log import SourceResult, SourceSample, SourceScore, Wanted
+from evalstream.model.source_log import (
+    SourceResult,
+    SourceSample,
+    SourceScore,
+    Stated,
+    Wanted,
+    stated_values,
+)
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import objects
 from evalstream.parsing.limits import MOST_JSON_BYTES
@@ -202,6 +209,7 @@ def _results(log: LogView) -> Iterator[SourceResult]:
         errors = tuple(number for one in _ERRORS for named, number in metrics if named == one)
         deviations = tuple(number for named, number in metrics if named in _DEVIATIONS)
         counts = (*run, scorer.get("scored_samples"))
+        stated = _stated(scorer)
         for metric, number in metrics:
             yield SourceResult(
                 f"{name}:{metric}",
@@ -216,7 +224,24 @@ def _results(log: LogView) -> Iterator[SourceResult]:
                 deviations,
                 frozenset(one for one in counts if isinstance(one, int)),
                 metric not in _DISPERSION or all(one in _DISPERSION for one in known),
+                stated,
             )
+
+
+def _stated(scorer: Mapping[str, Any]) -> Stated:
+    """Return the errors that converters write as details of a score, and the grader's prompt."""
+    found: dict[str, tuple[Any, ...]] = {
+        "metric_config/llm_scoring/input_prompt": stated_values(
+            member(scorer.get("params"), "grader_template")
+        )
+    }
+    for key, one in _objects(scorer.get("metrics")):
+        name = str(one.get("name") or key)
+        if name in _ERRORS:
+            place = f"score_details/details/{name}"
+            found[place] = (*found.get(place, ()), one.get("value"))
+            found[f"{place}_params"] = (*found.get(f"{place}_params", ()), one.get("params"))
+    return found
 
 
 def _objects(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -15,6 +15,15 @@ from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty, objects
 
 _ARGUMENTS: Final = ("temperature", "top_p", "top_k", "max_tokens")
+_LIBRARIES: Final = ("inspect_ai", "inspect-ai", "inspect", "inspect_evals")
+_ENGINES: Final = {
+    "hf": ("hf", "transformers"),
+    "llamacpp": ("llamacpp", "llama.cpp"),
+    "llama-cpp-python": ("llama-cpp-python", "llama.cpp"),
+    **{name: (name,) for name in ("vllm", "sglang", "ollama")},
+}
+"""Engines by the first part of a model's path; of other models it is the platform."""
+
 _LIMITS: Final = ("time_limit", "message_limit", "token_limit")
 
 
@@ -30,7 +39,12 @@ def stated_of_run(log: LogView) -> Stated:
     """Return what a log says of the aggregate as a whole."""
     packages = object_or_empty(log.eval.get("packages"))
     shown = ",".join(f"{name}:{version}" for name, version in packages.items() if version)
+    parts = (text_or_none(log.eval.get("model")) or "").split("/")
+    engine = _ENGINES.get(parts[0], ())
     return {
+        "model_info/inference_engine/name": engine,
+        "model_info/inference_platform": () if engine or not parts[0] else tuple(parts[:2]),
+        "eval_library/name": _LIBRARIES,
         "eval_library/version": stated_values(shown or None, packages.get("inspect_ai")),
         "evaluation_timestamp": _times(log),
     }

@@ -55,7 +55,7 @@ class SampleFacts(NamedTuple):
     metadata: Mapping[str, Any]
 
 
-class KnownSample(NamedTuple):
+class StoredSample(NamedTuple):
     """A kept sample, with its number from 1 in the order of the log."""
 
     number: int
@@ -76,7 +76,7 @@ class Scored(NamedTuple):
     value: Any
 
 
-class SampleStore:
+class LogStore:
     """The samples of a log, on disk. All methods raise CannotCheck where the disk is full."""
 
     def __init__(self) -> None:
@@ -185,7 +185,7 @@ class SampleStore:
         )
         return int(number)
 
-    def find(self, id_: str, epoch: int) -> KnownSample | None:
+    def find(self, id_: str, epoch: int) -> StoredSample | None:
         """Return the last sample of an id and epoch, and note that a summary tells of it."""
         found = self._table.rows(
             "SELECT number, id, epoch, failed, uuid, target, place FROM sample "
@@ -201,7 +201,7 @@ class SampleStore:
             [(name, epoch)],
         )
         told = None if uuid is None else decode_name(uuid)
-        return KnownSample(
+        return StoredSample(
             number, id_, epoch, bool(failed), told, json.loads(target), decode_name(place)
         )
 

@@ -21,7 +21,7 @@ METHODS: Final = (STORED, DEFLATED, ZSTANDARD)
 """The methods that releases of inspect_ai write, as zip archives number them."""
 
 
-class Damaged(CannotCheck):
+class DamagedMember(CannotCheck):
     """A member of an archive whose bytes are not those that the archive declares."""
 
 
@@ -65,13 +65,13 @@ def _inflate(reader: _Range) -> Iterator[bytes]:
                 yield library.decompress(data, MEBIBYTE)
                 data = library.unconsumed_tail
             if library.unused_data or (data and library.eof):
-                raise Damaged("has bytes behind its packed content")
+                raise DamagedMember("has bytes behind its packed content")
         while not library.eof and (rest := library.decompress(b"", MEBIBYTE)):
             yield rest
     except zlib.error as error:
-        raise Damaged(f"cannot be unpacked: {error}") from error
+        raise DamagedMember(f"cannot be unpacked: {error}") from error
     if not library.eof:
-        raise Damaged("cannot be unpacked: it is cut off")
+        raise DamagedMember("cannot be unpacked: it is cut off")
 
 
 def _from_zstandard(reader: _Range) -> Iterator[bytes]:
@@ -90,9 +90,9 @@ def _from_zstandard(reader: _Range) -> Iterator[bytes]:
                 elif library.needs_input:
                     pending = None
     except codec.errors as error:
-        raise Damaged(f"cannot be unpacked: {error}") from error
+        raise DamagedMember(f"cannot be unpacked: {error}") from error
     if not library.eof:
-        raise Damaged("cannot be unpacked: it is cut off")
+        raise DamagedMember("cannot be unpacked: it is cut off")
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ from evalstream.parsing.json import member, pointer, text_or_none
 from evalstream.parsing.json_values import Numbered, list_or_empty, object_or_empty, objects
 
 if TYPE_CHECKING:
-    from evalstream.formats.inspect.store import SampleStore
+    from evalstream.formats.inspect.store import LogStore
 
 UNNAMED: Final = ""
 """The scorer of a sample's only score in logs of the first releases, which do not name it."""
@@ -187,7 +187,7 @@ class LogView:
     the pointer of their list. `samples_known` is False where samples could not be read.
     """
 
-    def __init__(self, header: Mapping[str, Any], base: str, store: SampleStore) -> None:
+    def __init__(self, header: Mapping[str, Any], base: str, store: LogStore) -> None:
         self.header, self.base, self.store = header, base, store
         self.reductions: Any = None
         self.reductions_at = ""

@@ -9,7 +9,7 @@ from evalstream.formats.lm_eval.log_tally import Values
 from evalstream.formats.lm_eval.views import Results
 from evalstream.stats.claims import corpus_metrics, kinds
 from evalstream.stats.claims.corpus_metrics import Statistic
-from evalstream.stats.claims.kinds import Kind, kind_named
+from evalstream.stats.claims.kinds import ClaimKind, kind_named
 
 
 class Aggregation(NamedTuple):
@@ -19,7 +19,7 @@ class Aggregation(NamedTuple):
     values whose standard error the harness resamples; None where it does not.
     """
 
-    kind: Kind
+    kind: ClaimKind
     takes_pairs: bool = False
     statistic: Statistic | None = None
 

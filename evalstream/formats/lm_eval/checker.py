@@ -128,7 +128,7 @@ def _results_alone(documents: DocumentCheck, results: Results | None) -> RunSumm
         version=_version(results), claims=claims if has_scores else None, claims_file=name
     )
     summary.claims = claims
-    summary.checked = tuple(describe_results(frozenset(results.logged_tasks), tasks))
+    summary.checked = tuple(describe_results(results, tasks))
     if summary.verdict == "unconfirmed" and not logged:
         summary.remark = NO_SAMPLES
     return summary

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any
 
-from evalstream.engine.row_lookup import find_rows
+from evalstream.engine.row_lookup import find_objects
 from evalstream.formats.lm_eval.row import doc_text, hashed_prompt, iterate_metrics
 from evalstream.formats.lm_eval.row_scores import filter_steps
 from evalstream.formats.lm_eval.task_facts import TaskFacts
@@ -152,23 +152,15 @@ def answers(
     run: Run, options: Options, places: Iterable[tuple[int, int]]
 ) -> Iterator[Answered | None]:
     """Iterate over the responses in rows at some places, in their order."""
-    for line in find_rows(run.rows or STDIN, options, places):
-        row = None if line is None else _parse_line(line)
+    for row in find_objects(run.rows or STDIN, options, places):
         if row is None:
             yield None
             continue
         sample = sample_text(row.get("doc_id"))
         said = row.get("filtered_resps")
         only = said[0] if isinstance(said, list) and len(said) == 1 else said
-        yield Answered(row.get("doc_id"), only, bytes_digest(sample) if sample else UNKNOWN)
-
-
-def _parse_line(line: bytes) -> dict[str, Any] | None:
-    try:
-        row = json.fast(line.removeprefix(json.UTF8_MARK))
-    except ValueError:
-        return None
-    return row if isinstance(row, dict) else None
+        digest = bytes_digest(sample) if sample else UNKNOWN
+        yield Answered(row.get("doc_id"), only, digest, True, row)
 
 
 def _make_sample(sample: SampleRow, value: Any) -> SampleRow:

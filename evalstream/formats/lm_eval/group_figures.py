@@ -17,7 +17,7 @@ from evalstream.parsing.json import pointer
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
-from evalstream.stats.claims.kinds import Figure, Kind
+from evalstream.stats.claims.kinds import ClaimKind, Figure
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.score_sums import ScoreSums
 
@@ -52,18 +52,18 @@ def judge_groups(results: Results, logged: Collection[str]) -> Iterator[Judgemen
     yield from _judge_copies(results)
 
 
-def _claim(figure: TaskFigure, kind: Kind) -> Claim:
+def _claim(figure: TaskFigure, kind: ClaimKind) -> Claim:
     label = f"{figure.key} of the group {figure.task}"
     value, is_score = as_decimal(figure.value), not figure.is_stderr
     shows = show_value(figure.value)
     return Claim(figure.pointer, label, kind, value, shows, is_score, has_all_digits=True)
 
 
-def _kind(figure: TaskFigure, sets: list[list[_Member]]) -> Kind:
+def _kind(figure: TaskFigure, sets: list[list[_Member]]) -> ClaimKind:
     """Return the kind of a figure of a group: its weighted and its plain mean over tasks."""
     name = kinds.ERROR.name if figure.is_stderr else "mean over tasks"
     figures = [Figure(f"the {name}", value) for some in sets for value in _values(figure, some)]
-    return Kind(name, frozenset(), lambda _evidence: figures, is_exact=_is_sure(figure, sets))
+    return ClaimKind(name, frozenset(), lambda _evidence: figures, is_exact=_is_sure(figure, sets))
 
 
 def _judge_figure(

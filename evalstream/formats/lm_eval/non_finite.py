@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from math import inf, isfinite, nan
 from typing import Any, Final
 
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import PlacedViolation, Severity
 from evalstream.parsing.json import resolve_pointer
 from evalstream.rules.syntax import ES107, ES108, ObjectReading
 
@@ -23,16 +23,17 @@ def as_written(reading: ObjectReading) -> ObjectReading:
 
     The exact parser replaces them by finite ones. A document with a repeated key stays as it is.
     """
-    if reading.value is None or any(one.code == ES107.code for one, _ in reading.violations):
+    if reading.value is None or any(one.violation.code == ES107.code for one in reading.violations):
         return reading
     restored: set[str | None] = set()
-    violations: list[tuple[Violation, int | None]] = []
-    for violation, line in reading.violations:
+    violations: list[PlacedViolation] = []
+    for placed in reading.violations:
+        violation = placed.violation
         number = _NUMBERS.get(violation.found) if violation.code == ES108.code else None
         if number is not None and _put(reading.value, violation.pointer or "", number):
             restored.add(violation.pointer)
-            violation = violation._replace(severity=Severity.WARNING)  # noqa: PLW2901
-        violations.append((violation, line))
+            violation = violation._replace(severity=Severity.WARNING)
+        violations.append(placed._replace(violation=violation))
     return reading._replace(violations=violations, replaced=reading.replaced - restored)
 
 

@@ -53,6 +53,7 @@ class ScoringPlan(DataClass, frozen=True):
     names metrics whose numbers are added up in order. `question` is the template of the question
     where prompts have nothing else but `shots` examples, each with `separator` after it.
     `generation` is the JSON of the arguments of the generation, `repeats` the number of answers.
+    `openings` are texts that all prompts have, `choices` the choices that all docs share.
     """
 
     output_type: str = ""
@@ -66,6 +67,8 @@ class ScoringPlan(DataClass, frozen=True):
     separator: str = ""
     generation: str | None = None
     repeats: int | None = None
+    openings: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -75,7 +78,9 @@ class ScoringPlan(DataClass, frozen=True):
     @property
     def is_telling(self) -> bool:
         """Whether one row tells how all were asked for."""
-        return any(one is not None for one in (self.question, self.generation, self.repeats))
+        told = (self.question, self.generation, self.repeats)
+        is_choice = self.output_type == CHOICE and not self.is_chat
+        return any(one is not None for one in told) or bool(self.openings) or is_choice
 
 
 class Derived(NamedTuple):
@@ -106,7 +111,27 @@ def plan_scoring(results: Results, task: str | None) -> ScoringPlan:
         _count(config.get("num_fewshot")) or 0,
         str(config.get("fewshot_delimiter", "\n\n")),
         *(_generation(config) if listed is not None and output_type == GENERATE else (None, None)),
+        () if is_chat or listed is None else tuple(_openings(results, config)),
+        _shared_choices(config),
     )
+
+
+def _openings(results: Results, config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the instruction and the description that each prompt begins with, without space."""
+    if config.get("output_type") == ROLLING:
+        return
+    for text in (results.document.get("system_instruction"), config.get("description")):
+        if isinstance(text, str) and text.strip() and not any(mark in text for mark in _MARKUP):
+            yield text.strip()
+
+
+def _shared_choices(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the choices that the configuration lists, none where docs have their own."""
+    found = config.get("doc_to_choice")
+    is_plain = isinstance(found, list) and all(
+        isinstance(one, str) and not any(mark in one for mark in _MARKUP) for one in found
+    )
+    return tuple(found) if is_plain and isinstance(found, list) else ()
 
 
 def _generation(config: Mapping[str, Any]) -> tuple[str | None, int | None]:

@@ -164,7 +164,7 @@ def _results(results: Results, task: str) -> Iterator[SourceResult]:
         suffix = "" if part == NO_FILTER else f"/{part}"
         error = _number(errors.get((metric, claim.filter)))
         better = directions.get(metric) if isinstance(directions, dict) else None
-        better = better if isinstance(better, bool) else None
+        direction = () if not isinstance(better, bool) else (not better,)
         yield SourceResult(
             _result_id(metric, part),
             frozenset({f"{task}{suffix}"}),
@@ -176,7 +176,7 @@ def _results(results: Results, task: str) -> Iterator[SourceResult]:
             (),
             counts,
             is_required=True,
-            lower_is_better=None if better is None else not better,
+            stated={"metric_config/lower_is_better": direction},
         )
 
 
@@ -240,9 +240,32 @@ _OF_MODEL: Final = {
 """The settings of the model that converters write, by their names in the log."""
 
 
+_PLATFORMS: Final = {
+    "openai-completions": ("openai",),
+    "openai-chat-completions": ("openai",),
+    "anthropic": ("anthropic",),
+    "anthropic-chat": ("anthropic",),
+    "together": ("together",),
+}
+_ENGINES: Final = {
+    "hf": ("transformers", "hf"),
+    "vllm": ("vllm",),
+    "gguf": ("llama.cpp", "llama-cpp-python", "gguf"),
+}
+"""Platforms and engines that converters derive from the kind of the model."""
+
+_LIBRARIES: Final = ("lm_eval", "lm-eval", "lm-evaluation-harness", "lm_evaluation_harness")
+
+
 def _stated_of_run(results: Results) -> Stated:
     version = stated_values(results.document.get("lm_eval_version"))
+    kind = text_or_none(results.setting("model")) or ""
+    developers = (one.partition("/")[0] for one in _models(results) if "/" in one)
     return {
+        "model_info/developer": tuple(developers),
+        "model_info/inference_platform": _PLATFORMS.get(kind, ()),
+        "model_info/inference_engine/name": _ENGINES.get(kind, ()),
+        "eval_library/name": _LIBRARIES,
         **{
             f"model_info/additional_details/{name}": tuple(
                 str(one) for one in stated_values(results.setting(its_own) or None)

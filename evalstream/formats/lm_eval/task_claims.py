@@ -56,7 +56,9 @@ def leave_task_open(figure: TaskFigure, reason: Reason) -> Judgement:
     return leave_open(_claim(figure, kinds.ERROR if figure.is_stderr else kinds.UNKNOWN), reason)
 
 
-def _claim(figure: TaskFigure, kind: kinds.Kind, resampling: Resampling | None = None) -> Claim:
+def _claim(
+    figure: TaskFigure, kind: kinds.ClaimKind, resampling: Resampling | None = None
+) -> Claim:
     return Claim(
         figure.pointer,
         figure.label,

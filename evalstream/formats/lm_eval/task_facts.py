@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from evalstream.formats.lm_eval.log_tally import LogTotals, Values
-from evalstream.formats.lm_eval.views import STDERR, Results, TaskFigure
+from evalstream.formats.lm_eval.views import NO_FILTER, STDERR, Results, TaskFigure
 from evalstream.model.report import Checked
 from evalstream.model.text import count_noun
-
-NO_FILTER: Final = ""
-"""What stands for the filter of rows that do not name it."""
 
 
 class TaskFacts(NamedTuple):
@@ -49,6 +46,8 @@ class TaskFacts(NamedTuple):
         rows = self.totals.filters.get(claim.filter)
         if rows is None and self.is_unfiltered and len(self._filters()) == 1:
             rows = self.totals.filters[NO_FILTER]
+        if rows is None and claim.filter == NO_FILTER and len(self.totals.filters) == 1:
+            (rows,) = self.totals.filters.values()
         return None if rows is None else rows.metrics.get(claim.metric)
 
     @property
@@ -94,11 +93,14 @@ class TaskFacts(NamedTuple):
         return claim
 
 
-def describe_results(logged: frozenset[str], beside: frozenset[str] | None) -> Iterator[Checked]:
-    """Yield what was verified of results without the samples."""
+def describe_results(results: Results, beside: frozenset[str] | None) -> Iterator[Checked]:
+    """Yield what was verified of results without the samples, of all tasks with results."""
+    logged = frozenset(results.logged_tasks)
     if logged and beside is not None:
-        text = f"samples of {len(logged & beside):,} of {count_noun(len(logged), 'task')} found"
-        yield Checked(text, logged <= beside)
+        tasks = logged.union(results.tasks) - {name for name, _ in results.groups}
+        text = f"samples of {len(logged & beside):,} of {count_noun(len(tasks), 'task')} found"
+        is_ok = None if logged < tasks else True
+        yield Checked(text, is_ok if logged <= beside else False)
 
 
 def describe_rows(facts: TaskFacts, rows: int) -> Iterator[Checked]:

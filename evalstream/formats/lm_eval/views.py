@@ -11,6 +11,9 @@ from evalstream.model.data_class import DataClass
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 
+NO_FILTER: Final = ""
+"""What stands for the filter of rows and figures that do not name it."""
+
 STDERR: Final = "_stderr"
 NO_STDERR: Final = "N/A"
 """What the harness writes for an error that it does not compute."""
@@ -64,12 +67,19 @@ class Results(DataClass, frozen=True):
         return (name for name, _ in _objects(self.document.get("results")))
 
     def figures(self, task: str) -> Iterator[TaskFigure]:
-        """Iterate over the figures of a task or a group, in their order."""
+        """Iterate over the figures of a task or a group, in their order.
+
+        Early releases wrote them without a filter.
+        """
         for key, value in self.entry(task).items():
             metric, of_error, of_filter = key.partition(f"{STDERR},")
             if not of_error:
                 metric, comma, of_filter = key.partition(",")
                 if not comma:
+                    if key not in _NO_FIGURES and isinstance(value, (int, float)):
+                        is_error = key.endswith(STDERR)
+                        name = key.removesuffix(STDERR)
+                        yield TaskFigure(task, key, name, NO_FILTER, is_error, value)
                     continue
             yield TaskFigure(task, key, metric, of_filter, bool(of_error), value)
 
@@ -139,7 +149,7 @@ class Results(DataClass, frozen=True):
 
         Source: `_get_model_name` in loggers/evaluation_tracker.py of lm_eval.
         """
-        named = (self.argument(name) for name in _MODEL_ARGUMENTS)
+        named = (self.argument(name) for name in MODEL_ARGUMENTS)
         return next((one for one in named if one is not None), None)
 
     def argument(self, name: str) -> str | None:
@@ -182,7 +192,10 @@ class Results(DataClass, frozen=True):
         return self.call.get(name)
 
 
-_MODEL_ARGUMENTS: Final = ("peft", "delta", "pretrained", "model", "path", "engine")
+_NO_FIGURES: Final = frozenset({"name", "alias", "samples", "sample_len", "sample_count"})
+"""What an entry of the results has beside figures."""
+
+MODEL_ARGUMENTS: Final = ("peft", "delta", "pretrained", "model", "path", "engine")
 """The arguments that name a model, the one that counts first."""
 
 _NAMED: Final = frozenset({"metric", "aggregation", "higher_is_better"})

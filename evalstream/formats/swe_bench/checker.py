@@ -33,8 +33,8 @@ from evalstream.formats.swe_bench.rules import instances as about_instances
 from evalstream.formats.swe_bench.rules import lists as about_lists
 from evalstream.formats.swe_bench.rules.figures import check_figures
 from evalstream.formats.swe_bench.views import (
+    InstanceOutcome,
     Lists,
-    Outcome,
     Placed,
     Prediction,
     Submitted,
@@ -141,8 +141,8 @@ class _Reader:
             if line.strip():
                 is_torn, depth = number == len(lines), self._documents.options.max_depth
                 reading = read_object(line, depth, torn=is_torn, noun="a prediction", offset=offset)
-                for violation, _ in reading.violations:
-                    self._documents.note(violation, name, number)
+                for one in reading.violations:
+                    self._documents.note(one.violation, name, number)
                 if reading.value is None:
                     self._documents.cannot(f"a prediction of {name} could not be read")
                 else:
@@ -185,7 +185,11 @@ class _Reader:
             found.details = path, value
         elif kind == GROUPS:
             found.groups.append((path, value))
-        elif kind != SETTINGS:
+        elif kind == SETTINGS:
+            message = "the settings of a run hold nothing that can be checked"
+            self._documents.note(ES005.violation(message), printable(path))
+            self._documents.cannot(f"{printable(path)}: {message}")
+        else:
             raise ValueError(f"no such kind of document: {kind}")
 
     def _outcome(self, path: str, value: dict[str, Any]) -> None:
@@ -207,7 +211,7 @@ class _Reader:
     def _metadata(self, path: str, text: bytes) -> None:
         """Read the metadata of a submission."""
         from evalstream.parsing.yaml import find_marks, read_yaml
-        from evalstream.parsing.yaml_scalars import settle
+        from evalstream.parsing.yaml_scalars import settle_scalars
 
         name = printable(path)
         try:
@@ -221,7 +225,7 @@ class _Reader:
         if not seen.readable:
             self._documents.cannot(f"{name} could not be read")
             return
-        value = seen.value if seen.is_plain else settle(seen.value, seen.marks.mark)[0]
+        value = seen.value if seen.is_plain else settle_scalars(seen.value, seen.marks.mark)[0]
         if isinstance(value, dict):
             self._documents.locate(partial(find_marks, seen.marks), name)
             self.found.metadata = path, value
@@ -297,7 +301,7 @@ class _Judge:
             violation = about_instances.SWE306.violation(message, **shown)
             yield Placed(prediction.path, violation, prediction.line)
 
-    def _patch(self, outcome: Outcome) -> bytes | None:
+    def _patch(self, outcome: InstanceOutcome) -> bytes | None:
         """Return the patch that was evaluated, None where it is not beside the report."""
         path = os.path.join(os.path.dirname(outcome.path), PATCH)
         if outcome.path == STDIN or is_remote(outcome.path):

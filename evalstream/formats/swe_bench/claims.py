@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, TypeGuard
 
-from evalstream.formats.swe_bench.views import Lists, Submitted, is_count
+from evalstream.formats.swe_bench.views import Lists, Submitted, is_natural
 from evalstream.model.claim import Reason
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import kinds
@@ -113,7 +113,7 @@ def _judge_count(
     """
     key = f"{name}_instances"
     claimed = report.value.get(key)
-    if not is_count(claimed):
+    if not is_natural(claimed):
         return
     is_score = name == "resolved"
     claim = Claim(pointer([key]), key, kinds.COUNT, Decimal(claimed), claimed, is_score=is_score)

@@ -7,6 +7,8 @@ the repository SWE-bench/experiments.
 from __future__ import annotations
 
 import json
+import os
+import re
 from typing import Final
 
 from evalstream.io.beginning import Beginning, read_beginning
@@ -23,6 +25,7 @@ DETAILS: Final = "details"
 GROUPS: Final = "groups"
 SETTINGS: Final = "settings"
 METADATA: Final = "metadata"
+METADATA_FILES: Final = ("metadata.yaml", "metadata.yml")
 
 NOUNS: Final = {
     REPORT: "a run report",
@@ -45,6 +48,7 @@ _RESULTS: Final = frozenset({"resolved", "no_generation"})
 _DETAIL: Final = frozenset({"resolved", "api_calls"})
 _GROUP: Final = frozenset({"resolved", "total"})
 _SETTINGS: Final = frozenset({"dataset", "split", "task_repo", "created_at"})
+_METADATA: Final = LazyPattern(rb"^info[ \t]*:[ \t]*$", flags=re.MULTILINE)
 _MODEL: Final = LazyPattern(rb'"model_name_or_path"\s*:\s*("(?:[^"\\]|\\.)*")', flags=0)
 
 
@@ -53,6 +57,8 @@ def detect_kind(file: Beginning) -> str | None:
     seen = file.seen
     if seen.keys >= _PREDICTION and seen.kind in (OBJECT, LINES, ARRAY):
         return PREDICTIONS
+    if os.path.basename(file.name) in METADATA_FILES and _METADATA.search(file.head):
+        return METADATA
     if seen.kind != OBJECT:
         return None
     names = {one.rpartition("/")[2] for one in seen.inner}

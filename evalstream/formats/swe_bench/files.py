@@ -10,6 +10,8 @@ from evalstream.formats.swe_bench.documents import (
     DETAILS,
     GROUPS,
     INSTANCE,
+    METADATA,
+    METADATA_FILES,
     NAME,
     PREDICTIONS,
     REPORT,
@@ -32,7 +34,6 @@ _OF_SUBMISSIONS = (
     "all_preds.jsonl",
     "preds.json",
 )
-_METADATA = ("metadata.yaml", "metadata.yml")
 
 
 def find_runs(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
@@ -114,7 +115,8 @@ class _Files:
         predictions = self._of(PREDICTIONS)
         used: set[str] = set()
         reports = self._of(REPORT)
-        for folder in self._submissions():
+        submissions = self._submissions()
+        for folder in submissions:
             own = [path for path in predictions if os.path.dirname(path) == folder]
             used.update(own)
             yield self._submission(folder, own, logs.pop(os.path.join(folder, "logs"), []))
@@ -128,12 +130,14 @@ class _Files:
             yield Run(rows, report, format=NAME, beside=tuple(beside))
         for first, *rest in logs.values():
             yield Run(first, None, format=NAME, beside=tuple(rest))
-        yield from (Run(path, None, format=NAME) for path in predictions if path not in used)
+        alone = [path for path in predictions if path not in used]
+        alone += [path for path in self._of(METADATA) if os.path.dirname(path) not in submissions]
+        yield from (Run(path, None, format=NAME) for path in alone)
 
     def _submission(self, folder: str, predictions: list[str], logs: list[str]) -> Run:
         others = (RESULTS, DETAILS, GROUPS)
         about = [path for kind in others for path in self._of(kind) if _root(path) == folder]
-        named = (os.path.join(folder, name) for name in _METADATA)
+        named = (os.path.join(folder, name) for name in METADATA_FILES)
         metadata = [path for path in named if _is_local(path) and _is_plain_file(path)]
         rows = predictions[0] if len(predictions) == 1 else None
         unused = predictions if rows is None else []

@@ -11,6 +11,7 @@ from evalstream.formats.swe_bench.documents import (
     DETAILS,
     GROUPS,
     INSTANCE,
+    METADATA,
     PREDICTIONS,
     REPORT,
     RESULTS,
@@ -38,9 +39,11 @@ class SweBenchFormat(PairedFormat):
         DETAILS: "aggregate",
         GROUPS: "aggregate",
         SETTINGS: "inputs",
+        METADATA: "aggregate",
     }
     options = frozenset()
     has_answers = False
+    has_yaml = True
 
     def detect_kind(self, file: Beginning) -> str | None:
         return documents.detect_kind(file)

@@ -56,7 +56,7 @@ class Lists:
         return {one for name in names for one in self.places(name)}
 
 
-class Outcome(NamedTuple):
+class InstanceOutcome(NamedTuple):
     """The report of one instance.
 
     `place` is the JSON Pointer of its members. `declared` is the member `resolved`, and `derived`
@@ -102,14 +102,14 @@ class Submitted:
     def __init__(self) -> None:
         self.report: Lists | None = None
         self.results: Lists | None = None
-        self.outcomes: dict[str, Outcome] = {}
+        self.outcomes: dict[str, InstanceOutcome] = {}
         self.predictions: dict[str, Prediction] | None = None
         self.details: tuple[str, Mapping[str, Any]] | None = None
         self.metadata: tuple[str, Mapping[str, Any]] | None = None
         self.groups: list[tuple[str, Mapping[str, Any]]] = []
 
 
-def read_outcome(path: str, folder: str, value: Mapping[str, Any]) -> Outcome | None:
+def read_outcome(path: str, folder: str, value: Mapping[str, Any]) -> InstanceOutcome | None:
     """Return the outcome in the report of an instance, None if it has another structure.
 
     `folder` is the name of the folder, which is the id where the report has none.
@@ -124,7 +124,7 @@ def read_outcome(path: str, folder: str, value: Mapping[str, Any]) -> Outcome | 
         return None
     declared = inner.get("resolved")
     is_known = isinstance(declared, bool)
-    return Outcome(path, name, inner, place, declared if is_known else None, derive(inner))
+    return InstanceOutcome(path, name, inner, place, declared if is_known else None, derive(inner))
 
 
 def derive(outcome: Mapping[str, Any]) -> bool | None:
@@ -161,6 +161,6 @@ def is_texts(value: Any) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-def is_count(value: Any) -> TypeGuard[int]:
+def is_natural(value: Any) -> TypeGuard[int]:
     """Return whether a value is a number of things."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Final, NamedTuple
 
 
-class Reason(NamedTuple):
+class FailureReason(NamedTuple):
     """The reason of a failure; after a `permanent` one there is no retry."""
 
     message: str
@@ -20,25 +20,25 @@ class Reason(NamedTuple):
 class StoreError(Exception):
     """A request failed for a known reason."""
 
-    def __init__(self, reason: Reason) -> None:
+    def __init__(self, reason: FailureReason) -> None:
         super().__init__(reason.message)
         self.reason = reason
 
 
-CHANGED: Final = Reason("the object changed while it was read", permanent=True)
-FOLDER: Final = Reason("it is a folder", IsADirectoryError, permanent=True)
+CHANGED: Final = FailureReason("the object changed while it was read", permanent=True)
+FOLDER: Final = FailureReason("it is a folder", IsADirectoryError, permanent=True)
 
-_DENIED: Final = Reason("access denied", PermissionError, permanent=True)
-_NOT_FOUND: Final = Reason("not found", FileNotFoundError, permanent=True)
-_NO_CREDENTIALS: Final = Reason("no credentials found", PermissionError, permanent=True)
-_NOT_SECURE: Final = Reason("cannot make a secure connection", permanent=True)
-_NO_SENSE: Final = Reason("the store does not accept this URL", permanent=True)
-_UNREACHABLE: Final = Reason("cannot reach the server", ConnectionError)
-_BROKEN: Final = Reason("the connection was interrupted", ConnectionError)
-_TIMED_OUT: Final = Reason("the server did not answer in time", TimeoutError)
+_DENIED: Final = FailureReason("access denied", PermissionError, permanent=True)
+_NOT_FOUND: Final = FailureReason("not found", FileNotFoundError, permanent=True)
+_NO_CREDENTIALS: Final = FailureReason("no credentials found", PermissionError, permanent=True)
+_NOT_SECURE: Final = FailureReason("cannot make a secure connection", permanent=True)
+_NO_SENSE: Final = FailureReason("the store does not accept this URL", permanent=True)
+_UNREACHABLE: Final = FailureReason("cannot reach the server", ConnectionError)
+_BROKEN: Final = FailureReason("the connection was interrupted", ConnectionError)
+_TIMED_OUT: Final = FailureReason("the server did not answer in time", TimeoutError)
 
 
-def classify_error(error: Exception) -> Reason:
+def classify_error(error: Exception) -> FailureReason:
     """Return the reason of a failure, from the type of an exception and its status codes."""
     if isinstance(error, StoreError):
         return error.reason
@@ -52,16 +52,18 @@ def classify_error(error: Exception) -> Reason:
     if isinstance(error, OSError) and str(error).startswith("Forbidden"):
         return _DENIED
     if isinstance(error, OSError) and error.errno is not None:
-        return Reason(os.strerror(error.errno).lower())
-    return Reason(f"unexpected {type(error).__name__}", permanent=isinstance(error, _LASTING))
+        return FailureReason(os.strerror(error.errno).lower())
+    return FailureReason(
+        f"unexpected {type(error).__name__}", permanent=isinstance(error, _LASTING)
+    )
 
 
-def refusal(status: int) -> Reason:
+def refusal(status: int) -> FailureReason:
     """Return the reason for an HTTP status."""
     if status in _REASONS_BY_STATUS:
         return _REASONS_BY_STATUS[status]
     phrase = f" ({HTTPStatus(status).phrase})" if status in _STATUSES else ""
-    return Reason(f"the server answered {status}{phrase}", permanent=status not in _PASSING)
+    return FailureReason(f"the server answered {status}{phrase}", permanent=status not in _PASSING)
 
 
 def _http_status(error: BaseException | None) -> int | None:
@@ -84,7 +86,7 @@ _STATUSES: Final = frozenset(HTTPStatus)
 _PASSING: Final = frozenset({408, 425, 429, *range(500, 600)}) - {501}
 """The HTTP statuses after which a retry may succeed."""
 
-_REASONS_BY_STATUS: Final[dict[int, Reason]] = {
+_REASONS_BY_STATUS: Final[dict[int, FailureReason]] = {
     HTTPStatus.UNAUTHORIZED: _DENIED,
     HTTPStatus.FORBIDDEN: _DENIED,
     HTTPStatus.NOT_FOUND: _NOT_FOUND,

@@ -9,7 +9,7 @@ from evalstream.io.remote import limits
 from evalstream.io.remote.errors import FOLDER, StoreError
 from evalstream.io.remote.ranges import check_length
 from evalstream.io.remote.retry import BackgroundCall, with_timeout
-from evalstream.io.remote.store import GENERATION, ObjectInfo, Stream, version_marks
+from evalstream.io.remote.store import GENERATION, ObjectInfo, ObjectStream, version_marks
 
 _Returned = TypeVar("_Returned")
 
@@ -74,7 +74,7 @@ class AnyObject:
         data = with_timeout(partial(self._files.cat_file, self._path, start, end, **options))
         return check_length(data, end - start)
 
-    def stream(self, opened: ObjectInfo) -> Stream:
+    def stream(self, opened: ObjectInfo) -> ObjectStream:
         """Open the object as a file."""
         del opened
         return _FileStream(with_timeout(partial(self._files.open, self._path, "rb")))

@@ -10,7 +10,7 @@ from evalstream.io.remote import limits
 from evalstream.io.remote.errors import StoreError, refusal
 from evalstream.io.remote.filesystem import fsspec_settings, run_on
 from evalstream.io.remote.ranges import check_range, read_range, read_total
-from evalstream.io.remote.store import ObjectInfo, Stream, check_marks, version_marks
+from evalstream.io.remote.store import ObjectInfo, ObjectStream, check_marks, version_marks
 
 _READY_TO_SEND: Final = re.compile(r"(?:[\w.~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*", re.ASCII)
 
@@ -45,7 +45,7 @@ class WebObject:
         """Request a byte range."""
         return self._run(self._fetch, start, end, opened)
 
-    def stream(self, opened: ObjectInfo) -> Stream:
+    def stream(self, opened: ObjectInfo) -> ObjectStream:
         """Request the whole object."""
         answer = self._run(self._get, None)
         stream = _WebStream(self._files.loop, answer)

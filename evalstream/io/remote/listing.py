@@ -9,7 +9,7 @@ from threading import Event
 from typing import Any, Final, NamedTuple
 
 from evalstream.io.remote import S3, WEB, limits
-from evalstream.io.remote.errors import Reason, StoreError
+from evalstream.io.remote.errors import FailureReason, StoreError
 from evalstream.io.remote.filesystem import open_filesystem
 from evalstream.io.remote.reader import read_whole
 from evalstream.io.remote.retry import BackgroundCall, with_retries, with_timeout
@@ -20,9 +20,11 @@ from evalstream.model.signals import STOPPING
 READERS: Final = 8
 """Number of small objects read in parallel."""
 
-_NO_LISTS: Final = Reason("a web server cannot list its files", permanent=True)
-_NO_NEXT: Final = Reason("the server did not send the token of the next page", permanent=True)
-_NUL: Final = Reason("the name of an object contains a NUL character", permanent=True)
+_NO_LISTS: Final = FailureReason("a web server cannot list its files", permanent=True)
+_NO_NEXT: Final = FailureReason(
+    "the server did not send the token of the next page", permanent=True
+)
+_NUL: Final = FailureReason("the name of an object contains a NUL character", permanent=True)
 
 
 class Listed(NamedTuple):

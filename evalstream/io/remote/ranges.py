@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from evalstream.io.remote import limits
-from evalstream.io.remote.errors import CHANGED, Reason, StoreError
+from evalstream.io.remote.errors import CHANGED, FailureReason, StoreError
 
 _CONTENT_RANGE: Final = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
 
@@ -14,12 +14,12 @@ def check_range(reported: str | None, start: int, end: int, size: int | None) ->
     """Check that a response is the requested range of an object of this size."""
     match = _CONTENT_RANGE.fullmatch(reported or "")
     if match is None:
-        raise StoreError(Reason("the server did not send the requested range"))
+        raise StoreError(FailureReason("the server did not send the requested range"))
     first, last, total = match.groups()
     if total not in {"*", str(size)}:
         raise StoreError(CHANGED)
     if (first, last) != (str(start), str(end - 1)):
-        raise StoreError(Reason("the server sent another range than the requested one"))
+        raise StoreError(FailureReason("the server sent another range than the requested one"))
 
 
 def read_total(reported: str) -> str:
@@ -41,5 +41,7 @@ async def read_range(read: Callable[[int], Awaitable[bytes]], size: int) -> byte
 def check_length(data: bytes, size: int) -> bytes:
     """Return a block if it has `size` bytes. Raises StoreError."""
     if len(data) != size:
-        raise StoreError(Reason(f"the server sent {len(data):,} of the {size:,} bytes of a block"))
+        raise StoreError(
+            FailureReason(f"the server sent {len(data):,} of the {size:,} bytes of a block")
+        )
     return data

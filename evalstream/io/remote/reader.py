@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from evalstream.io.remote import limits, redact_url
 from evalstream.io.remote.retry import BackgroundCall, Patience, with_retries
-from evalstream.io.remote.store import ETAG, ObjectInfo, Store, Stream, difference
+from evalstream.io.remote.store import ETAG, ObjectInfo, ObjectStream, Store, difference
 from evalstream.io.remote.stores import find_store
 from evalstream.model.block import ByteStream
 from evalstream.model.signals import STOPPING
@@ -57,7 +57,7 @@ class RemoteReader(ByteStream):
         self.size = self._opened.size or 0
         self._closed = Event()
         self._patience = Patience()
-        self._stream: Stream | None = None
+        self._stream: ObjectStream | None = None
         self._fetches = self._ranges() if self._opened.ranged else self._pieces()
         self._most_ahead = limits.WORKERS if self._opened.ranged else 1
         self._ahead: deque[BackgroundCall[bytes]] = deque()

@@ -3,10 +3,10 @@
 from typing import Any
 
 from evalstream.io.remote import limits
-from evalstream.io.remote.errors import Reason, StoreError
+from evalstream.io.remote.errors import FailureReason, StoreError
 from evalstream.io.remote.filesystem import fsspec_settings, object_info, open_filesystem, run_on
 from evalstream.io.remote.ranges import check_range, read_range
-from evalstream.io.remote.store import ETAG, ObjectInfo, Stream, check_marks, version_marks
+from evalstream.io.remote.store import ETAG, ObjectInfo, ObjectStream, check_marks, version_marks
 
 
 class S3Object:
@@ -38,11 +38,11 @@ class S3Object:
         answer = self._files.call_s3("get_object", timeout=limits.BLOCK_SECONDS, **request)
         return run_on(self._files.loop, _read_part, answer, start, end, opened)
 
-    def stream(self, opened: ObjectInfo) -> Stream:
+    def stream(self, opened: ObjectInfo) -> ObjectStream:
         """Raise StoreError: range requests are part of the protocol."""
         del opened
         raise StoreError(
-            Reason("the server does not report the size of the object", permanent=True)
+            FailureReason("the server does not report the size of the object", permanent=True)
         )
 
 

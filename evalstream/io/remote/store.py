@@ -21,7 +21,7 @@ class ObjectInfo(NamedTuple):
     marks: Mapping[str, str]
 
 
-class Stream(Protocol):
+class ObjectStream(Protocol):
     """An object that is read from its first byte."""
 
     def read(self) -> bytes:
@@ -45,7 +45,7 @@ class Store(Protocol):
     def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
         """Return the bytes from `start` to before `end` of the opened object."""
 
-    def stream(self, opened: ObjectInfo) -> Stream:
+    def stream(self, opened: ObjectInfo) -> ObjectStream:
         """Begin to read the opened object from its first byte."""
 
 

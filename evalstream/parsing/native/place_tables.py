@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from evalstream.model.changes import Change
 from evalstream.parsing.json_tree import JsonType, encode_string
-from evalstream.parsing.reshape import Action, Place, RowPlace, Test, Watch
+from evalstream.parsing.reshape import Action, Place, Probe, RowPlace, Test
 
 MOST_CHANGES: Final = 64
 MOST_WATCHES: Final = 64
@@ -191,7 +191,7 @@ class _Compiler:
         return start, len(written)
 
 
-def _by_name(watch: Watch) -> tuple[str, int, str]:
+def _by_name(watch: Probe) -> tuple[str, int, str]:
     return watch.name, _TESTS.index(watch.test), watch.text
 
 

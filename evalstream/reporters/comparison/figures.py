@@ -6,13 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from evalstream.model.comparison import Comparison, ComparisonReport, Flip
+from evalstream.model.comparison import Comparison, ComparisonReport, Flip, Rank
 from evalstream.model.data_class import DataClass, field_values
 
 SCHEMA: Final = 1
 """The version of the JSON report."""
-
-SMALLEST_P: Final = 0.0001
 
 
 def number(value: float | None, error: float | None = None) -> str:
@@ -26,9 +24,9 @@ def number(value: float | None, error: float | None = None) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def p_value(p: float) -> str:
-    """Write a p value."""
-    return f"p < {SMALLEST_P}" if p < SMALLEST_P else f"p = {p:.4f}"
+def join_groups(rank: Rank) -> str:
+    """Write the groups that a rank has."""
+    return ", ".join(map(str, rank.groups))
 
 
 def percent(share: float) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from evalstream.model.comparison import Average, Comparison, ComparisonReport, Estimate, Flip
-from evalstream.model.text import count_noun
+from evalstream.model.text import SMALLEST_P, count_noun
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.comparison.figures import SMALLEST_P, number, percent
+from evalstream.reporters.comparison.figures import number, percent
 from evalstream.reporters.describe import shorten, visible
 
 TITLE: Final = "% evalstream compare; needs \\usepackage{booktabs}\n"

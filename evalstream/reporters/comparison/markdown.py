@@ -16,7 +16,7 @@ from evalstream.model.comparison import (
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.comparison.figures import number, percent
+from evalstream.reporters.comparison.figures import join_groups, number, percent
 from evalstream.reporters.comparison.wording import (
     MOST_DETAILED,
     cell_text,
@@ -174,11 +174,11 @@ class MarkdownComparison:
             if not self._add(f"### {_text(title)}\n\n"):
                 return
             rows = [
-                f"| {rank.rank} | {_text(rank.label)} | {rank.group or ''} | {number(rank.mean)} "
+                f"| {rank.rank} | {_text(rank.label)} | {join_groups(rank)} | {number(rank.mean)} "
                 f"| {percent(rank.share)} |\n"
                 for rank in one.ranks
             ]
-            head = "| rank | run | group | mean | resamples with this rank |\n"
+            head = "| rank | run | groups | mean | resamples with this rank |\n"
             self._table(head, _rule(5), rows, "run")
 
     def _matrix(self, title: str, matrix: Matrix) -> None:

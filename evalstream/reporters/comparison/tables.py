@@ -9,7 +9,7 @@ from evalstream.model.comparison import ComparisonReport, Flip
 from evalstream.model.report import VERDICTS
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
-from evalstream.reporters.comparison.figures import number, percent
+from evalstream.reporters.comparison.figures import join_groups, number, percent
 from evalstream.reporters.comparison.pictures import NAME
 from evalstream.reporters.markup import Markup, cut_visible, tag
 
@@ -55,14 +55,14 @@ def rankings(report: ComparisonReport) -> Markup | None:
                 "tr",
                 tag("td", rank.rank),
                 tag("th", rank.label, scope="row"),
-                tag("td", rank.group or ""),
+                tag("td", join_groups(rank)),
                 tag("td", number(rank.mean)),
                 tag("td", percent(rank.share)),
             )
             for rank in one.ranks
         ]
         title = f"{cut_visible(one.metric, NAME)}, over {count_noun(one.n, 'shared sample')}"
-        names = ("rank", "run", "group", "mean", "resamples with this rank")
+        names = ("rank", "run", "groups", "mean", "resamples with this rank")
         tables.append([tag("h3", title), _grid(names, rows)])
     return tag("section", tag("h2", "Ranks"), tables) if tables else None
 

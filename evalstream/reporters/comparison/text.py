@@ -9,7 +9,7 @@ from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonRe
 from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.comparison.figures import number, percent
+from evalstream.reporters.comparison.figures import join_groups, number, percent
 from evalstream.reporters.comparison.wording import (
     MOST_DETAILED,
     cell_text,
@@ -161,11 +161,12 @@ class TextComparison:
             self._lines.write(Span(title, "code"))
             for rank in ranking.ranks:
                 share = f"this rank in {percent(rank.share)} of the resamples"
-                group = "" if rank.group is None else f"group {rank.group}, "
-                text = f"{rank.rank}. {rank.label}  {group}mean {number(rank.mean)}, {share}"
+                noun = "group" if len(rank.groups) == 1 else "groups"
+                groups = f"{noun} {join_groups(rank)}, " if rank.groups else ""
+                text = f"{rank.rank}. {rank.label}  {groups}mean {number(rank.mean)}, {share}"
                 self._lines.write(Span(text), indent=2)
-        groups = ("difference (row - column)", report.differences), ("overlap", report.overlaps)
-        for title, matrices in (*groups, ("number", report.drift_counts)):
+        pairs = ("difference (row - column)", report.differences), ("overlap", report.overlaps)
+        for title, matrices in (*pairs, ("number", report.drift_counts)):
             for matrix in matrices:
                 self._matrix(title, matrix)
 

@@ -16,9 +16,9 @@ from evalstream.model.comparison import (
     OwnError,
     PValue,
 )
-from evalstream.model.text import count_noun
+from evalstream.model.text import count_noun, p_value
 from evalstream.parsing import json
-from evalstream.reporters.comparison.figures import join_texts, number, p_value, percent
+from evalstream.reporters.comparison.figures import join_texts, number, percent
 
 MOST_DETAILED: Final = 6
 """Number of comparisons up to which each has its figures; more have a line each."""
@@ -126,7 +126,7 @@ def _samples(one: Comparison, found: Alignment) -> str:
         (found.ambiguous, "with an ambiguous input, unmatched"),
         (found.unscored, "without a score on both sides"),
         (found.other_prompts, "asked in another prompt"),
-        (found.other_clusters, "in another cluster"),
+        (found.other_clusters, "in another cluster, or in none of one run"),
         (found.repeated_a, f"repeated in {one.a}"),
         (found.repeated_b, f"repeated in {one.b}"),
     )

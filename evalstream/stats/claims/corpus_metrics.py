@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from evalstream.stats.claims import formulas
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.kinds import MEAN, Bounds, Figure, Kind
+from evalstream.stats.claims.kinds import MEAN, Bounds, ClaimKind, Figure
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.claims.translation_metrics import translation_score
 
@@ -132,21 +132,21 @@ def _within(least: float, most: float | None) -> Callable[[Evidence], Bounds]:
     return lambda _evidence: (least, most)
 
 
-def _metric(name: str, statistic: Statistic, least: float, most: float | None) -> Kind:
+def _metric(name: str, statistic: Statistic, least: float, most: float | None) -> ClaimKind:
     figures = _make_figures(f"the {name}", statistic)
-    return Kind(name, frozenset(), figures, _within(least, most), needs_values=True)
+    return ClaimKind(name, frozenset(), figures, _within(least, most), needs_values=True)
 
 
-UPPER_MEDIAN: Final = Kind(
+UPPER_MEDIAN: Final = ClaimKind(
     "upper median", frozenset(), _upper_medians, MEAN.bounds, needs_values=True
 )
-NAN_MEAN: Final = Kind("mean of numbers", frozenset(), _means_of_numbers, MEAN.bounds)
-PERPLEXITY: Final = Kind("perplexity", frozenset(), _perplexities, _within(1, None))
+NAN_MEAN: Final = ClaimKind("mean of numbers", frozenset(), _means_of_numbers, MEAN.bounds)
+PERPLEXITY: Final = ClaimKind("perplexity", frozenset(), _perplexities, _within(1, None))
 WEIGHTED_PERPLEXITY: Final = _metric("weighted perplexity", weighted_perplexity, 1, None)
 BITS_PER_BYTE: Final = _metric("bits per byte", bits_per_weight, 0, None)
 F1: Final = _metric("binary F1 score", binary_f1, 0, 1)
 MATTHEWS: Final = _metric("Matthews correlation", matthews, -1, 1)
-BRIER: Final = Kind(
+BRIER: Final = ClaimKind(
     "Brier score",
     frozenset(),
     lambda evidence: (Figure("the Brier score", one) for one in _mean_figures(evidence)),
@@ -159,7 +159,7 @@ def _mean_figures(evidence: Evidence) -> Iterator[Fraction]:
         yield evidence.mean
 
 
-def _translation(name: str, most: float | None) -> Kind:
+def _translation(name: str, most: float | None) -> ClaimKind:
     return _metric(name, lambda pairs: translation_score(name, pairs), 0, most)
 
 

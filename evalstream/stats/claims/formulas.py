@@ -101,7 +101,7 @@ def standard_error(values: Numbers, clusters: Clusters | None = None) -> float:
     return math.sqrt(total * count / (count - 1)) / len(values)
 
 
-def t_interval(
+def mean_interval(
     values: Numbers, level: float, clusters: Clusters | None = None
 ) -> tuple[float, float]:
     """Return Student's interval of the mean; that of fewer than two values is the mean."""

@@ -15,7 +15,7 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.text import count_noun
 from evalstream.stats.claims import formulas, kinds
 from evalstream.stats.claims.evidence import Evidence, Spread
-from evalstream.stats.claims.kinds import Bounds, Figure, Kind, Number
+from evalstream.stats.claims.kinds import Bounds, ClaimKind, Figure, Number
 from evalstream.stats.claims.rounding import (
     NOTHING,
     Agreement,
@@ -81,7 +81,7 @@ class Claim(NamedTuple):
 
     pointer: str
     label: str
-    kind: Kind
+    kind: ClaimKind
     value: Decimal | tuple[Decimal, Decimal] | None
     shown: Any
     is_score: bool = False
@@ -148,7 +148,7 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
         shows_digits = near and abs(Fraction(near.value)) >= FEWEST_UNITS * evidence.unit
         if shows_digits or _best(value, claim.kind.rounded(evidence))[1] is not None:
             return confirm(claim, expected, rows, Agreement.ROUGH)
-    if not is_outside(value, _reach(claim, evidence)):
+    if not is_outside_bounds(value, _reach(claim, evidence)):
         reason = _open_reason(claim, value, figures, evidence)
         if reason is not None or near is not None:
             return leave_open(claim, reason or Reason.COARSE, rows, expected)
@@ -218,7 +218,7 @@ def _without_figures(claim: Claim, evidence: Evidence) -> Reason:
     return Reason.TOO_MANY if is_cut else Reason.EVIDENCE
 
 
-def is_outside(value: Decimal, bounds: Bounds) -> bool:
+def is_outside_bounds(value: Decimal, bounds: Bounds) -> bool:
     """Return whether a claim is outside bounds by more than rounding."""
     least, most = bounds
     below = least is not None and Fraction(value) < least
@@ -259,11 +259,15 @@ def _widen(bounds: Bounds, by: Fraction) -> Bounds:
 def _near(value: Decimal, figures: Iterable[Figure], evidence: Evidence) -> Figure | None:
     """Return a figure from which the rounding of scores explains the distance of a claim.
 
-    An average of scores that were rounded is off by at most half a unit of their last decimal.
+    An average of scores that were rounded is off by at most half a unit of their last decimal. A
+    tie may be rounded to either side: to the even digit, up, or by the double nearest to it. The
+    doubles of both add their own error.
     """
     if not evidence.unit:
         return None
     room = (evidence.unit + (0 if is_small_whole(value) else Fraction(last_unit(value)))) / 2
+    if evidence.extremes is not None:
+        room += SUM_STRAY * Fraction(max(map(abs, evidence.extremes)))
     known = (one for one in figures if _is_finite(one.value))
     distances = ((abs(Fraction(value) - Fraction(one.value)), one) for one in known)
     return next((one for distance, one in distances if distance <= room), None)
@@ -307,7 +311,9 @@ def _judge_resampled_error(
     """
     rows, claimed = evidence.sums.joined_rows, float(value)
     expected = as_float(figures[0].value) if figures else None
-    if is_outside(value, _reach(claim, evidence)) or _is_zero_over_differences(claimed, evidence):
+    if is_outside_bounds(value, _reach(claim, evidence)) or _is_zero_over_differences(
+        claimed, evidence
+    ):
         message = f"no resampling of {count_noun(rows, 'row')} gives this standard error"
         return refute(claim, expected, message, rows)
     if evidence.missing or expected is None:

@@ -40,7 +40,7 @@ def _no_figures(_evidence: Evidence) -> Iterable[Figure]:
     return ()
 
 
-class Kind(NamedTuple):
+class ClaimKind(NamedTuple):
     """One kind of claim.
 
     `words` are the names by which documents call it, in lower case with `_` between words.
@@ -196,8 +196,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-COUNT: Final = Kind("count", _words("num_samples samples_number"), _counts)
-MEAN: Final = Kind(
+COUNT: Final = ClaimKind("count", _words("num_samples samples_number"), _counts)
+MEAN: Final = ClaimKind(
     "mean",
     _words(
         "mean average avg accuracy acc acc_norm acc_bytes acc_mutual_info em exact_match "
@@ -207,28 +207,28 @@ MEAN: Final = Kind(
     _range_of_scores,
     _near_means,
 )
-MEDIAN: Final = Kind("median", _words("median"), _medians, _range_of_scores, needs_values=True)
-MODE: Final = Kind("mode", _words("mode"), _modes, _range_of_scores, needs_values=True)
-LEAST: Final = Kind("min", _words("min minimum"), _least, _range_of_scores)
-GREATEST: Final = Kind("max", _words("max maximum"), _greatest, _range_of_scores)
-DEVIATION: Final = Kind(
+MEDIAN: Final = ClaimKind("median", _words("median"), _medians, _range_of_scores, needs_values=True)
+MODE: Final = ClaimKind("mode", _words("mode"), _modes, _range_of_scores, needs_values=True)
+LEAST: Final = ClaimKind("min", _words("min minimum"), _least, _range_of_scores)
+GREATEST: Final = ClaimKind("max", _words("max maximum"), _greatest, _range_of_scores)
+DEVIATION: Final = ClaimKind(
     "standard deviation",
     _words("std stdev std_dev stddev standard_deviation"),
     _deviations,
     _most_deviation,
 )
-VARIANCE: Final = Kind("variance", _words("var variance"), _variances, _most_variance)
-ERROR: Final = Kind(
+VARIANCE: Final = ClaimKind("variance", _words("var variance"), _variances, _most_variance)
+ERROR: Final = ClaimKind(
     "standard error", _words("stderr std_err stderror standard_error sem"), _errors, _most_deviation
 )
-SUM: Final = Kind("sum", frozenset(), _sums, hints=_near_means)
-INTERVAL: Final = Kind("confidence interval", _words("confidence_interval ci"))
-AVERAGE: Final = Kind(
+SUM: Final = ClaimKind("sum", frozenset(), _sums, hints=_near_means)
+INTERVAL: Final = ClaimKind("confidence interval", _words("confidence_interval ci"))
+AVERAGE: Final = ClaimKind(
     "weighted mean", frozenset(), _means, _range_of_scores, _near_means, is_exact=False
 )
 """An average by a name with further words, such as balanced accuracy: it may have weights."""
 
-LEVEL: Final = Kind(
+LEVEL: Final = ClaimKind(
     "level",
     frozenset(),
     _level_figures,
@@ -237,10 +237,10 @@ LEVEL: Final = Kind(
     rounded=_nearest_levels,
     needs_values=True,
 )
-UNKNOWN: Final = Kind("unknown", frozenset(), _means, hints=_near_means, is_exact=False)
+UNKNOWN: Final = ClaimKind("unknown", frozenset(), _means, hints=_near_means, is_exact=False)
 """A metric whose name says nothing about its formula: its mean confirms it, nothing refutes it."""
 
-TABLE: Final[tuple[Kind, ...]] = (
+TABLE: Final[tuple[ClaimKind, ...]] = (
     COUNT,
     MEAN,
     MEDIAN,
@@ -285,7 +285,7 @@ _ODD: Final = LazyPattern(r"[^a-z0-9@+]+")
 
 
 @lru_cache(maxsize=4096)
-def kind_named(name: str) -> Kind | None:
+def kind_named(name: str) -> ClaimKind | None:
     """Return the kind that the name of a metric says, or None if it says none.
 
     A whole name decides first, then a last word such as `stderr`, then any word of an average.
@@ -313,7 +313,7 @@ def _normalise(name: str) -> str:
     return _ODD.sub("_", _BEST_OF.sub("", bare)).strip("_")
 
 
-SHARE: Final = Kind("share", frozenset(), bounds=lambda _evidence: (0, 1))
-COUNTS: Final = Kind("number of scores", frozenset(), bounds=lambda _evidence: (0, None))
-ALPHA: Final = Kind("agreement of raters", frozenset(), bounds=lambda _evidence: (None, 1))
-PERPLEXITY: Final = Kind("perplexity", frozenset(), bounds=lambda _evidence: (1, None))
+SHARE: Final = ClaimKind("share", frozenset(), bounds=lambda _evidence: (0, 1))
+COUNTS: Final = ClaimKind("number of scores", frozenset(), bounds=lambda _evidence: (0, None))
+ALPHA: Final = ClaimKind("agreement of raters", frozenset(), bounds=lambda _evidence: (None, 1))
+PERPLEXITY: Final = ClaimKind("perplexity", frozenset(), bounds=lambda _evidence: (1, None))

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from evalstream.stats.claims.evidence import Evidence
-from evalstream.stats.claims.kinds import ERROR, Bounds, Figure, Kind
+from evalstream.stats.claims.kinds import ERROR, Bounds, ClaimKind, Figure
 
 CHUNK: Final = 1000
 """The largest number of draws with one seed."""
@@ -48,7 +48,7 @@ def resampled_error(
     return Resampling(_deviation(figures), draws, draws == wanted)
 
 
-def error_kind(found: Resampling) -> Kind:
+def error_kind(found: Resampling) -> ClaimKind:
     """Return the kind of a claim about an error that was resampled."""
 
     def figures(_evidence: Evidence) -> Iterator[Figure]:

@@ -27,7 +27,7 @@ def is_bit(scores: Array) -> Array:
     return found
 
 
-class Unmatched:
+class UnmatchedSums:
     """The scores of samples that only one run has, or that only one run scores.
 
     `scored` counts those with a score, `unscored` the others. `lowest` and `highest` bound the
@@ -114,8 +114,8 @@ class PairedScores:
     """
 
     def __init__(self) -> None:
-        self.only_a, self.only_b = Unmatched(), Unmatched()
-        self.failed_a, self.failed_b = Unmatched(), Unmatched()
+        self.only_a, self.only_b = UnmatchedSums(), UnmatchedSums()
+        self.failed_a, self.failed_b = UnmatchedSums(), UnmatchedSums()
         self.failed = 0
         self.n = 0
         self.moments, self.differences = Moments(), Differences()

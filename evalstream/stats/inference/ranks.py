@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from evalstream.model.comparison import Rank, Ranking
 from evalstream.stats.arrays import Array
 from evalstream.stats.inference.paired import LARGEST
-from evalstream.stats.inference.resamples import fixed_point, generator, resample_sums
+from evalstream.stats.inference.resamples import generator, resample_sums, round_to_units
 
 MOST_DRAWN: Final = 20_000
 """How many samples with differing scores are resampled; more are left to the normal limit."""
@@ -96,7 +96,7 @@ class RankedScores:
             same = np.zeros(len(self._sums), np.int64)
             return same, iter([np.tile(same, (resamples, 1))])
         cells, times = np.unique(np.concatenate(self._differing), axis=0, return_counts=True)
-        units, _ = fixed_point(cells, self.n)
+        units, _ = round_to_units(cells, self.n)
         drawn = resample_sums(units, times, self.n, resamples, seed)
         return _with_origin(times @ units), map(_with_origin, drawn)
 

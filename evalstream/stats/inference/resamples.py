@@ -25,7 +25,7 @@ def generator(seed: int, purpose: int = 0) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64([seed, purpose]))
 
 
-def fixed_point(values: Array, terms: int) -> tuple[Array, int]:
+def round_to_units(values: Array, terms: int) -> tuple[Array, int]:
     """Return finite values in units of 2**-k, rounded to whole ones, and k.
 
     The sum of any `terms` values stays below 2**62, so that sums are exact, and equal ones tie.
@@ -123,7 +123,7 @@ def _resample_means(cells: Cells, n: int, resamples: int, seed: int) -> tuple[Ar
     """
     is_some = cells.values != 0
     times = cells.times[is_some]
-    units, k = fixed_point(cells.values[is_some], n)
+    units, k = round_to_units(cells.values[is_some], n)
     drawn = resample_sums(units[:, None], times, n, resamples, seed)
     sums = np.concatenate([some[:, 0] for some in drawn])
     observed = int((units * times).sum())
@@ -168,7 +168,7 @@ def sign_flip_test(cells: Cells, resamples: int, seed: int, rounding: float = 0.
     is_some = cells.values != 0
     values, times = cells.values[is_some], cells.times[is_some]
     n = int(times.sum())
-    units, k = fixed_point(np.abs(values), n)
+    units, k = round_to_units(np.abs(values), n)
     observed = abs(int((times * np.where(values > 0, units, -units)).sum()))
     # Each value is rounded by half a unit at most, on both sides.
     limit = observed - n * (1 + math.ceil(math.ldexp(rounding, k)))

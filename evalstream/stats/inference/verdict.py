@@ -11,17 +11,15 @@ from evalstream.model.comparison import (
     Estimate,
     MetricName,
 )
+from evalstream.model.text import p_value
 from evalstream.stats.inference.bounds import score_limits
 from evalstream.stats.inference.power import samples_needed
 
 FEW_SAMPLES: Final = 30
 """Below this number equal scores say little: the rule of three leaves 10 % for a difference."""
 
-_TINY: Final = 1e-300
-"""Smaller p values are no longer exact."""
 
-
-class Judgement(NamedTuple):
+class EstimateJudgement(NamedTuple):
     """A verdict, why in one sentence, and the label of the better run if it is significant."""
 
     verdict: CompareVerdict
@@ -35,7 +33,7 @@ def judge_estimate(
     settings: CompareSettings,
     metric: MetricName,
     labels: tuple[str, str],
-) -> Judgement:
+) -> EstimateJudgement:
     """Return the verdict of a comparison of two runs, the first label being the reference's.
 
     It is `not comparable` below the overlap that the settings ask for or without statistics, and
@@ -46,7 +44,7 @@ def judge_estimate(
     """
     if estimate is None or alignment.overlap < settings.min_overlap:
         sentence = _why_not(alignment, settings, labels)
-        return Judgement(CompareVerdict.NOT_COMPARABLE, sentence)
+        return EstimateJudgement(CompareVerdict.NOT_COMPARABLE, sentence)
     if _p(estimate) <= 1 - settings.level:
         judgement = _significant(estimate, settings, metric, labels)
         return _dependent(estimate, judgement.sentence) or judgement
@@ -55,14 +53,14 @@ def judge_estimate(
         sentence = _all_equal(estimate, settings, labels)
         is_few = estimate.n < FEW_SAMPLES
         verdict = CompareVerdict.UNINFORMATIVE if is_few else CompareVerdict.WITHIN_NOISE
-        return Judgement(verdict, sentence)
+        return EstimateJudgement(verdict, sentence)
     if estimate.detectable is not None and estimate.detectable <= wanted:
         sentence = f"{_not_significant(estimate, settings, labels)}{_ruled_out(estimate, settings)}"
-        return Judgement(CompareVerdict.WITHIN_NOISE, sentence)
+        return EstimateJudgement(CompareVerdict.WITHIN_NOISE, sentence)
     sentence = (
         f"{_not_significant(estimate, settings, labels)}; {_describe_needed(estimate, wanted)}"
     )
-    return Judgement(CompareVerdict.UNINFORMATIVE, sentence)
+    return EstimateJudgement(CompareVerdict.UNINFORMATIVE, sentence)
 
 
 def relevant_difference(settings: CompareSettings, metric: MetricName) -> float:
@@ -109,7 +107,7 @@ def _why_not(alignment: Alignment, settings: CompareSettings, labels: tuple[str,
 
 def _significant(
     estimate: Estimate, settings: CompareSettings, metric: MetricName, labels: tuple[str, str]
-) -> Judgement:
+) -> EstimateJudgement:
     first_is_better = (estimate.difference > 0) != metric.lower_is_better
     better, worse = labels if first_is_better else labels[::-1]
     lower = " (lower scores are better)" if metric.lower_is_better else ""
@@ -117,16 +115,16 @@ def _significant(
         f"{better} is better than {worse} by {abs(estimate.difference):.4g}{lower}:"
         f" {_figures(estimate, settings, labels)}"
     )
-    return Judgement(CompareVerdict.SIGNIFICANT, sentence, better)
+    return EstimateJudgement(CompareVerdict.SIGNIFICANT, sentence, better)
 
 
-def _dependent(estimate: Estimate, sentence: str) -> Judgement | None:
+def _dependent(estimate: Estimate, sentence: str) -> EstimateJudgement | None:
     """Return the verdict where the missing samples could turn a difference, else None."""
     if estimate.bounds is None or min(estimate.bounds) > 0 or max(estimate.bounds) < 0:
         return None
     low, high = sorted(estimate.bounds)
     missing = f"with any scores of the missing samples it is {low:.4g} to {high:.4g}"
-    return Judgement(
+    return EstimateJudgement(
         CompareVerdict.DEPENDS, f"of the samples that both score, {sentence}; {missing}"
     )
 
@@ -150,10 +148,8 @@ def _figures(estimate: Estimate, settings: CompareSettings, labels: tuple[str, s
         parts.append(f"{_percent(settings.level)} interval {low:.4g} to {high:.4g} ({method})")
     if estimate.test:
         adjusted = ", with Holm's correction" if estimate.adjusted_p is not None else ""
-        p = _p(estimate)
-        shown = f"p = {p:.3g}" if p > _TINY else f"p < {_TINY:g}"
         clusters = f", {estimate.clustered.clusters:,} clusters" if estimate.clustered else ""
-        parts.append(f"{shown} ({estimate.test.method}{clusters}{adjusted})")
+        parts.append(f"{p_value(_p(estimate))} ({estimate.test.method}{clusters}{adjusted})")
     return ", ".join(parts)
 
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evalstream.model.sample_record import B_SHIFT, PairFlag, SampleFlag
+from evalstream.model.sample_record import B_SHIFT, UNKNOWN, PairFlag, SampleFlag
 from evalstream.stats.arrays import Array
 from evalstream.stats.samples.grouping import mark_starts, number_groups
 from evalstream.stats.samples.sample_store import PAIR, SampleStore, read_samples
@@ -39,7 +39,7 @@ def join(a: Array, b: Array, groups_a: Sequence[int], groups_b: Sequence[int]) -
     ambiguous in either run, they meet if the ids are the same. Those that meet are paired under
     each metric that both have. What is not paired is only in its run, as are all records of a
     sample under a metric that several groups of either run give it. `ordinal` counts the samples of
-    `a`, `cluster` is that of `a` unless only `b` knows it, and pairs with OTHER_REFERENCE have
+    `a`, `cluster` is the one that both have, else UNKNOWN, and pairs with OTHER_REFERENCE have
     OTHER_INPUT as well. Raises ValueError for a group without a number.
     """
     metrics_a, metrics_b = _metric_numbers(a, groups_a), _metric_numbers(b, groups_b)
@@ -94,7 +94,7 @@ def _pairs(a: Array, b: Array, metrics: Array) -> Array:
     for name in ("score", "rows", "spread", "line", "offset", "sample"):
         own = "scored" if name == "rows" else name
         pairs[f"{name}_a"], pairs[f"{name}_b"] = a[own], b[own]
-    pairs["cluster"] = np.where(a["cluster"] != 0, a["cluster"], b["cluster"])
+    pairs["cluster"] = np.where(a["cluster"] == b["cluster"], a["cluster"], np.uint64(UNKNOWN))
     is_other = {name: _differ(a[name], b[name]) for name in ("prompt", "input")}
     is_same_question = (a["question"] == b["question"]) & (a["question"] != 0)
     pairs["flags"] = a["flags"] | b["flags"] << np.uint64(B_SHIFT)

@@ -8,7 +8,14 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from evalstream.model.sample_record import ROW_BYTES, SampleFlag, SamplePair, SampleRow, SampleScore
+from evalstream.model.sample_record import (
+    ROW_BYTES,
+    UNKNOWN,
+    SampleFlag,
+    SamplePair,
+    SampleRow,
+    SampleScore,
+)
 from evalstream.stats.arrays import Array
 from evalstream.stats.samples.grouping import mark_starts, sort_rows
 from evalstream.stats.samples.record_store import MEMORY_BYTES, RecordStore, read_together
@@ -129,7 +136,7 @@ def reduce_rows(rows: Array) -> Array:
 
     The mean does not depend on the order of the rows. A sample is RIGHT or WRONG if all its rows
     are, AMBIGUOUS if its identity has several ids, and has SEVERAL_PROMPTS if two known prompts of
-    its rows differ.
+    its rows differ. It has the cluster that all its rows have, else none.
     """
     keys = (*_SAMPLE_KEYS, "group")
     rows = rows[sort_rows(*(rows[key] for key in (*keys, "line", "offset")))]
@@ -168,7 +175,15 @@ def _reduce_repeats(samples: Array, rows: Array, starts: Array) -> None:
         | np.where(samples["failed"] != 0, _FAILED, np.uint64(0))
         | np.where((most != 0) & (least != most), _SEVERAL_PROMPTS, np.uint64(0))
     )
+    samples["cluster"] = _common_values(rows["cluster"], starts)
     _reduce_scores(samples, rows["score"], starts, sizes)
+
+
+def _common_values(values: Array, starts: Array) -> Array:
+    """Return the value that all rows of a sample have, UNKNOWN where they differ."""
+    least, most = (one.reduceat(values, starts) for one in (np.minimum, np.maximum))
+    found: Array = np.where(least == most, least, np.uint64(UNKNOWN))
+    return found
 
 
 def _reduce_scores(samples: Array, scores: Array, starts: Array, sizes: Array) -> None:

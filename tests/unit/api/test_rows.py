@@ -5,6 +5,7 @@ import math
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from io import BytesIO, StringIO
 from pathlib import Path
 from types import MappingProxyType
@@ -71,6 +72,40 @@ def test_a_last_line_without_its_end_is_that_of_the_file() -> None:
         assert report.passed, said(report)
     changed = evalstream.check_rows(data.split(b"\n")[::-1], aggregate=aggregate)
     assert changed.counts == {"ES501": 1}
+
+
+def test_a_checker_knows_a_last_line_without_its_end() -> None:
+    aggregate = aggregate_of("0.2.0", b"".join(LINES), 4)
+    for last, codes in ((LINES[-1][:-1], {"ES111", "ES501"}), (LINES[-1][:-9], {"ES104", "ES501"})):
+        with evalstream.Checker(aggregate=aggregate) as checker:
+            for line in (*LINES[:-1], last):
+                assert checker.add(line) == []
+        assert checker.report.counts.keys() == codes
+        assert checker.report.runs[0].verdict == "failed"
+
+
+def test_a_line_without_its_end_between_others_is_a_whole_one() -> None:
+    rows = [LINES[0], LINES[1][:-1], LINES[2].replace(b"sample-2", b"sample-1"), LINES[3]]
+    with evalstream.Checker() as checker:
+        found = [[finding.line for finding in checker.add(row)] for row in rows]
+    assert [{*lines} for lines in found] == [set(), set(), {3}, set()]
+    assert checker.report.counts == evalstream.check_rows(rows).counts
+    assert "ES111" not in checker.report.counts
+
+
+def test_an_empty_last_row_is_a_blank_line() -> None:
+    for lines in (LINES, [line[:-1] for line in LINES]):
+        report = evalstream.check_rows([*lines, b""], aggregate=AGGREGATE)
+        assert report.counts == {"ES110": 1}
+        assert evalstream.check_rows(lines, aggregate=AGGREGATE).counts == {}
+
+
+def test_mappings_alone_cannot_be_checked_for_their_checksum() -> None:
+    report = evalstream.check_rows(ROWS, aggregate=AGGREGATE, select="ES501")
+    assert (report.exit_code, report.runs[0].verdict) == (3, "incomplete")
+    assert "mappings have no bytes" in said(report)
+    assert evalstream.check_rows(LINES, aggregate=AGGREGATE, select="ES501").passed
+    assert evalstream.check_rows(ROWS, aggregate=AGGREGATE, select="ES501,ES503").passed
 
 
 def test_findings_about_mappings_have_no_offset() -> None:
@@ -169,6 +204,36 @@ def test_an_exception_leaves_the_run_incomplete() -> None:
     assert "the rows ended with LookupError: gone" in said(checker.report)
 
 
+class Untold(Exception):
+    """An exception whose text cannot be read."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def test_an_exception_without_a_text_leaves_the_run_incomplete() -> None:
+    with suppress(Untold), evalstream.Checker() as checker:
+        checker.add(LINES[0])
+        raise Untold
+    assert checker.report.runs[0].incomplete_reason == "the rows ended with Untold"
+
+
+def test_threads_may_share_a_checker() -> None:
+    rows = sound_rows("0.2.0", 400)
+    with evalstream.Checker() as checker:
+        threads = [
+            threading.Thread(target=lambda some: [*map(checker.add, some)], args=(rows[k::4],))
+            for k in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+            assert not thread.is_alive()
+    assert checker.report.runs[0].rows == 400
+    assert checker.report.counts.keys() <= {"ES506", "ES805"}
+
+
 def test_a_checker_ends_once() -> None:
     checker = evalstream.Checker(aggregate=AGGREGATE)
     with pytest.raises(evalstream.UsageError, match="after the with block"):
@@ -229,6 +294,28 @@ def test_reports_name_rows_in_memory(tmp_path: Path) -> None:
         evalstream.check_rows(ROWS, reporter=evalstream.JsonReporter(file))
     (run,) = json.loads((tmp_path / "report.json").read_bytes())["runs"]
     assert run["file"] == "<rows>"
+
+
+def test_no_remedy_is_a_command_over_files_that_are_not_there(tmp_path: Path) -> None:
+    rows = [*LINES, b"\n"]
+    held = evalstream.check_rows(rows)
+    assert held.rules["ES110"].fix.startswith("When a file holds these rows, run `evalstream fix")
+    assert held.rules["ES805"].fix[0].isupper()
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"".join(rows))
+    assert evalstream.check(path).rules["ES110"].fix.startswith("Run `evalstream fix")
+
+
+def test_the_short_text_of_a_report_has_no_control_characters() -> None:
+    class Coloured(Exception):
+        pass
+
+    checker = evalstream.Checker()
+    with suppress(Coloured), checker:
+        checker.add(LINES[0])
+        raise Coloured("\x1b[31mred\x07\nand more")
+    assert repr(checker.report).replace("\n", "").isprintable()
+    assert "and more" in repr(checker.report).splitlines()[0]
 
 
 def test_reports_take_rows_in_memory_for_no_file() -> None:

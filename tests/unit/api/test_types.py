@@ -143,6 +143,13 @@ def test_messages_name_keywords_and_the_command_line_flags() -> None:
         evalstream.check(RUN, create=True)
 
 
+@pytest.mark.parametrize("name", ["source", "schema", "tee", "noise", "dask_address"])
+def test_an_empty_text_is_no_value(name: str) -> None:
+    with pytest.raises(evalstream.UsageError, match=f"^{name} is empty$"):
+        evalstream.check(RUN, **{name: ""})
+    assert evalstream.check(RUN, select="", exclude=()).exit_code == 0
+
+
 def test_a_command_in_a_message_keeps_its_flags() -> None:
     error = evalstream.UsageError("--pass valid and a--b: evalstream check --pass valid")
     assert str(error) == "passing valid and a--b: evalstream check --pass valid"

@@ -107,10 +107,18 @@ def test_a_file_may_be_named_like_the_flag_of_the_version() -> None:
         ("help check", "check --help"),
         ("help schema show", "schema show --help"),
         ("help schema", "schema --help"),
+        ("help help", "--help"),
+        ("schema --version", "--version"),
     ],
 )
 def test_help_is_a_word_as_well_as_a_flag(words: str, flags: str) -> None:
     assert run(words).stdout == run(flags).stdout != ""
+
+
+def test_help_takes_one_command() -> None:
+    done = run("help check seal")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "help takes one command, such as: evalstream help check" in done.stderr
 
 
 @pytest.mark.parametrize("line", ["--help", "-h", "check --help", "schema --help", "rules -h"])

@@ -32,10 +32,11 @@ PASSED, FAILED = run_of("passed"), run_of("failed", severities={Severity.ERROR: 
 
 def test_the_worst_verdict_counts() -> None:
     assert line_of(PASSED) == "passed: 1 run, no findings"
-    assert line_of(PASSED, FAILED) == "FAILED: 2 runs, 2 errors"
-    assert line_of(PASSED, run_of("unconfirmed")) == "unconfirmed: 2 runs, no findings"
-    assert line_of(run_of("unconfirmed"), run_of("incomplete")).startswith("incomplete: 2 runs")
-    assert line_of(PASSED, run_of("incomplete")) == "incomplete: 2 runs, no findings"
+    assert line_of(PASSED, FAILED) == "FAILED: 1 of 2 runs, 2 errors"
+    assert line_of(PASSED, run_of("unconfirmed")) == "unconfirmed: 1 of 2 runs, no findings"
+    both = run_of("unconfirmed"), run_of("incomplete")
+    assert line_of(*both).startswith("incomplete: 1 of 2 runs")
+    assert line_of(PASSED, run_of("incomplete")) == "incomplete: 1 of 2 runs, no findings"
     assert line_of() == "not checked: 0 runs, no findings"
 
 
@@ -54,7 +55,7 @@ def test_rules_that_were_left_out_are_named() -> None:
 
 def test_refuted_claims_are_counted() -> None:
     refuted = run_of("failed", claims=[claim("f1", 0.9, 0.5, State.REFUTED), claim("f1", 1, 1)])
-    assert line_of(PASSED, refuted, refuted) == "FAILED: 3 runs, 2 refuted claims, no findings"
+    assert line_of(PASSED, refuted, refuted) == "FAILED: 2 of 3 runs, 2 refuted claims, no findings"
 
 
 def check(folder: Path, *options: str, name: str = "run.jsonl") -> tuple[int, str]:

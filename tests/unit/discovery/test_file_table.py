@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstream.discovery import file_table
-from evalstream.discovery.file_table import Entry, FileTable, listing_key
+from evalstream.discovery.file_table import FileEntry, FileTable, listing_key
 
 NAMES = st.sampled_from(["a", "ab", "a.b", "b", "é"])
 TREES = st.recursive(st.just({}), lambda below: st.dictionaries(NAMES, below), max_leaves=40)
@@ -35,7 +35,7 @@ def test_folders_are_listed_once_and_in_order(tree: Mapping[str, object], page: 
 def test_a_file_is_known_as_listed_on_any_page() -> None:
     with closing(FileTable()) as table:
         names = [f"{number:04d}.json" for number in range(file_table.PAGE + 1)]
-        table.add(Entry(name, size) for size, name in enumerate(names))
+        table.add(FileEntry(name, size) for size, name in enumerate(names))
         sizes = {
             one.path: (
                 one.size,

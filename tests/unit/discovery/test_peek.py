@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import EXAMPLES
 
+import evalstream
 from evalstream.discovery import peek
 from evalstream.parsing.native import outline
 
@@ -84,3 +86,27 @@ def test_a_document_with_very_many_members_is_read_whole(tmp_path: Path) -> None
     file = tmp_path / "large.json"
     file.write_text(json.dumps({**members, "evaluation_results": []}))
     assert peek.peek_aggregate(str(file)) == peek.AggregatePeek(peek.AGGREGATE)
+
+
+@pytest.mark.parametrize("slip", [b"}", b"}\n", b"\n}]", b",\n", b"\nEOF\n"])
+def test_an_aggregate_with_a_slip_behind_it_is_no_file_of_rows(tmp_path: Path, slip: bytes) -> None:
+    text = (EXAMPLES / "aggregate.json").read_bytes().rstrip() + slip
+    path = tmp_path / "aggregate.json"
+    path.write_bytes(text)
+    report = evalstream.check(path)
+    (found,) = (one for one in report if one.severity.label == "error")
+    place = text.rindex(b"}", 0, -len(slip)) + 1
+    rest = text[place:].lstrip()
+    at = len(text) - len(rest)
+    assert (found.code, found.line) == ("ES103", text.count(b"\n", 0, at) + 1)
+    assert found.column == at - text.rfind(b"\n", 0, at)
+    assert report.runs[0].incomplete_reason == "the aggregate could not be read as one"
+
+
+def test_rows_with_a_slip_on_the_first_line_are_rows(tmp_path: Path) -> None:
+    first, rest = (EXAMPLES / "run.jsonl").read_bytes().split(b"\n", 1)
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(first + b"}\n" + rest)
+    report = evalstream.check(path)
+    assert report.runs[0].rows == 8
+    assert [one.line for one in report if one.code == "ES103"] == [1]

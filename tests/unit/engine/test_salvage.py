@@ -74,6 +74,13 @@ def test_overlong_lines_are_kept_in_the_rest(tmp_path: Path) -> None:
     assert (tmp_path / "good").read_bytes() == LINES[0] + LINES[1]
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_line_of_the_most_bytes_is_saved(tmp_path: Path, mark: bytes) -> None:
+    longest = len(LINES[0]) - 1
+    assert saved(tmp_path, mark + LINES[0], max_line_bytes=longest).rows == 1
+    assert saved(tmp_path, mark + LINES[0], max_line_bytes=longest - 1).rows == 0
+
+
 def test_rows_before_a_break_in_a_packed_file_are_saved(tmp_path: Path) -> None:
     packed = gzip.compress(GOOD)
     assert saved(tmp_path, packed).rows == 8

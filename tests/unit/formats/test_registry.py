@@ -1,5 +1,6 @@
 """What every format offers, and that the registry alone knows which formats there are."""
 
+import inspect
 import re
 import subprocess
 import sys
@@ -40,6 +41,27 @@ def shown(text: bytes, *formats: str) -> tuple[str, str] | None:
 def test_a_format_is_known_by_the_name_of_its_folder(one: AnyFormat) -> None:
     assert (PACKAGE / "formats" / one.name / "format.py").is_file()
     assert FORMATS[one.name] is one
+
+
+PARTS = {
+    "find": ("files", "find_runs"),
+    "pair": ("files", "pair_documents"),
+    "check": ("checker", "check"),
+    "answers": ("compared", "answers"),
+}
+"""The modules and functions that the methods of formats call, where a format has no such method."""
+
+
+@EACH
+def test_the_modules_of_a_format_have_the_functions_that_its_methods_call(one: AnyFormat) -> None:
+    for method, (module, name) in PARTS.items():
+        own, is_called = vars(type(one)), method != "answers" or one.has_answers
+        if method in own or not hasattr(one, method) or not is_called:
+            continue
+        wanted = list(inspect.signature(getattr(one, method)).parameters)
+        found = list(inspect.signature(getattr(one.load(module), name)).parameters)
+        assert found == wanted[: len(found)]
+        assert [part.lstrip("_") for part in wanted[len(found) :]] in ([], ["detect"])
 
 
 @EACH

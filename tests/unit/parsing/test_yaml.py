@@ -23,9 +23,9 @@ from evalstream.parsing.yaml import (
 from evalstream.parsing.yaml_scalars import (
     NotPlain,
     number_spelling,
-    read_plain,
+    read_plain_yaml,
     resolve_plain,
-    settle,
+    settle_scalars,
 )
 
 DEPTH = 50
@@ -105,7 +105,7 @@ def test_other_scalars_have_none(text: str) -> None:
 
 def test_numbers_that_are_none_are_told_and_replaced() -> None:
     seen = read("a: 1e999\nb: [.nan, -.inf]\nc: " + "9" * 5000)
-    value, troubles = settle(seen.value, seen.marks.mark)
+    value, troubles = settle_scalars(seen.value, seen.marks.mark)
     assert [(one.name, one.pointer) for one in troubles] == [
         ("non-finite-number", "/a"),
         ("non-finite-number", "/b/0"),
@@ -262,7 +262,7 @@ def test_whatever_is_read_is_read_or_refused(text: str | bytes) -> None:
     assert seen.readable or seen.issues
     assert all(issue.line is None or issue.line >= 1 for issue in seen.issues)
     if seen.readable:
-        settle(seen.value, seen.marks.mark)
+        settle_scalars(seen.value, seen.marks.mark)
 
 
 LETTERS = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=6)
@@ -297,19 +297,19 @@ PIECES = [
 def test_the_fast_path_accepts_only_what_needs_no_explanation(text: str, depth: int) -> None:
     exact = explain_yaml(text, depth)
     try:
-        value = read_plain(text, depth, yaml)
+        value = read_plain_yaml(text, depth, yaml)
     except NotPlain:
         return
     assert (exact.readable, exact.issues) == (True, [])
     assert repr(value) == repr(exact.value)
-    assert settle(value, exact.marks.mark) == (value, [])
+    assert settle_scalars(value, exact.marks.mark) == (value, [])
 
 
 @pytest.mark.parametrize(
     "text", ["a: 1", "a:\n  - b: 'x'\n  - 2.50\n", "[1, {a: b}]", '"é"', "a:\nb: |\n  text\n"]
 )
 def test_the_fast_path_reads_ordinary_documents(text: str) -> None:
-    assert repr(read_plain(text, DEPTH, yaml)) == repr(explain_yaml(text, DEPTH).value)
+    assert repr(read_plain_yaml(text, DEPTH, yaml)) == repr(explain_yaml(text, DEPTH).value)
 
 
 @pytest.mark.parametrize(
@@ -329,4 +329,4 @@ def test_the_fast_path_reads_ordinary_documents(text: str) -> None:
 )
 def test_the_fast_path_leaves_everything_else(text: str) -> None:
     with pytest.raises(NotPlain):
-        read_plain(text, DEPTH, yaml)
+        read_plain_yaml(text, DEPTH, yaml)

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from report_fixture import FINDINGS, LONG_ROWS, TYPE, Case, cases, failed_run, render
+from report_fixture import FINDINGS, LONG_ROWS, TYPE, Case, cases, failed_run, render, sound_run
 
 from evalstream.model.finding import Severity
 from evalstream.model.report import RunSummary
-from evalstream.reporters.base import PLAIN, Style
+from evalstream.reporters.base import PLAIN, Reporter, Style
 from evalstream.reporters.concise import PREFIX, ConciseReporter
+from evalstream.reporters.github import GithubReporter
 
 GOLDEN = Path(__file__).parent / "golden"
 EVERYTHING = Style(min_severity=Severity.INFO)
@@ -84,3 +85,18 @@ def test_data_does_not_break_out_of_its_line() -> None:
     seen = render(ConciseReporter, Case([hostile], [run]), Style(colour=True))
     assert len(seen.splitlines()) == 2
     assert "\x1b" not in SGR.sub("", seen)
+
+
+@pytest.mark.parametrize("reporter", [ConciseReporter, GithubReporter])
+def test_of_many_runs_those_that_passed_are_counted(reporter: type[Reporter]) -> None:
+    case = Case(FINDINGS, [*[sound_run()] * 2_000, *[failed_run()] * 37])
+    lines = render(reporter, case).splitlines()
+    about_runs = [line for line in lines if line.startswith("evalstream: ")]
+    assert len(about_runs) < 50
+    assert sum("FAILED" in line and "2,345 rows" in line for line in about_runs) == 37
+    assert "evalstream: passed: 2,000 runs (-v lists them)" in about_runs
+    assert any("2,037 runs: 37 FAILED" in line for line in about_runs)
+    whole = render(reporter, case, EVERYTHING).splitlines()
+    assert sum("passed" in line and "2,037 runs" not in line for line in whole) == 2_000
+    few = render(reporter, Case([], [sound_run()] * 20)).splitlines()
+    assert sum("passed" in line and "20 runs" not in line for line in few) == 20

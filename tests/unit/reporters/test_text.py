@@ -231,6 +231,13 @@ def test_a_refuted_claim_has_as_many_digits_as_show_a_difference() -> None:
     assert seen == "  f1: claims 0.123456789, recomputed 0.123456781 from 8 rows: refuted"
 
 
+def test_a_figure_that_follows_from_others_comes_from_no_rows() -> None:
+    run = RunSummary("a", "b", "lm_eval", rows=8, verdict="passed")
+    run.claims = [claim("group", 0.5, 0.5, rows=0)]
+    seen = render(TextReporter, Case([], [run])).splitlines()[1]
+    assert seen == "  group: claims 0.5, recomputed 0.5: confirmed"
+
+
 def test_many_runs_show_their_refuted_claims_alone() -> None:
     runs = [*every_verdict(), *(sound_run(f"{n}.jsonl", f"{n}.json") for n in range(30))]
     seen = render(TextReporter, Case([], runs), EVERYTHING)

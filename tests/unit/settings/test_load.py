@@ -11,7 +11,7 @@ import evalstream
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.settings.declared import SETTINGS
-from evalstream.settings.load import NO_SETTINGS, find_settings, resolve
+from evalstream.settings.load import NO_SETTINGS, find_settings, resolve_settings
 
 
 @pytest.fixture(autouse=True)
@@ -91,15 +91,15 @@ def test_a_found_file_cannot_set_what_only_a_named_one_may(
     with pytest.raises(UsageError, match=told):
         evalstream.load_settings()
     with pytest.raises(UsageError, match=told):
-        resolve(SETTINGS.values(), {}, find_settings())
+        resolve_settings(SETTINGS.values(), {}, find_settings())
     assert evalstream.load_settings(name) is not None
-    named = resolve(SETTINGS.values(), {}, find_settings(name))
+    named = resolve_settings(SETTINGS.values(), {}, find_settings(name))
     assert named[SETTINGS[key].name].source == name
 
 
 def test_the_command_line_puts_aside_what_a_found_file_cannot_set(folder: Path) -> None:
     (folder / "evalstream.toml").write_text('executor = "dask"\ndask-address = "tcp://x:1"\n')
-    found = resolve(SETTINGS.values(), {"executor": "serial"}, find_settings())
+    found = resolve_settings(SETTINGS.values(), {"executor": "serial"}, find_settings())
     assert found["executor"] == ("serial", "command line")
     assert found["dask_address"].value is None
 

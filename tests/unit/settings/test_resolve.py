@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from evalstream.settings.declared import SETTINGS
-from evalstream.settings.load import Settings, resolve
+from evalstream.settings.load import Settings, resolve_settings
 
 OPTIONS = SETTINGS.values()
 
 
 def sources(line: dict[str, Any], **settings: Any) -> dict[str, tuple[Any, str]]:
     """Return what does not have its default."""
-    found = resolve(OPTIONS, line, Settings(settings, "file", is_named=True))
+    found = resolve_settings(OPTIONS, line, Settings(settings, "file", is_named=True))
     return {name: tuple(one) for name, one in found.items() if one.source != "default"}
 
 
@@ -26,7 +26,7 @@ def test_sources() -> None:
 
 
 def test_defaults() -> None:
-    found = resolve(OPTIONS, {}, Settings({}))
+    found = resolve_settings(OPTIONS, {}, Settings({}))
     assert {name: one.value for name, one in found.items()} == {
         one.name: one.default for one in OPTIONS
     }

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from evalstream.model.errors import UsageError
 from evalstream.settings.declared import SETTINGS
-from evalstream.settings.find import Table
-from evalstream.settings.load import Settings, resolve
+from evalstream.settings.find import TomlTable
+from evalstream.settings.load import Settings, resolve_settings
 from evalstream.settings.shown import settings_lines
 from evalstream.settings.values import allowed_values, read_values
 
@@ -43,19 +43,19 @@ tables = st.fixed_dictionaries({}, optional={key: value_of(key) for key in SETTI
 @given(tables)
 def test_the_lines_are_toml_with_the_same_values(table: dict[str, Any]) -> None:
     try:
-        values = read_values(Table("file.toml", table))
+        values = read_values(TomlTable("file.toml", table))
     except UsageError:  # a path to a store, or a pattern, that is not valid
         return
-    chosen = resolve(OPTIONS, {}, Settings(values, "file\n.toml", is_named=True))
+    chosen = resolve_settings(OPTIONS, {}, Settings(values, "file\n.toml", is_named=True))
     lines = list(settings_lines(OPTIONS, chosen, "file\n.toml"))
     assert not any("\n" in line or "\r" in line for line in lines)
-    again = read_values(Table("file.toml", tomllib.loads("\n".join(lines))))
+    again = read_values(TomlTable("file.toml", tomllib.loads("\n".join(lines))))
     assert {name: value for name, value in again.items() if name in values} == values
     assert sum("file\\n.toml" in line for line in lines) >= 1
 
 
 def test_lines_name_their_sources() -> None:
-    chosen = resolve(OPTIONS, {"strict": True}, Settings({"jobs": 2}, "x.toml"))
+    chosen = resolve_settings(OPTIONS, {"strict": True}, Settings({"jobs": 2}, "x.toml"))
     lines = list(settings_lines(OPTIONS, chosen, "x.toml"))
     assert lines[0] == "# settings file: x.toml"
     assert "strict = true  # command line" in lines

@@ -15,8 +15,8 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.settings.declared import SETTINGS
-from evalstream.settings.find import Table
-from evalstream.settings.schema import schema_text, settings_schema
+from evalstream.settings.find import TomlTable
+from evalstream.settings.schema import settings_schema, settings_schema_text
 from evalstream.settings.values import (
     LONGEST_TEXT,
     MOST_TEXTS,
@@ -90,7 +90,7 @@ def test_the_schema_and_the_loader_agree_on_bounds(surplus: int) -> None:
 
 def test_the_schema_file_is_up_to_date() -> None:
     path = REPOSITORY / "schemas" / "settings.schema.json"
-    assert path.read_text(encoding="utf-8") == schema_text(), "run scripts/settings_schema"
+    assert path.read_text(encoding="utf-8") == settings_schema_text(), "run scripts/settings_schema"
 
 
 @pytest.mark.parametrize(
@@ -126,18 +126,18 @@ def test_the_schema_file_is_up_to_date() -> None:
 )
 def test_mistakes_are_named(table: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=f"^file.toml: {message}"):
-        read_values(Table("file.toml", table))
+        read_values(TomlTable("file.toml", table))
 
 
 def test_a_long_wrong_value_is_cut() -> None:
     with pytest.raises(UsageError) as caught:
-        read_values(Table("file.toml", {"strict": "x" * 10_000}))
+        read_values(TomlTable("file.toml", {"strict": "x" * 10_000}))
     assert len(str(caught.value)) < 200
 
 
 def test_values_are_those_of_the_options() -> None:
     table = {"fail-on": "warning", "min-severity": "info", "no-values": True, "format": "json"}
-    assert read_values(Table("x", {**table, "select": ["ES4"]})) == {
+    assert read_values(TomlTable("x", {**table, "select": ["ES4"]})) == {
         "fail_on": Severity.WARNING,
         "min_severity": Severity.INFO,
         "show_values": False,
@@ -148,7 +148,7 @@ def test_values_are_those_of_the_options() -> None:
 
 def test_paths_are_relative_to_the_file() -> None:
     table = {"schema": "s.json", "ledger": "/l", "dask-scheduler-file": "d/e", "exclude": ["a/b"]}
-    assert read_values(Table("../x.toml", table)) == {
+    assert read_values(TomlTable("../x.toml", table)) == {
         "schema": "../s.json",
         "ledger": "/l",
         "dask_scheduler_file": "../d/e",
@@ -159,11 +159,11 @@ def test_paths_are_relative_to_the_file() -> None:
 def test_patterns_are_relative_to_the_file() -> None:
     patterns = ("run.jsonl", "old/*", "/a/b", "s3://b/*", "<stdin>", "-", "none")
     table = {one: ["ES4", "ES405"] if one != "none" else [] for one in patterns}
-    found = read_values(Table("../[x]/y.toml", {"per-file-ignores": table}))
+    found = read_values(TomlTable("../[x]/y.toml", {"per-file-ignores": table}))
     assert [one.removesuffix(":ES4,ES405") for one in found["per_file_ignores"]] == [
         "run.jsonl", "../[[]x]/old/*", "/a/b", "s3://b/*", "<stdin>", "-",
     ]  # fmt: skip
 
 
 def test_the_schema_is_json() -> None:
-    assert json.loads(schema_text())["additionalProperties"] is False
+    assert json.loads(settings_schema_text())["additionalProperties"] is False

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from evalstream._version import __version__
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.changes.additions import Additions, AggregateRefused, value_at
-from evalstream.formats.eee.changes.aggregate_places import migration_place
+from evalstream.formats.eee.changes.aggregate_places import aggregate_migration_place
 from evalstream.formats.eee.changes.kinds import (
     ALGORITHM,
     DEVELOPER,
@@ -23,7 +23,7 @@ from evalstream.formats.eee.changes.kinds import (
     SEAL,
 )
 from evalstream.formats.eee.changes.moves import Required, move_old_members
-from evalstream.formats.eee.changes.naming import Place, place_for
+from evalstream.formats.eee.changes.naming import TargetPlace, place_for
 from evalstream.formats.eee.changes.supplied import Supplied
 from evalstream.formats.eee.datastore import Unaddressable, derive_address
 from evalstream.model.changes import BYTE_ORDER_MARK, Applied, Change, Example, Need
@@ -31,8 +31,8 @@ from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK, pointer
 from evalstream.parsing.json_edit import set_members
 from evalstream.parsing.json_tree import (
+    JsonMember,
     JsonType,
-    Member,
     Node,
     Splices,
     compact,
@@ -123,7 +123,7 @@ class AggregateMigration:
         is_list = samples is not None and samples.type is JsonType.LIST and bool(samples.items)
         return samples if is_list else None
 
-    def place(self, collection: str) -> Place | str:
+    def place(self, collection: str) -> TargetPlace | str:
         """Return where the run belongs in a collection, or why it belongs nowhere."""
         model = self.model_id
         if model is None:
@@ -148,7 +148,7 @@ class AggregateMigration:
     def _change(self, splices: Splices) -> tuple[Need, ...]:
         """Make all changes but those that depend on the rows; return what is missing."""
         additions, applied = self._additions, self._applied
-        place = migration_place(self._target)
+        place = aggregate_migration_place(self._target)
         needs = list(move_old_members(splices, additions, applied, place, self._supplied))
         self._keep_unknown(splices, additions, applied, place.members)
         applied += reshape(splices, place)
@@ -326,7 +326,7 @@ def _keep_member(
     splices: Splices,
     additions: Additions,
     holder: Node,
-    member: Member,
+    member: JsonMember,
     where: tuple[str | int, ...],
     target: tuple[str | int, ...],
 ) -> Applied:

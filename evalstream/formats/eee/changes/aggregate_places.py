@@ -22,7 +22,7 @@ STEPS: Final = (*RESULT, "generation_config", "generation_args", "eval_plan", "s
 
 
 @lru_cache(maxsize=8)
-def migration_place(target: str) -> Place:
+def aggregate_migration_place(target: str) -> Place:
     """Return the place of an aggregate that is migrated to a version."""
     place = SchemaPlaces(builtin_schema(versions.aggregate_schema_name(target))).root()
     number = Place(
@@ -34,7 +34,7 @@ def migration_place(target: str) -> Place:
 
 
 @lru_cache(maxsize=32)
-def repair_place(version: str, repairs: Collection[RepairAction]) -> Place:
+def aggregate_repair_place(version: str, repairs: Collection[RepairAction]) -> Place:
     """Return the place of an aggregate of a version, for the repairs that are to be made."""
     return only(
         SchemaPlaces(builtin_schema(versions.aggregate_schema_name(version))).root(), repairs

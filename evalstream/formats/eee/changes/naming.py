@@ -18,7 +18,7 @@ from evalstream.formats.eee.datastore import (
 ROWS_ENDING: Final = "_samples.jsonl"
 
 
-class Place(NamedTuple):
+class TargetPlace(NamedTuple):
     """Where a run belongs in a datastore."""
 
     collection: str
@@ -50,7 +50,7 @@ def read_collection(path: str) -> str | None:
     return place.folders[1] if place.inside else None
 
 
-def place_for(collection: str, model: str, developer: str | None) -> Place | str:
+def place_for(collection: str, model: str, developer: str | None) -> TargetPlace | str:
     """Return the place of a model's run in a collection, or why there is none."""
     is_name = collection == os.path.basename(collection) and collection
     reason = unportable(collection) if is_name else "it is not one name"
@@ -59,4 +59,4 @@ def place_for(collection: str, model: str, developer: str | None) -> Place | str
     address = derive_address(model, developer)
     if isinstance(address, Unaddressable):
         return f"model_info.{address.member} gives no folder: {address.reason}"
-    return Place(collection, *address)
+    return TargetPlace(collection, *address)

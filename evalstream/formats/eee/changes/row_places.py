@@ -15,7 +15,7 @@ from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_TYPES
 from evalstream.model.changes import ChangeKind
 from evalstream.model.data_class import replace
 from evalstream.parsing.json_tree import JsonType
-from evalstream.parsing.reshape import Action, Place, RowPlace, Test, Watch
+from evalstream.parsing.reshape import Action, Place, Probe, RowPlace, Test
 from evalstream.parsing.schema_files import builtin_schema
 from evalstream.rules.base import RepairAction
 
@@ -44,7 +44,7 @@ def migration_place(
     if evaluation_id is not None and sets_id:
         members = with_evaluation_id(members, evaluation_id)
     elif evaluation_id is not None:
-        exact += ((Watch("evaluation_id", Test.DIFFERS, evaluation_id),),)
+        exact += ((Probe("evaluation_id", Test.DIFFERS, evaluation_id),),)
     if keeps_hash:
         members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
     return RowPlace(replace(place, members=members), exact, place)
@@ -69,25 +69,25 @@ def _schema_place(target: str) -> Place:
     return replace(place, members=members)
 
 
-_MISPLACED: Final[tuple[tuple[Watch, ...], ...]] = (
-    tuple(Watch("schema_version", Test.DIFFERS, form) for form in sorted(versions.KNOWN_VERSIONS)),
-    (Watch(OLD_TRANSCRIPT, Test.PRESENT), Watch(NEW_TRANSCRIPT, Test.PRESENT)),
+_MISPLACED: Final[tuple[tuple[Probe, ...], ...]] = (
+    tuple(Probe("schema_version", Test.DIFFERS, form) for form in sorted(versions.KNOWN_VERSIONS)),
+    (Probe(OLD_TRANSCRIPT, Test.PRESENT), Probe(NEW_TRANSCRIPT, Test.PRESENT)),
     *(
-        (Watch("interaction_type", Test.EQUALS, SINGLE_TURN), Watch(name, Test.NOT_NULL))
+        (Probe("interaction_type", Test.EQUALS, SINGLE_TURN), Probe(name, Test.NOT_NULL))
         for name in (OLD_TRANSCRIPT, NEW_TRANSCRIPT)
     ),
     *(
-        (Watch("interaction_type", Test.EQUALS, name), Watch("output", Test.NOT_NULL))
+        (Probe("interaction_type", Test.EQUALS, name), Probe("output", Test.NOT_NULL))
         for name in TRANSCRIPT_TYPES
     ),
 )
 """Rows of unknown versions, and what a version with one transcript per row has no place for."""
 
 
-def other_ids(evaluation_id: str, foreign_id: str) -> tuple[Watch, ...]:
+def other_ids(evaluation_id: str, foreign_id: str) -> tuple[Probe, ...]:
     """Return the tests of rows that have neither the one evaluation_id nor the other."""
     known = sorted({evaluation_id, foreign_id})
-    return tuple(Watch("evaluation_id", Test.DIFFERS, one) for one in known)
+    return tuple(Probe("evaluation_id", Test.DIFFERS, one) for one in known)
 
 
 def repair_place(
@@ -111,7 +111,7 @@ def repair_place(
         members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
     if evaluation_id is not None:
         members = with_evaluation_id(members, evaluation_id)
-    exact = ((Watch("schema_version", Test.DIFFERS, number),),)
+    exact = ((Probe("schema_version", Test.DIFFERS, number),),)
     return RowPlace(replace(place, members=members, closed=False), exact, place)
 
 

@@ -34,8 +34,8 @@ from evalstream.model.changes import NULL_DROPPED, Applied, Change, ChangeKind, 
 from evalstream.model.data_class import DataClass, field
 from evalstream.parsing.json import fast, pointer, resolve, text_or_none
 from evalstream.parsing.json_tree import (
+    JsonMember,
     JsonType,
-    Member,
     Node,
     Splices,
     decode_string,
@@ -43,7 +43,7 @@ from evalstream.parsing.json_tree import (
     parse_tree,
     quote_text,
 )
-from evalstream.parsing.reshape import RowPlace, Test, Watch, reshape
+from evalstream.parsing.reshape import Probe, RowPlace, Test, reshape
 
 
 class RowMigration(DataClass, frozen=True):
@@ -73,11 +73,11 @@ class RowMigration(DataClass, frozen=True):
         if sets_id and self.evaluation_id is not None and self.foreign_id is not None:
             exact += (other_ids(self.evaluation_id, self.foreign_id),)
         if self.rehash:
-            exact += ((Watch("sample_hash", Test.PRESENT),),)
+            exact += ((Probe("sample_hash", Test.PRESENT),),)
         if RESULT_ID.name in self.decisions:
-            unset = Watch("evaluation_result_id", Test.UNSET)
+            unset = Probe("evaluation_result_id", Test.UNSET)
             exact += tuple(
-                (unset, Watch("evaluation_name", Test.EQUALS, name)) for name in self.result_ids
+                (unset, Probe("evaluation_name", Test.EQUALS, name)) for name in self.result_ids
             )
         return place._replace(exact=exact)
 
@@ -206,14 +206,14 @@ class _Row:
         value = self.tree.value(name)
         return value is not None and value.type is not JsonType.NULL
 
-    def _is_misplaced(self, member: Member, kind: str | None) -> bool:
+    def _is_misplaced(self, member: JsonMember, kind: str | None) -> bool:
         """Tell whether a row of its type has no place for a member."""
         if member.value.type is JsonType.NULL or self.splices.is_dropped(self.tree, member.name):
             return False
         names = TRANSCRIPT_KEYS if kind == SINGLE_TURN else ("output",)
         return kind in {SINGLE_TURN, *TRANSCRIPT_TYPES} and member.name in names
 
-    def _keep(self, member: Member, kind: ChangeKind) -> None:
+    def _keep(self, member: JsonMember, kind: ChangeKind) -> None:
         """Drop a member, to be kept as text in the metadata. Raises RowRefused if undecided."""
         if kind is not KEPT and kind.name not in self._migration.decisions:
             what = _MISPLACED[kind]

@@ -10,16 +10,17 @@ from typing import Any, Final
 from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.changes.additions import AggregateRefused
-from evalstream.formats.eee.changes.aggregate import SEALED, AggregateMigration, NewSeal, Source
+from evalstream.formats.eee.changes.aggregate import AggregateMigration, NewSeal, Source
 from evalstream.formats.eee.changes.inline_samples import InlineSamples
 from evalstream.formats.eee.changes.kinds import DECISIONS
-from evalstream.formats.eee.changes.naming import Place, new_name, read_collection
+from evalstream.formats.eee.changes.naming import TargetPlace, new_name, read_collection
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration, read_evaluation_id
 from evalstream.formats.eee.changes.supplied import Supplied
+from evalstream.formats.eee.fixable import describe_unknown_seal
 from evalstream.model.changes import Applied, Need
 from evalstream.model.errors import UsageError
-from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS
+from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.model.suggestions import describe_unknown
 from evalstream.parsing.json import UTF8_MARK, shorten
 
@@ -34,7 +35,7 @@ HASH_RULES: Final = ("ES401", "ES403", "ES404", "ES405")
 """The rules that compare sample_hash with the input, or say that it cannot be."""
 
 
-class Migrator:
+class EeeMigrator:
     """Migrates runs to a version, with what users supplied for all of them."""
 
     targets: Sequence[str] = TARGETS
@@ -45,12 +46,12 @@ class Migrator:
             raise UsageError(describe_unknown("version", target, TARGETS))
         self._target, self._supplied = target, supplied
 
-    def open(self, text: bytes, path: str) -> RunMigration:
+    def open(self, text: bytes, path: str) -> EeeMigration:
         """Begin with an aggregate, given by its text and its path. Raises ValueError."""
-        return RunMigration(text, path, self._target, self._supplied)
+        return EeeMigration(text, path, self._target, self._supplied)
 
 
-class RunMigration:
+class EeeMigration:
     """The migration of one run.
 
     `needs` is what the aggregate lacks and what is not supplied, `refusal` why the run belongs
@@ -65,7 +66,7 @@ class RunMigration:
         if collection is None:
             needs.append(Need("the collection is not known from the path", "--collection NAME"))
         self.needs = tuple(needs)
-        self._place: Place | None = None
+        self._place: TargetPlace | None = None
         self.refusal: str | None = None
         place = None if collection is None else self._aggregate.place(collection)
         if isinstance(place, str):
@@ -174,11 +175,8 @@ def wrong_seal(
     `digests` are those of the rows, by what they cover and by algorithm. A new seal would hide what
     is wrong here.
     """
-    sealed = aggregate.document.get(SEALED)
-    if sealed is not None and aggregate.details is None:
-        return f"{SEALED} is not an object (ES202), so that it cannot be compared with the rows"
     return (
-        _wrong_algorithm(aggregate)
+        describe_unknown_seal(aggregate)
         or _wrong_checksum(aggregate, digests)
         or _wrong_total(aggregate, rows)
     )
@@ -187,13 +185,6 @@ def wrong_seal(
 def needed_algorithms(aggregate: Aggregate) -> tuple[str, ...]:
     """Return the algorithms of the digests that a seal is compared with, and that of a new one."""
     return tuple(dict.fromkeys(("sha256", *aggregate.checksum_algorithms)))
-
-
-def _wrong_algorithm(aggregate: Aggregate) -> str | None:
-    algorithm = aggregate.claim("hash_algorithm")
-    if algorithm is None or algorithm in ALGORITHMS:
-        return None
-    return f"hash_algorithm is none of {', '.join(ALGORITHMS)} (ES203)"
 
 
 def _wrong_checksum(aggregate: Aggregate, digests: Mapping[str, Mapping[str, str]]) -> str | None:

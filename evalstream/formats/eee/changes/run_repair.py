@@ -10,7 +10,7 @@ from evalstream.engine.block_rewriting import BlockRewriter
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.changes.aggregate import SEALED, parsed_aggregate
-from evalstream.formats.eee.changes.aggregate_places import repair_place
+from evalstream.formats.eee.changes.aggregate_places import aggregate_repair_place
 from evalstream.formats.eee.changes.kinds import FILE_PATH, SEAL
 from evalstream.formats.eee.changes.row_rewriter import RowRepairs, RowRewriter
 from evalstream.formats.eee.changes.rows import read_evaluation_id
@@ -25,7 +25,7 @@ from evalstream.parsing.reshape import reshape
 from evalstream.rules.base import RepairAction
 
 
-class RunRepair:
+class EeeRepair:
     """The repair of one run, whose aggregate was read, if it has one.
 
     `actions` are those of the rules whose findings are mended. Raises ValueError for an aggregate
@@ -89,7 +89,7 @@ class RunRepair:
         characters, tree = parsed_aggregate(text.removeprefix(UTF8_MARK))
         version = versions.nearest_version(aggregate.version or "", instance=False)
         splices = Splices(characters, tree)
-        applied += reshape(splices, repair_place(version, self._actions))
+        applied += reshape(splices, aggregate_repair_place(version, self._actions))
         return mark + splices.apply().encode(), applied
 
     def _digest(self, aggregate: Aggregate, applied: list[Applied]) -> dict[str, Any]:

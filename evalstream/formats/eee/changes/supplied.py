@@ -33,7 +33,7 @@ class Deployment(NamedTuple):
     availability: str
 
 
-class Library(NamedTuple):
+class HarnessLibrary(NamedTuple):
     """The harness that wrote a run."""
 
     name: str
@@ -49,7 +49,7 @@ class Supplied(DataClass, frozen=True):
     collection: str | None = None
     developers: Mapping[str, str] = field(default_factory=dict)
     deployment: Deployment | None = None
-    library: Library | None = None
+    library: HarnessLibrary | None = None
     fill: bool = False
     decisions: Collection[str] = frozenset()
     rehash: bool = False
@@ -73,7 +73,7 @@ class Supplied(DataClass, frozen=True):
         text = self._of("deployment", model)
         return None if text is None else deployment_from(text)
 
-    def find_library(self, model: str) -> Library | None:
+    def find_library(self, model: str) -> HarnessLibrary | None:
         """Return the harness that is supplied for the runs of a model, by its id."""
         if self.library is not None:
             return self.library
@@ -124,12 +124,12 @@ def deployment_from(text: str) -> Deployment:
     return Deployment(kind, availability)
 
 
-def library_from(text: str) -> Library:
+def library_from(text: str) -> HarnessLibrary:
     """Read NAME@VERSION. Raises UsageError."""
     name, _, version = text.rpartition("@")
     if not name or not version:
         raise UsageError(f"an eval_library has the form NAME@VERSION, not {text!r}")
-    return Library(name, version)
+    return HarnessLibrary(name, version)
 
 
 def developers_from(texts: Collection[str]) -> dict[str, str]:

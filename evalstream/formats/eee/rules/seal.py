@@ -87,9 +87,14 @@ def _malformed_checksum(facts: RunFacts) -> Iterator[Violation]:
             is_fixable=is_checksum_right(facts),
         )
     if algorithm is None:
-        message = f"hash_algorithm is missing; by its length the checksum is {by_length}"
+        is_missing = aggregate.claim("hash_algorithm") is None
+        state = "missing" if is_missing else "unknown"
+        message = f"hash_algorithm is {state}; by its length the checksum is {by_length}"
         yield ES502.violation(
-            message, pointer=DETAILS, severity=Severity.WARNING, is_fixable=is_checksum_right(facts)
+            message,
+            pointer=DETAILS,
+            severity=Severity.WARNING,
+            is_fixable=is_missing and is_checksum_right(facts),
         )
     elif by_length != algorithm and facts.checksums.get(by_length) != aggregate.checksum:
         message = f"the checksum has the length of {by_length}, but hash_algorithm is {algorithm}"

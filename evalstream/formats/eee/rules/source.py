@@ -93,8 +93,6 @@ ES659: Final = Rule(
     needs="source",
 )
 
-NOT_STATED: Final = "cannot be compared: the log does not state it in a known form"
-
 ES660: Final = Rule(
     "ES660",
     "source-member-uncompared",
@@ -111,4 +109,15 @@ ES661: Final = Rule(
     needs="source",
 )
 
-RULES: Final = (ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658, ES659, ES660, ES661)
+ES662: Final = Rule(
+    "ES662",
+    "source-member-added",
+    Severity.INFO,
+    "members that converters add cannot be compared with the log",
+    needs="source",
+)
+
+RULES: Final = (
+    *(ES650, ES651, ES652, ES653, ES654, ES655, ES656, ES657, ES658, ES659, ES660, ES661),
+    ES662,
+)

@@ -16,13 +16,13 @@ def describe_report(subject: Subject) -> str:
     )
     if not folder.followed:
         return f"{said}, which were not compared with thresholds"
-    unknown = sum(not is_known(subject, value) for value in values)
+    unknown = sum(not is_known_metric(subject, value) for value in values)
     if not unknown:
         return f"{said}, each compared with the thresholds of its task"
     return f"{said}, {unknown:,} of them for tasks or metrics without a document in the folder"
 
 
-def is_known(subject: Subject, value: report.Reported) -> bool:
+def is_known_metric(subject: Subject, value: report.Reported) -> bool:
     """Return whether task and metric of a value have documents, or may have unread ones."""
     folder = subject.folder
     has_task = value.task is not None and folder.knows(documents.TASK, value.task)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import pairwise
 from typing import Final
 
 from evalstream.formats.evalguard import documents, report
-from evalstream.formats.evalguard.rules.harness_reports import is_known
+from evalstream.formats.evalguard.rules.harness_reports import is_known_metric
 from evalstream.formats.evalguard.views import Range, Ranges, Subject, as_number
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
+from evalstream.stats.claims.judge import is_outside_bounds
 
 
 def _overlap(subject: Subject) -> Iterator[Violation]:
@@ -153,9 +155,10 @@ def _check_value(reported: report.Reported, subject: Subject) -> Iterator[Violat
     if reported.error is not None and reported.error < 0:
         message = "the standard error is negative"
         yield EVG401.violation(message, pointer=reported.error_place, found=reported.error)
+    yield from _check_share(reported, subject)
     if not folder.followed:
         return
-    if report.is_of_harness(subject.document) and not is_known(subject, reported):
+    if report.is_of_harness(subject.document) and not is_known_metric(subject, reported):
         return  # one info counts them: the harness measures more than a folder describes
     if not folder.knows(documents.METRIC, reported.metric):
         message = "no metric document has this id"
@@ -167,6 +170,22 @@ def _check_value(reported: report.Reported, subject: Subject) -> Iterator[Violat
         )
 
 
+def _check_share(reported: report.Reported, subject: Subject) -> Iterator[Violation]:
+    """Report what no share of right answers can be; EVG304 knows declared percentages."""
+    value, most = reported.value, reported.most_error
+    is_none = value is not None and not 0 <= value <= 100 + _ROUNDING
+    if reported.is_share and is_none and not subject.folder.is_percentage(reported.metric):
+        message = f"{reported.metric[:80]} is a share, which is not below 0 or above 100 percent"
+        yield EVG401.violation(message, pointer=reported.place, found=value)
+    error = reported.error
+    if most is None or error is None or not math.isfinite(error):
+        return
+    if is_outside_bounds(Decimal(str(error)), (None, most)):
+        message = "the standard error is larger than any of answers with this share"
+        place = reported.error_place
+        yield EVG401.violation(message, pointer=place, expected=at_most(most), found=error)
+
+
 def _impact(subject: Subject) -> Iterator[Violation]:
     """Report the range of each value of a report, in the thresholds and in each policy."""
     document, folder = subject
@@ -176,7 +195,7 @@ def _impact(subject: Subject) -> Iterator[Violation]:
     for reported in report.iterate_values(document):
         if reported.value is None or reported.task is None:
             continue
-        if of_harness and not is_known(subject, reported):
+        if of_harness and not is_known_metric(subject, reported):
             continue
         sources = folder.ranges(reported.task, reported.metric)
         for source in sources or [Ranges(None, [])]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from evalstream.formats.harpia.log_tally import Log
+from evalstream.formats.harpia.log_tally import LogTally
 from evalstream.formats.harpia.rules.results import shown_metric
 from evalstream.model.finding import Severity, Violation
 from evalstream.rules.base import Rule
 
 
-def _unlogged_metric(log: Log) -> Iterator[Violation]:
+def _unlogged_metric(log: LogTally) -> Iterator[Violation]:
     of = "an enabled metric" if log.known.source == "input" else "a metric of the output"
     for metric in log.silent():
         yield HAR304.violation(f"the log has no record of {of}: {shown_metric(metric)}")

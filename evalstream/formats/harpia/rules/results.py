@@ -9,10 +9,10 @@ from typing import Final
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.claims import JudgedScores
 from evalstream.formats.harpia.documents import find_metric, member
-from evalstream.formats.harpia.log_tally import Log, Record
+from evalstream.formats.harpia.log_tally import LogTally, Record
 from evalstream.formats.harpia.requirements import at, is_empty, make_violation, make_violations
-from evalstream.formats.harpia.values import difference, shape_text, value_shape
-from evalstream.formats.harpia.views import Claim, Metric, Outcome
+from evalstream.formats.harpia.values import shape_text, value_difference, value_shape
+from evalstream.formats.harpia.views import InputMetric, MetricOutcome, Score
 from evalstream.model.claim import Reason
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
@@ -27,7 +27,7 @@ REPORTED: Final = (Reason.UNASSIGNED.value, Reason.UNEVEN.value, Reason.MISSING.
 """Reasons for open scores that HAR301 and HAR302 report."""
 
 
-def _faulty_output(outcome: Outcome) -> Iterator[Violation]:
+def _faulty_output(outcome: MetricOutcome) -> Iterator[Violation]:
     if not outcome.claims and not outcome.is_compared:
         message = "no object with a metric and its score was found"
         yield HAR201.violation(message, pointer="")
@@ -36,7 +36,7 @@ def _faulty_output(outcome: Outcome) -> Iterator[Violation]:
     yield from _compare_with_input(outcome)
 
 
-def _faulty_claim(claim: Claim) -> Iterator[Violation]:
+def _faulty_claim(claim: Score) -> Iterator[Violation]:
     """Check the output of one metric alone."""
     metric = claim.metric
     if not isinstance(metric.value, dict):
@@ -60,14 +60,16 @@ def _faulty_claim(claim: Claim) -> Iterator[Violation]:
         yield HAR201.violation("elapsed time is negative", pointer=place, found=elapsed.value)
 
 
-def _compare_with_input(outcome: Outcome) -> Iterator[Violation]:
+def _compare_with_input(outcome: MetricOutcome) -> Iterator[Violation]:
     """Compare the metrics of the output with those that were enabled."""
     for metric in outcome.missing:
         message = f"the output of an enabled metric is missing: {shown_metric(metric)}"
         yield HAR201.violation(message)
     for metric, other in outcome.unlike:
         if metric.key is not None and other.key is not None and other.parameters is not None:
-            message = f"parameters differ from the input: {difference(metric.values, other.values)}"
+            message = (
+                f"parameters differ from the input: {value_difference(metric.values, other.values)}"
+            )
             place = at(other.pointer, other.parameters)
             yield HAR201.violation(
                 message, pointer=place, expected=metric.values, found=other.values
@@ -78,7 +80,7 @@ def _compare_with_input(outcome: Outcome) -> Iterator[Violation]:
         )
 
 
-def _unrequested_output(outcome: Outcome) -> Iterator[Violation]:
+def _unrequested_output(outcome: MetricOutcome) -> Iterator[Violation]:
     for one, reason in outcome.unrequested:
         message = f"the output of a metric that {reason}"
         yield HAR202.violation(message, pointer=one.pointer, found=one.value)
@@ -114,7 +116,7 @@ def _unknown_metric(record: Record) -> Iterator[Violation]:
     if not named:
         yield HAR301.violation(f"not a metric of the {source}", pointer=place, found=metric.id)
     elif not known.is_known(metric) and metric.parameters is not None:
-        unlike = difference(named[0].values, metric.values)
+        unlike = value_difference(named[0].values, metric.values)
         message = f"parameters differ from the {source}: {unlike}"
         place, wanted = at("", metric.parameters), named[0].values
         yield HAR301.violation(message, pointer=place, expected=wanted, found=metric.values)
@@ -126,7 +128,7 @@ def _unknown_metric(record: Record) -> Iterator[Violation]:
             yield HAR301.violation(message, pointer=place, found=metric.id, severity=severity)
 
 
-def _uneven_log(seen: Record | Log) -> Iterator[Violation]:
+def _uneven_log(seen: Record | LogTally) -> Iterator[Violation]:
     if isinstance(seen, Record):
         if seen.is_repeated:
             yield HAR302.violation("the same metric, parameters and instance as an earlier record")
@@ -169,7 +171,7 @@ def _shape_mismatch(record: Record) -> Iterator[Violation]:
         yield HAR303.violation(message, pointer=at("", result), severity=Severity.WARNING)
 
 
-def shown_metric(metric: Metric) -> str:
+def shown_metric(metric: InputMetric) -> str:
     """Return a metric's id and parameters in short form."""
     parameters = short_text(metric.values) if metric.values else ""
     return f"{short_text(metric.id)} {parameters}".strip()

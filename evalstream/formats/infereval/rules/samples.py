@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.infereval.rules.structure import date_time
 from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
 from evalstream.model.claim import JudgedClaim, Reason, reasons_left_open
@@ -130,6 +129,40 @@ def _silent_failure(item: Item) -> Iterator[Violation]:
         yield INF306.violation(message, pointer=f"/samples/{index}")
 
 
+def _implausible(item: Item) -> Iterator[Violation]:
+    longest = item.evaluation.longest
+    for index, sample in objects(item.value.get("samples")):
+        time: Any = sample.get("wall_time_ms")
+        if is_number(time) and not 0 <= time <= longest:
+            what = "is negative" if time < 0 else "is longer than the whole evaluation"
+            place = f"/samples/{index}/wall_time_ms"
+            yield INF309.violation(f"wall_time_ms {what}", pointer=place, found=time)
+        for name, number in object_or_empty(sample.get("usage")).items():
+            place = f"/samples/{index}/usage/{name}"
+            if is_number(number) and number < 0:
+                yield INF309.violation(f"{name} is negative", pointer=place, found=number)
+            elif name == _OUTPUT and number == 0 and _has_text(sample):
+                message = "a response of no tokens is not empty"
+                yield INF309.violation(message, pointer=place, found=number)
+
+
+def is_plausible(sample: Mapping[str, Any], longest: float) -> bool:
+    """Tell whether certainly no figure of a sample is implausible."""
+    time, usage = sample.get("wall_time_ms"), sample.get("usage")
+    if time is not None and not (time.__class__ in _NUMBERS and 0 <= time <= longest):
+        return False
+    return usage is None or (
+        usage.__class__ is dict
+        and all(
+            number is None or (number.__class__ is int and number > 0) for number in usage.values()
+        )
+    )
+
+
+_NUMBERS: Final = (float, int)
+_OUTPUT: Final = "output_tokens"
+
+
 def _other_verdict(item: Item) -> Iterator[Violation]:
     read = item.evaluation.reading
     if read is None:
@@ -195,11 +228,12 @@ INF306: Final = Rule(
 
 
 def _reversed_times(evaluation: Evaluation) -> Iterator[Violation]:
-    given = [evaluation.document.get(name) for name in ("started_at", "finished_at")]
-    started, finished = (date_time(one) if isinstance(one, str) else None for one in given)
+    started, finished = evaluation.times
     if started is not None and finished is not None and started > finished:
         yield INF307.violation(
-            "finished_at is before started_at", pointer="/finished_at", found=given[1]
+            "finished_at is before started_at",
+            pointer="/finished_at",
+            found=evaluation.document.get("finished_at"),
         )
 
 
@@ -218,4 +252,13 @@ INF308: Final = Rule(
     Severity.ERROR,
     "parsed_verdict is not the verdict that the response says",
     record=_other_verdict,
+)
+
+
+INF309: Final = Rule(
+    "INF309",
+    "implausible-sample",
+    Severity.WARNING,
+    "a time or a number of tokens that no call to a model can have",
+    record=_implausible,
 )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any, Final
 
-from evalstream.formats.infereval.views import Benchmark, BenchmarkItem, Evaluation
+from evalstream.formats.infereval.views import (
+    Benchmark,
+    BenchmarkItem,
+    Evaluation,
+    date_time,
+    is_date,
+)
 from evalstream.model.finding import Severity, Violation, expect_one
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import is_number, object_or_empty
@@ -70,36 +74,3 @@ INF102: Final = Rule(
     Severity.INFO,
     "a string among references, in place of an object with that citation",
 )
-
-
-_DATE: Final = r"(\d{4}-\d{2}-\d{2})"
-_TIME: Final = r"(\d{2}:\d{2}(?::\d{2})?)(?:(?<=:\d{2}:\d{2})[.,](\d{1,9})\d*)?"
-_ZONE: Final = r"(Z|[+-]\d{2}:?\d{2})?"
-_DATE_TIME: Final = re.compile(rf"{_DATE}(?:[T _]{_TIME}{_ZONE})?", re.IGNORECASE | re.ASCII)
-
-
-def date_time(text: str) -> datetime | None:
-    """Return the moment that a string names, or None if it is not a date or time.
-
-    A date alone means midnight, and a time without a zone is in UTC.
-    """
-    found = _DATE_TIME.fullmatch(text)
-    if found is None:
-        return None
-    date, time, fraction, zone = found.groups()
-    written = f"{date}T{time or '00:00'}"
-    if fraction:
-        written += f".{fraction[:6]:0<6}"
-    try:
-        moment = datetime.fromisoformat(written + (zone or "").upper())
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def is_date(text: str) -> bool:
-    """Return whether a string is a date; midnight of that date is allowed, too."""
-    moment = date_time(text)
-    return moment is not None and not (
-        moment.hour or moment.minute or moment.second or moment.microsecond
-    )

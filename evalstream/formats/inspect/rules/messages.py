@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstream.formats.inspect.recorded import (
-    Difference,
+    MemberDiff,
     ModelMessages,
     RecordedTexts,
-    difference,
     final_state,
     iterate_texts,
+    message_difference,
     message_text,
 )
 from evalstream.formats.inspect.views import SampleView
@@ -70,7 +70,7 @@ def _other_choices(sample: SampleView, recorded: RecordedTexts) -> Iterator[Viol
         if index < len(ended):
             others.insert(0, object_or_empty(member(ended[index], "message")))
         for expected in others:
-            found = difference(sample, path, message, expected)
+            found = message_difference(sample, path, message, expected)
             if found is not None:
                 words = "the events have another message"
                 yield INS212.violation(
@@ -110,7 +110,7 @@ def _messages(sample: SampleView) -> Iterator[Violation]:
             )
 
 
-_Found = Iterator[tuple[int, str, Difference]]
+_Found = Iterator[tuple[int, str, MemberDiff]]
 """Indices of messages, each with what is wrong, and the member that differs."""
 
 
@@ -124,16 +124,16 @@ def _against_state(sample: SampleView) -> _Found:
     messages = list_or_empty(sample.value.get("messages"))
     for index, expected in enumerate(ended):
         if index >= len(messages):
-            other = Difference(sample.at("messages"), len(ended), len(messages))
+            other = MemberDiff(sample.at("messages"), len(ended), len(messages))
             yield index, "the events end with this number of messages or more", other
             return
         told, wanted = member(messages[index], "id"), member(expected, "id")
         if told != wanted:
             path = ("messages", index) if told is None else ("messages", index, "id")
-            other = Difference(sample.at(*path), wanted, told)
+            other = MemberDiff(sample.at(*path), wanted, told)
             yield index, "the events have another message in this place", other
             return
-        found = difference(sample, ("messages", index), messages[index], expected)
+        found = message_difference(sample, ("messages", index), messages[index], expected)
         if found is not None:
             yield index, "the events end with another message", found
 
@@ -144,7 +144,7 @@ def _against_texts(sample: SampleView) -> _Found:
     for index, message in _of_the_model(sample):
         if message.get("source") == "generate":
             for text in recorded.lacking(message):
-                found = Difference(sample.at("messages", index, "content"), None, text)
+                found = MemberDiff(sample.at("messages", index, "content"), None, text)
                 yield index, "no event recorded this text of the model", found
 
 
@@ -175,14 +175,14 @@ def _against_models(sample: SampleView) -> _Found:
             words = "the output has another message of the same id"
             others = models.chosen.get(identity, [])
         for expected in others:
-            found = difference(sample, ("messages", index), message, expected)
+            found = message_difference(sample, ("messages", index), message, expected)
             if found is not None:
                 yield index, words, found
                 break
         for sent in models.sent.get(identity, ()):
             here, there = message_text(sample, message), message_text(sample, sent)
             if here != there:
-                found = Difference(sample.at("messages", index, "content"), there, here)
+                found = MemberDiff(sample.at("messages", index, "content"), there, here)
                 yield index, "the model got another message of the same id", found
                 break
 

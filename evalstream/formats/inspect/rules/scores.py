@@ -19,13 +19,10 @@ _SHUFFLED: Final = "Choices were shuffled before generating a response"
 
 def _includes(sample: SampleView) -> Iterator[Violation]:
     """Score samples of the scorer `includes` again."""
-    if sample.log is None or sample.has_failed:
+    texts = _scored_texts(sample)
+    if sample.log is None or texts is None:
         return
-    completion = sample.resolve_attachment(member(sample.value.get("output"), "completion"))
-    target = sample.value.get("target")
-    targets = [target] if isinstance(target, str) else list_or_empty(target)
-    if not isinstance(completion, str) or not all(isinstance(one, str) for one in targets):
-        return
+    completion, targets = texts
     for name, ignores_case in sample.log.includes_scorers.items():
         score = sample.scores.get(name)
         if score is None:
@@ -46,6 +43,16 @@ def _includes(sample: SampleView) -> Iterator[Violation]:
             )
 
 
+def _scored_texts(sample: SampleView) -> tuple[str, list[str]] | None:
+    """Return the completion and the targets, None for a failed sample and for other values."""
+    completion = sample.resolve_attachment(member(sample.value.get("output"), "completion"))
+    target = sample.value.get("target")
+    targets = [target] if isinstance(target, str) else list_or_empty(target)
+    if sample.has_failed or not isinstance(completion, str):
+        return None
+    return (completion, targets) if all(isinstance(one, str) for one in targets) else None
+
+
 def _fold_case(text: str, *, folds: bool) -> str:
     return text.casefold() if folds else text
 
@@ -56,13 +63,10 @@ def _check_rescored(sample: SampleView) -> Iterator[Violation]:
     Scorers of one's own may have the same names: only a score is compared that has the explanation
     or the answer that the harness's scorer gives.
     """
-    if sample.log is None or sample.has_failed or sample.log.release < SINCE:
+    texts = _scored_texts(sample)
+    if sample.log is None or texts is None or sample.log.release < SINCE:
         return
-    completion = sample.resolve_attachment(member(sample.value.get("output"), "completion"))
-    target = sample.value.get("target")
-    targets = [target] if isinstance(target, str) else list_or_empty(target)
-    if not isinstance(completion, str) or not all(isinstance(one, str) for one in targets):
-        return
+    completion, targets = texts
     for name, scorer in sample.log.declared_scorers.items():
         score = sample.scores.get(name)
         if score is None:

@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from json import dumps, loads
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from evalstream.formats.lm_eval.aggregations import (
     MEANS,
     REGISTERED,
 )
+from evalstream.formats.lm_eval.documents import results_time
 from evalstream.formats.lm_eval.row import hashed_prompt, text_hash
 from evalstream.formats.lm_eval.row_scores import (
     CHOICE,
@@ -25,7 +27,7 @@ from evalstream.formats.lm_eval.row_scores import (
     render_question,
 )
 from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import ListedMetric, Results, as_decimal
+from evalstream.formats.lm_eval.views import MODEL_ARGUMENTS, ListedMetric, Results, as_decimal
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing import json
@@ -52,15 +54,23 @@ def find_contradictions(
     """Yield what the results contradict of the model and of a task, by default of all tasks."""
     yield from _names(results, path)
     yield from _digests(results)
+    yield from _times(results, path)
     for name in results.tasks if task is None else [task]:
         yield from _metrics(results, name)
         yield from _shots(results, name)
         yield from _version(results, name)
+        yield from _identity(results, name)
+        yield from _arguments(results, name)
         yield from _check_limit(results, name)
         yield from _bound_figures(results, name)
     if task is None:
         for name, members in results.groups:
             yield from _group(results, name, members)
+        copies, known = results.document.get("groups"), set(results.tasks)
+        for name in copies if isinstance(copies, dict) else ():
+            if name not in known:
+                message = f"groups has {name}, and results have no such entry"
+                yield _contradiction(message, ("groups", name))
 
 
 def _names(results: Results, path: str) -> Iterator[Violation]:
@@ -80,6 +90,12 @@ def _names(results: Results, path: str) -> Iterator[Violation]:
     if _SEPARATOR in expected and _SEPARATOR in folder and expected not in folder:
         message = f"the results are in the folder of another model, {folder!r}"
         yield _contradiction(message, ("model_name",), None, name)
+    yield from _repeated_arguments(results)
+    revision, loaded = results.argument("revision"), results.setting("model_revision")
+    is_other = revision is not None and isinstance(loaded, str)
+    if is_other and not f"{loaded}/".startswith(f"{revision}/"):
+        message = "model_revision is not the revision of model_args"
+        yield _contradiction(message, ("config", "model_revision"), revision, loaded)
     named = results.named_model
     if named is not None and named != name:
         message = "model_name is not the model of model_args"
@@ -88,6 +104,81 @@ def _names(results: Results, path: str) -> Iterator[Violation]:
     if isinstance(source, str) and source not in (model, _CUSTOM) and isinstance(model, str):
         message = "model_source is not the model of config"
         yield _contradiction(message, ("model_source",), model, source)
+
+
+def _times(results: Results, path: str) -> Iterator[Violation]:
+    """Report a time of the call that does not fit the time in the name of the results.
+
+    The name has the local time at which the call ended; zones are up to 14 hours from UTC.
+    """
+    named, date = results_time(path), results.document.get("date")
+    duration = results.document.get("total_evaluation_time_seconds")
+    if named is None or date.__class__ not in (int, float) or not math.isfinite(date):
+        return
+    day, _, clock = named.partition("T")
+    try:
+        ended = datetime.fromisoformat(f"{day}T{clock.replace('-', ':')}+00:00").timestamp()
+        lasted = None if duration is None else float(duration)
+    except (ValueError, TypeError, OverflowError):
+        return
+    is_late = lasted is not None and date + lasted < ended - _ZONES
+    if date > ended + _ZONES or is_late:
+        message = "date and total_evaluation_time_seconds do not fit the time in the file's name"
+        yield _contradiction(message, ("date",), None, date)
+
+
+_ZONES: Final = 15 * 3600
+"""The seconds by which a local time is at most from UTC, and an hour more."""
+
+
+def _repeated_arguments(results: Results) -> Iterator[Violation]:
+    """Report an argument of the model that stands twice: the harness loads the last one."""
+    given = results.setting("model_args")
+    found: dict[str, str] = {}
+    for part in given.split(",") if isinstance(given, str) else ():
+        name, _, value = part.partition("=")
+        name = name.strip()
+        if name in {*MODEL_ARGUMENTS, "revision"} and found.setdefault(name, value) != value:
+            message = f"model_args has {name} twice, with different values"
+            yield _contradiction(message, ("config", "model_args"), found[name], given)
+
+
+def _identity(results: Results, task: str) -> Iterator[Violation]:
+    """Report names of a task that differ, and a task that has no configuration."""
+    config, entry = results.config(task), results.entry(task)
+    is_group = task in {name for name, _ in results.groups}
+    # Early releases do not tell groups from tasks.
+    tells_groups = "group_subtasks" in results.document and results.document.get("configs")
+    if not config and not is_group:
+        if tells_groups and any(results.figures(task)):
+            message = f"results have figures of {task}, and configs has no such task"
+            yield _contradiction(message, ("results", task))
+        return
+    alias = text_or_none(config.get("task_alias")) or task
+    names = (
+        (("configs", task, "task"), config.get("task"), task),
+        (("results", task, "name"), entry.get("name"), task),
+        (("results", task, "alias"), entry.get("alias"), alias),
+    )
+    for path, found, expected in names:
+        if is_group or not isinstance(found, str):
+            continue
+        if found.strip(" -") not in (expected.strip(" -"), task):
+            message = f"{path[-1]} of {task} is another task's"
+            yield _contradiction(message, path, expected, found)
+
+
+def _arguments(results: Results, task: str) -> Iterator[Violation]:
+    """Report arguments of the generation that the call gave, and the task does not have."""
+    given, config = results.setting("gen_kwargs"), results.config(task)
+    own = config.get("generation_kwargs")
+    if not (isinstance(given, dict) and isinstance(own, dict)):
+        return
+    for name, value in given.items():
+        if name in own and own[name] != value:
+            message = f"{name} of {task} is not that of gen_kwargs of the call"
+            path = ("configs", task, "generation_kwargs", name)
+            yield _contradiction(message, path, value, own[name])
 
 
 def _digests(results: Results) -> Iterator[Violation]:
@@ -310,6 +401,8 @@ def find_call_contradictions(row: Mapping[str, Any], plan: ScoringPlan) -> Itera
     All rows of a task are asked for alike, so that one tells.
     """
     yield from _examples(row, plan)
+    yield from _prompt(row, plan)
+    yield from _continuations(row, plan)
     shown = json.resolve(row, ("arguments", "gen_args_0", "arg_1"))
     is_known = isinstance(shown, dict) and plan.generation is not None
     if is_known and dumps(shown, sort_keys=True) != plan.generation:
@@ -329,6 +422,47 @@ def find_call_contradictions(row: Mapping[str, Any], plan: ScoringPlan) -> Itera
             expected=plan.repeats,
             found=max(given),
         )
+
+
+def _prompt(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
+    """Report a prompt without the instruction, the description or the question that it must have.
+
+    Servers get their messages as JSON.
+    """
+    prompt = hashed_prompt(row)
+    if prompt is None or prompt.startswith("[{"):
+        return
+    where = {"pointer": "/arguments/gen_args_0/arg_0", "found": prompt}
+    for text in plan.openings:
+        if text not in prompt:
+            message = "the prompt lacks the instruction or the description of its task"
+            yield LME306.violation(message, expected=text, **where)
+    question = None if plan.question is None else render_question(plan.question, row.get("doc"))
+    # Choices that are inputs stand in the place of a number.
+    is_choice = question is not None and question.strip().isdecimal()
+    if question and not is_choice and question.rstrip("\n") not in prompt:
+        message = "the prompt lacks the question that doc_to_text makes of its doc"
+        yield LME306.violation(message, expected=question, severity=Severity.WARNING, **where)
+
+
+def _continuations(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:
+    """Report choices that are asked for with another delimiter, or are not those of the task."""
+    requests = row.get("arguments")
+    if plan.output_type != CHOICE or plan.is_chat or not isinstance(requests, dict):
+        return
+    shown = [json.member(one, "arg_1") for one in requests.values()]
+    wanted = [f"{plan.delimiter}{one}" for one in plan.choices]
+    for place, text in enumerate(one for one in shown if isinstance(one, str)):
+        expected = wanted[place % len(wanted)] if wanted else plan.delimiter
+        if not text.startswith(plan.delimiter) or (wanted and text not in wanted):
+            yield LME306.violation(
+                "a choice is not that of the configuration, after its delimiter",
+                pointer=f"/arguments/gen_args_{place}/arg_1",
+                expected=expected,
+                found=text,
+                severity=Severity.WARNING,
+            )
+            return
 
 
 def _examples(row: Mapping[str, Any], plan: ScoringPlan) -> Iterator[Violation]:

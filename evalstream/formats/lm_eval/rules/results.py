@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.lm_eval.non_finite import show_value
 from evalstream.formats.lm_eval.row import DIGEST_SCHEMA, parse_digest
+from evalstream.formats.lm_eval.rules.configurations import find_misfits
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import NO_STDERR, Results
 from evalstream.model.finding import Severity, Violation
@@ -56,6 +57,14 @@ def _structure(document: Mapping[str, Any]) -> Iterator[Violation]:
             yield _report_malformed(("task_hashes", task), value, DIGEST_SCHEMA, "a SHA-256")
     yield from _counts(document)
     yield from _figures(document)
+    for one in find_misfits(document):
+        yield LME106.violation(
+            one.message,
+            pointer=pointer(one.path),
+            expected=one.expected,
+            found=one.found,
+            severity=None if one.is_certain else Severity.WARNING,
+        )
 
 
 def _counts(document: Mapping[str, Any]) -> Iterator[Violation]:

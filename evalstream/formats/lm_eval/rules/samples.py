@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeGuard
 
 from evalstream.formats.lm_eval.log_tally import FilterTotals
-from evalstream.formats.lm_eval.task_facts import NO_FILTER, TaskFacts
+from evalstream.formats.lm_eval.task_facts import TaskFacts
+from evalstream.formats.lm_eval.views import NO_FILTER
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
+
+NONE: Final = "none"
+"""The filter of a task that declares none."""
 
 
 def _rerun(facts: TaskFacts) -> Iterator[Violation]:
@@ -55,6 +59,11 @@ def _absent(facts: TaskFacts) -> Iterator[Violation]:
         return
     task, results = facts.task_results
     names = results.filters(task)
+    known = set(names or [NONE])
+    for name in facts.totals.filters if results.metric_list(task) is not None else ():
+        if name not in known:
+            message = f"rows have filter {name!r}, which the configuration of {task} does not have"
+            yield LME206.violation(message, pointer=pointer(("configs", task)), expected=names)
     for name in dict.fromkeys(names):
         if name not in facts.totals.filters:
             path = "configs", task, "filter_list", names.index(name), "name"

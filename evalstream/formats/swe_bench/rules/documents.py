@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.swe_bench.views import Lists, Outcome, Placed, is_count, is_texts
+from evalstream.formats.swe_bench.views import InstanceOutcome, Lists, Placed, is_natural, is_texts
 from evalstream.model.finding import Severity
 from evalstream.parsing.json import pointer, type_name
 from evalstream.rules.base import Rule
@@ -24,7 +24,7 @@ def check_report(lists: Lists) -> Iterator[Placed]:
     value = lists.value
     for key in ("total_instances", *(f"{name}_instances" for name in LISTS)):
         is_needed = key in {"total_instances", *(f"{name}_instances" for name in _NEEDED)}
-        if (key in value or is_needed) and not is_count(value.get(key)):
+        if (key in value or is_needed) and not is_natural(value.get(key)):
             yield _report_malformed(
                 lists.path, value, key, "a count", {"type": "integer", "minimum": 0}
             )
@@ -45,7 +45,7 @@ def check_results(lists: Lists) -> Iterator[Placed]:
     yield from check_repeats(lists, lists.value)
 
 
-def check_outcome(outcome: Outcome) -> Iterator[Placed]:
+def check_outcome(outcome: InstanceOutcome) -> Iterator[Placed]:
     """Yield the members of an instance's report that are missing or malformed."""
     for name in ("resolved", "patch_successfully_applied", "patch_exists"):
         is_needed = name != "patch_exists"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalstream.formats.swe_bench.documents import model_folder
-from evalstream.formats.swe_bench.views import Lists, Outcome, Placed, Prediction, Submitted
+from evalstream.formats.swe_bench.views import InstanceOutcome, Lists, Placed, Prediction, Submitted
 from evalstream.model.finding import Severity
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
@@ -14,7 +14,7 @@ from evalstream.rules.base import Rule
 LOG_FOLDERS: Final = ("run_evaluation", "run_instance_logs")
 
 
-def check_resolution(outcome: Outcome) -> Iterator[Placed]:
+def check_resolution(outcome: InstanceOutcome) -> Iterator[Placed]:
     """Yield an outcome that its own tests contradict."""
     if outcome.declared is not None and outcome.derived not in (None, outcome.declared):
         why = "tests_status has failures" if outcome.declared else "all tests are successes"
@@ -29,7 +29,7 @@ def check_resolution(outcome: Outcome) -> Iterator[Placed]:
         yield Placed(outcome.path, violation)
 
 
-def check_folder(outcome: Outcome, folder: str) -> Iterator[Placed]:
+def check_folder(outcome: InstanceOutcome, folder: str) -> Iterator[Placed]:
     """Yield a report that is about another instance than the folder that it lies in."""
     if outcome.id != folder:
         message = f"this report is in the folder of {folder}, and is about {outcome.id}"

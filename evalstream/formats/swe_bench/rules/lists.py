@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from evalstream.formats.swe_bench.rules.documents import LISTS
-from evalstream.formats.swe_bench.views import Lists, Placed, is_count
+from evalstream.formats.swe_bench.views import Lists, Placed, is_natural
 from evalstream.model.finding import Severity
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
@@ -61,7 +61,7 @@ def check_groups(path: str, groups: Mapping[str, Any], lists: Lists) -> Iterator
                 where, shown = pointer([name, "resolved"]), {"expected": expected, "found": found}
                 yield Placed(path, SWE205.violation(message, pointer=where, **shown))
         return
-    total = sum(count for count in counts if is_count(count))
+    total = sum(count for count in counts if is_natural(count))
     if total != len(resolved):
         message = f"the groups have {total:,} resolved instances, the results {len(resolved):,}"
         yield Placed(path, SWE205.violation(message, pointer=""))
@@ -84,7 +84,7 @@ def _check_counts(lists: Lists) -> Iterator[Placed]:
 
 def _check_count(lists: Lists, key: str, expected: int, listed: str) -> Iterator[Placed]:
     found = lists.value.get(key)
-    if is_count(found) and found != expected:
+    if is_natural(found) and found != expected:
         verb = "have" if listed == "the lists" else "has"
         message = f"{listed} {verb} {expected:,} instances"
         violation = SWE201.violation(

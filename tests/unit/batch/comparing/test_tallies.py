@@ -99,8 +99,9 @@ def test_repeats_are_counted_by_side_and_give_the_noise() -> None:
 
 
 def test_scored_samples_without_a_cluster_are_counted() -> None:
-    tally = tally_of(pair(), pair(cluster=0), pair(NAN, cluster=0), is_clustered=True)
-    assert tally.unclustered == 1
+    other = pair(cluster=0, flags=PairFlag.OTHER_CLUSTER)
+    tally = tally_of(pair(), pair(cluster=0), pair(NAN, cluster=0), other, is_clustered=True)
+    assert (tally.unclustered, tally.clusterless) == (2, 1)
     assert tally.clusters is not None
     found = tally.clusters.cluster_statistics(tally.paired, 0.95)
     assert found is not None

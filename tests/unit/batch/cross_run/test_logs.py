@@ -68,6 +68,30 @@ def test_a_copy_of_a_run_is_found_whatever_its_model(tmp_path: Path) -> None:
     assert crossing(tmp_path).keys() == {"ES904", "ES907"}
 
 
+@pytest.mark.parametrize("select", ["ES904", "ES907", "ES908"])
+def test_rules_over_several_runs_alone_check_logs(select: str, tmp_path: Path) -> None:
+    write_lm_eval(tmp_path, "acorn")
+    write_lm_eval(tmp_path, "birch", another_call)
+    report = evalstream.check(tmp_path, select=select)
+    assert report.exit_code == 0
+    assert {run.incomplete_reason for run in report.runs} == {None}
+    assert set(report.counts) == ({"ES907"} if select == "ES907" else set())
+
+
+@pytest.mark.parametrize("select", ["ES905", "ES907"])
+def test_rules_that_compare_nothing_of_a_log_are_no_check_of_it(
+    select: str, tmp_path: Path
+) -> None:
+    """Samples of logs are not compared by input, and one run has none to be compared with."""
+    write_lm_eval(tmp_path, "acorn")
+    if select == "ES905":
+        write_lm_eval(tmp_path, "birch", another_call)
+    runs = tmp_path if select == "ES905" else next(tmp_path.rglob("samples_*"))
+    report = evalstream.check(runs, select=select)
+    assert report.exit_code == 3
+    assert "incomplete" in {run.verdict for run in report.runs}
+
+
 @pytest.mark.parametrize("edit", [another_answer, another_call])
 def test_a_second_run_is_fine(edit: Edit, tmp_path: Path) -> None:
     """Of the same model with the same answers, and of another model with another one."""

@@ -26,7 +26,7 @@ from stores import ObjectServer
 import evalstream
 from evalstream.batch import fingerprint
 from evalstream.batch.ledger import database, run_state
-from evalstream.batch.ledger.entries import PAGE, Entry, entries
+from evalstream.batch.ledger.entries import PAGE, LedgerEntry, entries
 from evalstream.batch.ledger.export import FORMS, export
 from evalstream.batch.ledger.ledger import MOST_PENDING, CachedRun, Ledger
 from evalstream.batch.ledger.records import CHUNK
@@ -1067,20 +1067,20 @@ def test_an_empty_ledger_is_listed(path: str) -> None:
     Ledger(path, Options()).close()
     assert exported(path, "text") == "0 runs\n"
     assert exported(path, "jsonl") == ""
-    assert exported(path, "csv") == ",".join(Entry._fields) + "\n"
+    assert exported(path, "csv") == ",".join(LedgerEntry._fields) + "\n"
 
 
 def test_json_lines_and_csv_say_the_same(path: str, tmp_path: Path) -> None:
     listing(path, tmp_path)
     lines = [json.loads(line) for line in exported(path, "jsonl").splitlines()]
-    assert [tuple(line) for line in lines] == [Entry._fields] * 4
+    assert [tuple(line) for line in lines] == [LedgerEntry._fields] * 4
     assert lines[3]["claims"] == {"confirmed": 1, "rounded": 0, "refuted": 0, "open": 2}
     assert lines == [entry._asdict() for entry in entries(path)]
     rows = list(csv.DictReader(io.StringIO(exported(path, "csv"))))
     for line, row in zip(lines, rows, strict=True):
         for name in ("counts", "claims"):
             assert json.loads(row[name]) == line[name]
-        for name in Entry._fields:
+        for name in LedgerEntry._fields:
             told = "" if line[name] is None else line[name]
             shown = str(told).lower() if told in (True, False) else str(told)
             assert name in {"counts", "claims"} or row[name] == shown

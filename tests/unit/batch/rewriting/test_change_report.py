@@ -6,10 +6,10 @@ from evalstream.batch.rewriting.change_report import (
     FIXED,
     MIGRATED,
     ChangeReport,
-    json_line,
     outcome_as_dict,
+    report_line,
 )
-from evalstream.batch.rewriting.outcome import Outcome, Status
+from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
 from evalstream.model.changes import (
     BLANK_LINES,
     NULL_DROPPED,
@@ -83,7 +83,7 @@ def test_what_is_refused_says_why_and_what_to_supply() -> None:
     refused.refuse("1 value must be supplied")
     unread = Outcome("s.jsonl", None)
     unread.leave_unread("no permission")
-    present = Outcome("t.jsonl", "a.json", Status.PRESENT, "new/a.json", is_remembered=True)
+    present = Outcome("t.jsonl", "a.json", ChangeStatus.PRESENT, "new/a.json", is_remembered=True)
     report = ChangeReport(MIGRATED, is_dry=False)
     said = []
     for outcome in (refused, unread, present):
@@ -102,7 +102,7 @@ def test_what_is_refused_says_why_and_what_to_supply() -> None:
 def test_the_report_in_json_has_a_line_for_each_run_and_the_totals() -> None:
     report, outcome = ChangeReport(MIGRATED, is_dry=False), written("r.jsonl")
     report.add(outcome)
-    line = json.loads(json_line(outcome_as_dict(outcome)))
+    line = json.loads(report_line(outcome_as_dict(outcome)))
     assert line["status"] == "written"
     assert line["target"] == "new/a.json"
     assert {change["kind"]: change["times"] for change in line["changes"]} == {
@@ -110,7 +110,7 @@ def test_the_report_in_json_has_a_line_for_each_run_and_the_totals() -> None:
         "evaluation-id": 2,
         "blank-lines": 1,
     }
-    summary = json.loads(json_line(report.as_dict()))["summary"]
+    summary = json.loads(report_line(report.as_dict()))["summary"]
     assert summary["runs"]["written"] == 1
     assert {change["class"] for change in summary["changes"]} == {"mechanical", "decided"}
     assert summary["exit_code"] == 0

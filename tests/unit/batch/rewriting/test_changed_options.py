@@ -6,7 +6,7 @@ import pytest
 from rows import bytes_of, sound_rows, write_run
 
 from evalstream import fix, migrate
-from evalstream.batch.rewriting.outcome import Status
+from evalstream.batch.rewriting.outcome import ChangeStatus
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 
@@ -26,7 +26,7 @@ def test_rules_that_are_left_out_still_refuse(options: Options, tmp_path: Path) 
     (outcome,) = migrate(
         tmp_path / "old", tmp_path / "new", collection="c", fill=True, options=options
     ).outcomes
-    assert outcome.status is Status.REFUSED
+    assert outcome.status is ChangeStatus.REFUSED
     assert not list(tmp_path.joinpath("new").rglob("*.json*"))
 
 
@@ -36,7 +36,7 @@ def test_a_repair_does_not_hide_a_wrong_hash(options: Options, tmp_path: Path) -
     made[0]["sample_hash"] = "0" * 64
     write_run(tmp_path, bytes_of(made).replace(b"\n", b"\r\n"))
     (outcome,) = fix(tmp_path, write=True, options=options).outcomes
-    assert outcome.status is Status.PARTLY
+    assert outcome.status is ChangeStatus.PARTLY
     assert "ES401" in outcome.reasons[1]
 
 

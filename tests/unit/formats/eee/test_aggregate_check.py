@@ -82,3 +82,21 @@ def test_a_number_above_all_floats_is_reported_wherever_it_is(engine: str) -> No
                 for placed in read_aggregate(odd, "a.json", Options(engine=engine)).violations
             ]
             assert "ES108" in codes
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message", "line", "column"),
+    [
+        (b'{\n "\xc3\xa9": "\x01"}', "ES106", "1 raw control byte at byte 8 of the line", 2, 8),
+        (b'{\n "a": "\xff"}', "ES101", "byte 0xff at byte 7 of the line is not", 2, 8),
+        (b'{\n "\xc3\xa9": 1,,\n}', "ES103", "at column 9 (byte 9)", 2, 9),
+        (b'{"a": 1,,}', "ES103", "at column 9 (byte 8)", 1, 9),
+        (b'{"a": 1,\n"b" {"a": 1}', "ES105", "begins again at byte 4 of the line", 2, 5),
+    ],
+)
+def test_places_in_a_document_count_from_the_start_of_the_line(
+    text: bytes, code: str, message: str, line: int, column: int
+) -> None:
+    (placed,) = read_aggregate(text, "a.json", Options()).violations
+    assert (placed.violation.code, placed.line, placed.column) == (code, line, column)
+    assert message in placed.violation.message

@@ -14,13 +14,13 @@ from evalstream.formats.eee import fast_path, row_engine, sample_hash, versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_reader import RowReader
-from evalstream.formats.eee.taken_violations import FastPath
+from evalstream.formats.eee.taken_violations import ScanPlan
 from evalstream.parsing.native import binding
 from evalstream.parsing.native.schema_tables import NotTabled
 from evalstream.parsing.schema_files import builtin_schema
 
 
-def fast_path_of(within: RowContext) -> FastPath | None:
+def fast_path_of(within: RowContext) -> ScanPlan | None:
     """Return the fast path of a context, if there is one."""
     return fast_path.fast_path_for(within, RowReader(within))
 

@@ -613,3 +613,11 @@ def test_rows_that_are_sealed_and_gone_were_not_checked(tmp_path: Path, member: 
         report = evalstream.check(place)
         assert report.exit_code == 3
         assert "ES001" in report.counts
+
+
+def test_what_fix_mends_in_a_copied_stream_is_listed_once(tmp_path: Path) -> None:
+    rows = bytes_of(sound_rows("0.2.0", 3))[:-1].replace(b"\n", b"\n\n", 1)
+    new = ("check", "-", "--tee", "rows.jsonl", "--seal-to", "new.json", "--create")
+    with started(*new, "--format", "concise", folder=tmp_path) as process:
+        text = process.communicate(rows, timeout=SECONDS)[0].decode()
+    assert (text.count("ES110"), text.count("ES111")) == (1, 1), text

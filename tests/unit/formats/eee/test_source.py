@@ -2,16 +2,22 @@
 
 import copy
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from edits.inspect_log import log_of
-from paths import EXAMPLES, PAIRS
+from paths import EXAMPLES, PAIRS, SCHEMAS
 
 import evalstream
+from evalstream.formats.base import open_source
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.source_results import compare_aggregate
 from evalstream.model.finding import Severity
+from evalstream.model.options import Options
+from evalstream.model.source_log import Wanted
 
 TUTORIAL = EXAMPLES / "tutorial"
 (LM_EVAL_ROWS,) = (TUTORIAL / "data").rglob("*.jsonl")
@@ -57,7 +63,12 @@ def inspect() -> Pair:
     for row in pair.rows:
         row["input"]["formatted"], row["answer_attribution"] = None, []
     pair.rows[1]["error"] = "timed out"
+    pair.aggregate["model_info"] |= {"name": "vllm/acme/acorn-7b", "id": "acme/acorn-7b"}
+    pair.aggregate["eval_library"]["name"] = "inspect_ai"
+    pair.result["metric_config"]["evaluation_description"] = "accuracy from scorer match"
+    pair.result["score_details"]["uncertainty"] = {"num_samples": 8}
     pair.log = copy.deepcopy(log_of(pair.rows, pair.aggregate))
+    pair.log["eval"]["model"] = "vllm/acme/acorn-7b"
     pair.log["samples"][3]["output"]["choices"][0]["message"]["content"] = [
         {"type": "reasoning", "reasoning": "two and two"},
         {"type": "text", "text": pair.rows[3]["output"]["raw"][0]},
@@ -67,7 +78,15 @@ def inspect() -> Pair:
 
 
 def about_source(report: evalstream.Report) -> set[str]:
-    return {one.code for one in report if one.code[:4] in {"ES65", "ES66"}}
+    """Return the codes of warnings and errors about the log."""
+    about = (one for one in report if one.code[:4] in {"ES65", "ES66"})
+    return {one.code for one in about if one.severity is not Severity.INFO}
+
+
+def uncompared(report: evalstream.Report) -> set[str]:
+    """Return the members that the report names as not compared."""
+    named = (one.message for one in report if one.code in {"ES660", "ES662"})
+    return {one.partition(": ")[0] for one in named}
 
 
 def put(*path: Any, value: Any) -> Callable[[Pair], None]:
@@ -108,6 +127,12 @@ INSPECT: dict[str, tuple[str, Callable[[Pair], None]]] = {
     "time of the run": ("ES659", put("evaluation_timestamp", value="1759990000")),
     "time of a result": ("ES659", put(*RESULT, "evaluation_timestamp", value="1759990000")),
     "version of the harness": ("ES659", put("eval_library", "version", value="9.9")),
+    "name of the harness": ("ES660", put("eval_library", "name", value="lm_eval")),
+    "name of the model": ("ES660", put("model_info", "name", value="acorn-9b")),
+    "parameters of the metric": (
+        "ES660",
+        put(*RESULT, "metric_config", "metric_parameters", value={"k": 5}),
+    ),
     "task": ("ES659", put(*RESULT, "evaluation_name", value="hard-arithmetic")),
     "dataset": ("ES659", put(*RESULT, "source_data", "dataset_name", value="hard")),
     "figure": ("ES656", put(*RESULT, "score_details", "score", value=0.875)),
@@ -132,6 +157,14 @@ LM_EVAL: dict[str, tuple[str, Callable[[Pair], None]]] = {
     "time of the run": ("ES659", put("evaluation_timestamp", value="1")),
     "time of a result": ("ES659", put(*RESULT, "evaluation_timestamp", value="1")),
     "version of the harness": ("ES659", put("eval_library", "version", value="0.0.1")),
+    "name of the harness": ("ES660", put("eval_library", "name", value="inspect_ai")),
+    "name of the model": ("ES660", put("model_info", "name", value="acme/acorn-9b")),
+    "developer": ("ES660", put("model_info", "developer", value="other")),
+    "engine": ("ES660", put("model_info", "inference_engine", "name", value="vllm")),
+    "description": (
+        "ES660",
+        put(*RESULT, "metric_config", "evaluation_description", value="pass@5"),
+    ),
     "direction": ("ES659", put(*RESULT, "metric_config", "lower_is_better", value=True)),
     "task": ("ES659", put(*RESULT, "evaluation_name", value="word_sums_hard")),
     "metric": ("ES659", put(*RESULT, "metric_config", "metric_name", value="f1")),
@@ -166,13 +199,15 @@ def said(report: evalstream.Report) -> str:
 def test_the_verdict_names_what_was_compared(inspect: Pair, lm_eval: Pair, tmp_path: Path) -> None:
     report = inspect.check(tmp_path)
     assert said(report).startswith(
-        "inputs, outputs, scores, usage, times, errors and metadata of 8 samples and figures, "
-        "dataset, task, time, generation settings, model id and library version of 1 result agree"
+        "inputs, outputs, scores, usage, times, errors and metadata of 8 samples; figures, "
+        "dataset, task, description and generation settings of 1 result; time, model id, model "
+        "name, inference engine, library and library version agree"
     )
     assert said(lm_eval.check(tmp_path)).startswith(
-        "inputs, outputs, scores and metadata of 4 samples and figures, dataset, task, time, "
-        "name of the metric, direction, generation settings, model id and library version of 1 "
-        "result agree"
+        "inputs, outputs, scores and metadata of 4 samples; figures, dataset, task, time, "
+        "name of the metric, description, direction and generation settings of 1 result; time, "
+        "model id, model name, developer, inference engine, settings of the model, library and "
+        "library version agree"
     )
 
 
@@ -186,7 +221,7 @@ def test_what_differs_of_the_whole_run_is_not_among_what_agrees(
     INSPECT[name][1](inspect)
     text = said(inspect.check(tmp_path))
     assert part not in text
-    assert "of 1 result agree" in text
+    assert "of 1 result; " in text
 
 
 def test_a_member_that_is_not_compared_is_a_warning_with_a_count(
@@ -195,7 +230,7 @@ def test_a_member_that_is_not_compared_is_a_warning_with_a_count(
     for row in inspect.rows[:3]:
         row["metadata"]["topic"] = "sums"
     report = inspect.check(tmp_path)
-    (found,) = [one for one in report if one.code == "ES660"]
+    (found,) = [one for one in report if one.code == "ES660" and one.severity is Severity.WARNING]
     assert (found.severity, found.count) == (Severity.WARNING, 3)
     assert "metadata/topic of 3 rows" in found.message
     assert report.runs[0].checked[0].is_ok
@@ -343,3 +378,105 @@ def test_a_deep_member_is_left_open(inspect: Pair, tmp_path: Path) -> None:
     report = inspect.check(tmp_path)
     assert "ES010" not in report.counts
     assert report.runs[0].verdict != "passed"
+
+
+def test_a_source_that_is_not_there_is_named_as_missing() -> None:
+    (run,) = evalstream.check(EXAMPLES / "run.jsonl", source="nope").runs
+    assert run.verdict == "incomplete"
+    assert "No such file or directory" in (run.incomplete_reason or "")
+
+
+SEALS = {
+    *("schema_version", "evaluation_id", "retrieved_timestamp", "evaluation_result_id"),
+    "detailed_evaluation_results",
+}
+"""The members of an aggregate that say which record it is, or seal it."""
+
+
+def list_members(schema: dict[str, Any], place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the places of the members without members that an aggregate may have; `*` is any."""
+    variants = [schema, *schema.get("oneOf", ()), *schema.get("anyOf", ())]
+    names = {name: one for part in variants for name, one in part.get("properties", {}).items()}
+    free = next((one for part in variants if (one := part.get("additionalProperties"))), None)
+    if isinstance(free, dict) and not names:
+        names = {"*": free}
+    if not names:
+        yield place
+    for name, one in names.items():
+        items = one["items"] if name == "evaluation_results" else one
+        if name not in SEALS:
+            yield from list_members(items, (*place, name))
+
+
+MEMBERS = sorted(
+    set(list_members(json.loads((SCHEMAS / "eee/0.3.0/aggregate.schema.json").read_text())))
+)
+
+
+def set_member(holder: Any, place: tuple[str, ...], value: Any) -> None:
+    for name in place[:-1]:
+        if name == "evaluation_results":
+            holder = holder[name][0]
+            continue
+        if not isinstance(holder.get(name), dict):
+            holder[name] = {}
+        holder = holder[name]
+    holder[place[-1].replace("*", "topic")] = value
+
+
+@pytest.mark.parametrize("harness", ["lm_eval", "inspect"])
+def test_each_member_of_an_aggregate_is_compared_or_named(
+    harness: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """No member of the schema is forgotten, and none of another schema."""
+    honest: Pair = request.getfixturevalue(harness)
+    honest.check(tmp_path)
+    log = open_source(
+        str(LM_EVAL_LOG if honest.log is None else tmp_path / "log.json"),
+        Options(),
+        Wanted(frozenset({"word_sums"}), None),
+    )
+    assert len(MEMBERS) > 60
+    for place in [*MEMBERS, ("evaluation_results", "extra"), ("model_info", "extra", "one")]:
+        document = copy.deepcopy(honest.aggregate)
+        set_member(document, place, "another")
+        pointer = "/" + "/".join(place).replace("*", "topic")
+        found = compare_aggregate(Aggregate("run.json", document), log, 4).violations
+        at = pointer.replace("results/", "results/0/")
+        named = pointer.removeprefix("/evaluation_results").removeprefix("/")
+        assert any(
+            named in re.split("[ ,:]+", one.message)
+            if one.code in {"ES660", "ES662"}
+            else one.pointer == at
+            for one in found
+        ), place
+    log.close()
+
+
+def test_an_honest_pair_has_infos_about_what_converters_add(
+    lm_eval: Pair, inspect: Pair, tmp_path: Path
+) -> None:
+    report = lm_eval.check(tmp_path)
+    assert about_source(report) == set()
+    assert any("metric_config/metric_kind" in one for one in uncompared(report))
+    assert "agree with" in said(report)
+    assert "12 members not compared" in said(report)
+    report = inspect.check(tmp_path)
+    assert about_source(report) == set()
+    assert "answer_attribution cannot be compared" in uncompared(report)
+
+
+def test_what_no_row_has_is_not_among_what_agrees(lm_eval: Pair, tmp_path: Path) -> None:
+    assert "scores and metadata of 4 samples" in said(lm_eval.check(tmp_path))
+    for row in lm_eval.rows[:2]:
+        row["metadata"] = {}
+    assert "scores and some metadata of 4 samples" in said(lm_eval.check(tmp_path))
+    for row in lm_eval.rows:
+        row["metadata"] = {}
+    assert "inputs, outputs and scores of 4 samples" in said(lm_eval.check(tmp_path))
+
+
+def test_what_one_of_two_results_lacks_is_compared_of_some(lm_eval: Pair, tmp_path: Path) -> None:
+    second = copy.deepcopy(lm_eval.result)
+    lm_eval.aggregate["evaluation_results"].append(second)
+    assert "of 1 of 2 results" in said(lm_eval.check(tmp_path))

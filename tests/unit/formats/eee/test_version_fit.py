@@ -50,7 +50,7 @@ def spoilt(row: Row) -> Iterator[Row]:
 
 def assert_proofs_hold(value: Any, version: str, engine: str, *, instance: bool) -> None:
     """Require the same versions whether the faults are looked at or every version is asked."""
-    name = versions.schema_name(version, instance=instance)
+    name = versions.eee_schema(version, instance=instance)
     violations = list(builtin_validator(name, engine).errors(value))
     asked = versions_that_fit(value, version, engine, instance=instance)
     proven = versions_that_fit(value, version, engine, instance=instance, violations=violations)
@@ -146,7 +146,7 @@ def test_a_route_tells_the_path_of_what_it_judges(route: Path_, path: Path_ | No
 def test_no_schema_of_ours_asks_what_makes_its_other_demands_uncertain(
     version: str, instance: bool
 ) -> None:
-    schema = builtin_schema(versions.schema_name(version, instance=instance))
+    schema = builtin_schema(versions.eee_schema(version, instance=instance))
     assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
     assert "$ref" not in schema
     assert "propertyNames" not in json.dumps(schema)

@@ -4,7 +4,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from evalstream.formats.harpia.means import choose_kind, count_decimals, is_mean
@@ -12,7 +12,7 @@ from evalstream.model.claim import State
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import Claim, judge
-from evalstream.stats.claims.kinds import Kind
+from evalstream.stats.claims.kinds import ClaimKind
 from evalstream.stats.claims.rounding import is_small_whole
 
 
@@ -62,7 +62,7 @@ def test_decimals(number: float, decimals: int) -> None:
         ("BLEU", (), kinds.UNKNOWN),
     ],
 )
-def test_the_kind_of_a_score(name: str, path: tuple[str, ...], expected: Kind) -> None:
+def test_the_kind_of_a_score(name: str, path: tuple[str, ...], expected: ClaimKind) -> None:
     assert choose_kind(name, path) is expected
 
 
@@ -71,6 +71,8 @@ def test_the_kind_of_a_score(name: str, path: tuple[str, ...], expected: Kind) -
     places=st.integers(1, 5),
     digits=st.integers(1, 6),
 )
+@example(results=[Decimal("0.000085")], places=5, digits=5)
+@example(results=[Decimal("0.000045")], places=5, digits=5)
 def test_rounded_results_and_scores_never_refute_each_other(
     results: list[Decimal], places: int, digits: int
 ) -> None:
@@ -81,6 +83,24 @@ def test_rounded_results_and_scores_never_refute_each_other(
     claim = Claim("", "", kinds.MEAN, score, float(score), is_score=True)
     state = judge(claim, Evidence.of_numbers(written, unit=Fraction(1, 10**places))).claim.state
     assert state is not State.REFUTED
+
+
+def judge_rounded(score: str, *written: float) -> State:
+    """Return the state of a mean over results that were written with five decimals."""
+    claim = Claim("", "", kinds.MEAN, Decimal(score), float(score), is_score=True)
+    return judge(claim, Evidence.of_numbers(written, unit=Fraction(1, 10**5))).claim.state
+
+
+@pytest.mark.parametrize(("score", "written"), [("0.00008", 0.00009), ("0.00009", 0.00008)])
+def test_a_tie_may_be_rounded_to_either_side(score: str, written: float) -> None:
+    assert judge_rounded(score, written) is State.OPEN
+
+
+@pytest.mark.parametrize(
+    ("score", "written"), [("0.00007", 0.00009), ("0.00010", 0.00008), ("0.0000849", 0.00009)]
+)
+def test_a_score_beyond_the_tie_is_refuted(score: str, written: float) -> None:
+    assert judge_rounded(score, written) is State.REFUTED
 
 
 def test_whole_results_are_exact() -> None:

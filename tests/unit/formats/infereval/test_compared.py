@@ -228,7 +228,7 @@ def test_the_verdicts_of_items_are_read_again(tmp_path: Path, indent: int | None
     line, offset = places[-1]
     seen = found.answers(places[0], (line, offset - 1), places[-1], (line, offset + 1))
     first, last = (
-        Answered(one["id"], one["model_verdict"], bytes_digest(one["id"].encode()))
+        Answered(one["id"], one["model_verdict"], bytes_digest(one["id"].encode()), True, one)
         for one in (items[0], items[-1])
     )
     assert seen == [first, None, last, None]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from evalstream.formats.infereval.catalogue import OF_ITEMS
 from evalstream.formats.infereval.rules.analysts import INF201, INF202
+from evalstream.formats.infereval.rules.samples import INF309
 from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.views import Benchmark, Evaluation, Item
 
@@ -25,18 +26,28 @@ ITEM: dict[str, Any] = {
     "model_verdict": "good",
     "majority_vote": VOTE,
 }
-EVALUATION = Evaluation({"endorsement_config": {"n_samples": 3}}, Benchmark({"items": [ORIGINAL]}))
+EVALUATION = Evaluation(
+    {
+        "endorsement_config": {"n_samples": 3},
+        "started_at": "2026-05-31T10:00:00Z",
+        "finished_at": "2026-05-31T10:00:06Z",
+    },
+    Benchmark({"items": [ORIGINAL]}),
+)
+USAGE = [{"output_tokens": 4}, {"output_tokens": 0}, {"input_tokens": -1}, {"output_tokens": None}]
 
 SCALARS = [None, True, False, 0, 1, 2, 3, 1.0, "", " ", "ok", "sample_failed", "good", "bad"]
 LISTS = [[], ["a"], ["b", "a"], [1], [True], SAMPLES[:2], SAMPLES[::-1]]
-VALUES = st.sampled_from([*SCALARS, "abstain", *LISTS, {}, {"verdict": "bad"}])
+VALUES = st.sampled_from(
+    [*SCALARS, "abstain", *LISTS, {}, {"verdict": "bad"}, -1, 8_000, 8_001, *USAGE]
+)
 PLACES = st.sampled_from(
     [(name,) for name in (*ITEM, "tags", "references", "analyst_rationales")]
     + [("majority_vote", name) for name in ("good", "bad", "abstain", "verdict", "tie_broken")]
     + [
         ("samples", index, name)
         for index in range(3)
-        for name in (*SAMPLES[0], "parse_status", "provider_error")
+        for name in (*SAMPLES[0], "parse_status", "provider_error", "usage")
     ]
 )
 
@@ -66,6 +77,27 @@ def changed(changes: list[tuple[Any, Any]]) -> dict[str, Any]:
 def test_an_ordinary_item_is_accepted() -> None:
     assert is_sound(ITEM, EVALUATION)
     assert not is_reported(ITEM, EVALUATION)
+
+
+@pytest.mark.parametrize(
+    ("sample", "pointer"),
+    [
+        ({"wall_time_ms": 8_001}, "/samples/0/wall_time_ms"),
+        ({"wall_time_ms": -1}, "/samples/0/wall_time_ms"),
+        ({"usage": {"input_tokens": -1}}, "/samples/0/usage/input_tokens"),
+        ({"usage": {"output_tokens": 0}}, "/samples/0/usage/output_tokens"),
+        ({"wall_time_ms": 8_000, "usage": {"output_tokens": 4}}, None),
+        ({"wall_time_ms": None, "usage": None}, None),
+        ({"usage": {"output_tokens": 0}, "raw_response": ""}, None),
+    ],
+)
+def test_implausible_samples_are_reported(sample: dict[str, Any], pointer: str | None) -> None:
+    item = copy.deepcopy(ITEM)
+    item["samples"][0] |= sample
+    assert INF309.record is not None
+    found = [one.pointer for one in INF309.record(Item(0, item, EVALUATION))]
+    assert found == ([] if pointer is None else [pointer])
+    assert pointer is None or not is_sound(item, EVALUATION)
 
 
 @settings(max_examples=1_000)

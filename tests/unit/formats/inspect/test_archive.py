@@ -18,8 +18,8 @@ from inspect_archive import HEADER, SUMMARIES, members_of, packed, sound_log
 from rows import bounded
 
 import evalstream
-from evalstream.formats.inspect.archive import Archive, Member
-from evalstream.formats.inspect.unpacking import Damaged
+from evalstream.formats.inspect.archive import Archive, ArchiveMember
+from evalstream.formats.inspect.unpacking import DamagedMember
 
 METHODS = {"stored": zipfile.ZIP_STORED, "deflated": zipfile.ZIP_DEFLATED}
 
@@ -89,7 +89,7 @@ def test_summaries_are_not_held_in_memory_together(tmp_path: Path) -> None:
 
 
 def test_an_empty_piece_ends_no_member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def pieces(archive: Archive, member: Member) -> Iterator[bytes]:
+    def pieces(archive: Archive, member: ArchiveMember) -> Iterator[bytes]:
         text = b"".join(whole(archive, member))
         yield from (b"", text[:50], b"", text[50:], b"")
 
@@ -225,7 +225,7 @@ def test_no_changed_byte_of_a_member_goes_unnoticed(data: st.DataObject) -> None
             try:
                 for _ in archive.pieces(member):
                     pass
-            except Damaged as error:
+            except DamagedMember as error:
                 found.append(str(error))
         archive.close()
     # Times, versions and attributes are not part of the content, and neither is compared.

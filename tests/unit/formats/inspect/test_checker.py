@@ -159,12 +159,12 @@ def test_without_the_harness_the_verdict_is_incomplete(
 
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     monkeypatch.setitem(sys.modules, "mmh3", None)
-    library.library.cache_clear()
+    library.inspect_library.cache_clear()
     library.attachment_digest.cache_clear()
     try:
         report = evalstream.check(written(sound_log(), tmp_path, kind))
     finally:
-        library.library.cache_clear()
+        library.inspect_library.cache_clear()
         library.attachment_digest.cache_clear()
     (run,) = report.runs
     assert report.exit_code == 3

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from evalstream.formats.inspect.library import Library, Refusal
+from evalstream.formats.inspect.library import Library, LibraryRefusal
 
 
 def test_nothing_of_a_sample_is_kept_for_the_next() -> None:
@@ -25,4 +25,6 @@ def test_the_reason_of_a_refusal_is_kept() -> None:
         raise KeyError(value["id"])
 
     models = SimpleNamespace(EvalSample=SimpleNamespace(model_validate=load))
-    assert Library(models, lambda: None).refused_sample({"id": 1}) == Refusal("KeyError: 1", "")
+    assert Library(models, lambda: None).refused_sample({"id": 1}) == LibraryRefusal(
+        "KeyError: 1", ""
+    )

@@ -390,6 +390,45 @@ def repeat_more(log: Log) -> None:
     log.config("voted")["repeats"] = 64
 
 
+def put(*path: str, value: Any) -> Callable[[Log], None]:
+    """Return the change that sets a member of the results."""
+
+    def change(log: Log) -> None:
+        holder = log.document
+        for name in path[:-1]:
+            holder = holder[name]
+        holder[path[-1]] = value
+
+    return change
+
+
+def claim_without_filter(log: Log) -> None:
+    log.document["results"]["pairs"]["acc"] = 0.95
+
+
+def drop_configuration(log: Log) -> None:
+    del log.document["configs"]["pairs"]
+
+
+def name_two_models(log: Log) -> None:
+    log.document["config"]["model_args"] = "pretrained=acme/acorn-1b,pretrained=acme/acorn-9b"
+
+
+def load_other_revision(log: Log) -> None:
+    log.document["config"]["model_args"] |= {"revision": "main"}
+    log.document["config"]["model_revision"] = "step-1000"
+
+
+def instruct(log: Log) -> None:
+    log.document |= {"system_instruction": "Lie.", "system_instruction_sha": digest("Lie.")}
+
+
+def heat_call(log: Log) -> None:
+    log.document["config"]["gen_kwargs"] = {**log.config("options")["generation_kwargs"]}
+    log.document["config"]["gen_kwargs"]["do_sample"] = "yes"
+    log.config("options")["generation_kwargs"] |= {"do_sample": False}
+
+
 CONTRADICTIONS: dict[str, tuple[str, Callable[[Log], None], str]] = {
     "median": ("pairs", use_median, "LME301"),
     "median that fits": ("cloze", use_median_that_fits, "LME306"),
@@ -416,6 +455,22 @@ CONTRADICTIONS: dict[str, tuple[str, Callable[[Log], None], str]] = {
     "fewer examples": ("shots", claim_fewer_examples, "LME306"),
     "temperature": ("options", cool_down, "LME306"),
     "repeats": ("voted", repeat_more, "LME306"),
+    "figure without filter": ("pairs", claim_without_filter, "LME301"),
+    "task without configuration": ("pairs", drop_configuration, "LME306"),
+    "task of the configuration": ("pairs", put("configs", "pairs", "task", value="x"), "LME306"),
+    "name of the entry": ("pairs", put("results", "pairs", "name", value="quads"), "LME306"),
+    "alias": ("pairs", put("results", "pairs", "alias", value="quads"), "LME306"),
+    "argument twice": ("pairs", name_two_models, "LME306"),
+    "revision": ("pairs", load_other_revision, "LME306"),
+    "arguments of the call": ("options", heat_call, "LME306"),
+    "description": ("pairs", put("configs", "pairs", "description", value="Lie."), "LME306"),
+    "instruction with its digest": ("pairs", instruct, "LME306"),
+    "date": ("pairs", put("date", value=1.0), "LME306"),
+    "filters of the configuration": (
+        "voted",
+        put("configs", "voted", "filter_list", value=None),
+        "LME206",
+    ),
 }
 """Logs that contradict themselves, and the code of the error."""
 
@@ -539,3 +594,132 @@ def test_answers_without_scores_are_no_claims(log: Log) -> None:
     assert (report.runs[0].verdict, report.counts) == ("unconfirmed", {"ES805": 1})
     entry["bypass,none"] = 0.9
     assert "LME301" in errors(log.check("options"))
+
+
+TASK_MEMBERS: dict[str, Any] = {
+    "task": ["options"],
+    "task_alias": 1,
+    "output_type": "generate",
+    "metric_list": {"exact_match": "mean"},
+    "filter_list": "none",
+    "num_fewshot": "0",
+    "repeats": 1.5,
+    "generation_kwargs": ["temperature"],
+    "target_delimiter": [" "],
+    "fewshot_delimiter": 0,
+}
+"""Members of a configuration in a type that the harness does not write."""
+
+
+@pytest.mark.parametrize("name", TASK_MEMBERS)
+def test_an_unreadable_member_of_a_configuration_is_an_error(name: str, log: Log) -> None:
+    log.config("options")[name] = TASK_MEMBERS[name]
+    report = log.check("options")
+    found = {one.pointer for one in report if one.code == "LME106"}
+    assert f"/configs/options/{name}" in found
+
+
+@pytest.mark.parametrize(
+    "listed", ["acc", {"metric": 1}, {"metric": "exact_match", "regexes_to_ignore": "x"}]
+)
+def test_an_unreadable_entry_of_the_metrics_is_an_error(listed: Any, log: Log) -> None:
+    log.config("options")["metric_list"].append(listed)
+    assert "LME106" in errors(log.check("options"))
+
+
+@pytest.mark.parametrize(
+    "steps", [None, ["take_first"], [{"function": 1}], [{"function": "regex", "regex_pattern": 1}]]
+)
+def test_an_unreadable_filter_is_an_error(steps: Any, log: Log) -> None:
+    log.config("options")["filter_list"] = [{"name": "none", "filter": steps}]
+    assert "LME106" in errors(log.check("options"))
+
+
+def test_a_pattern_that_cannot_be_read_is_a_warning(log: Log) -> None:
+    log.config("options")["filter_list"] = [
+        {"name": "none", "filter": [{"function": "regex", "regex_pattern": "(?P<"}]}
+    ]
+    report = log.check("options")
+    (found,) = [one for one in report if one.code == "LME106"]
+    assert found.severity is Severity.WARNING
+    assert found.pointer == "/configs/options/filter_list/0/filter/0/regex_pattern"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("config", "limit"),
+        ("config", "model_args"),
+        ("config", "bootstrap_iters"),
+        ("n-shot", "options"),
+        ("higher_is_better", "options", "exact_match"),
+        ("results", "options", "alias"),
+        ("model_name",),
+    ],
+)
+def test_an_unreadable_member_of_the_call_is_an_error(path: tuple[str, ...], log: Log) -> None:
+    put(*path, value=[1])(log)
+    report = log.check("options")
+    assert "/" + "/".join(path) in {one.pointer for one in report if one.code == "LME106"}
+
+
+def test_a_figure_without_a_filter_that_the_rows_give_is_confirmed(log: Log) -> None:
+    own = log.document["results"]["pairs"]
+    own["acc"], own["acc_stderr"] = own["acc,none"], own["acc_stderr,none"]
+    report = log.check("pairs", fail_on=Severity.WARNING)
+    assert report.exit_code == 0
+    labels = {claim.label: claim.state for claim in report.runs[0].claims}
+    assert labels["acc of pairs"] == labels["acc_stderr of pairs"] == State.CONFIRMED
+
+
+def test_a_task_without_samples_is_counted(log: Log) -> None:
+    log.document["results"]["ghost"] = {"alias": "ghost", "acc,none": 1.0}
+    log.document["configs"]["ghost"] = {"task": "ghost"}
+    report = log.check()
+    (alone,) = [run for run in report.runs if not run.rows]
+    assert [(one.text, one.is_ok) for one in alone.checked] == [
+        ("samples of 15 of 16 tasks found", None)
+    ]
+    assert "LME303" in report.counts
+
+
+def test_arguments_of_the_call_that_a_task_has_are_fine(log: Log) -> None:
+    own = log.config("options")["generation_kwargs"]
+    log.document["config"]["gen_kwargs"] = dict(own)
+    args = "pretrained=acme/acorn-1b,revision=main,dtype=auto"
+    log.document["config"] |= {"model_args": args, "model_revision": "main"}
+    assert not errors(log.check("options"))
+
+
+def test_a_group_that_only_the_copies_have_is_an_error(log: Log) -> None:
+    log.document["groups"]["all"] = {"alias": "all", "acc,none": 1.0}
+    assert "LME306" in errors(log.check())
+
+
+PROMPTS: dict[str, Any] = {
+    "doc_to_text": "Answer: {{question}}",
+    "doc_to_choice": ["yes", "no"],
+    "target_delimiter": " -- ",
+}
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_another_way_to_ask_is_a_warning(name: str, log: Log) -> None:
+    log.config("pairs")[name] = PROMPTS[name]
+    found = {one.severity for one in log.check("pairs") if one.code == "LME306"}
+    assert found == {Severity.WARNING}
+
+
+@pytest.mark.parametrize("shift", [-14 * 3600, 14 * 3600])
+def test_the_time_in_a_name_is_of_any_zone(shift: int, log: Log) -> None:
+    log.document["date"] += shift
+    assert not errors(log.check("pairs"))
+
+
+def test_what_a_log_has_no_witness_of_is_silent(log: Log) -> None:
+    """As the documentation lists it."""
+    log.document |= {"git_hash": "x", "lm_eval_version": "0.4.99"}
+    log.document["config"] |= {"batch_size": 64, "random_seed": 7, "fewshot_seed": 7}
+    log.document["n-samples"]["pairs"]["original"] = 3000
+    log.config("pairs").update(dataset_path="x", test_split="train")
+    assert not log.check("pairs").counts

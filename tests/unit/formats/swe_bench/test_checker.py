@@ -287,3 +287,41 @@ def test_two_runs_of_one_folder_stay_apart() -> None:
         REPORT: "passed",
         "acme__acorn-7b.again.json": "failed",
     }
+
+
+SETTINGS = "logs/run_evaluation/tiny/run.json"
+
+
+@pytest.mark.parametrize(
+    ("named", "options"),
+    [
+        ([SETTINGS], {}),
+        ([SETTINGS], {"input_format": "swe_bench"}),
+        ([REPORT, SETTINGS], {}),
+        (["preds.jsonl"], {"aggregate": SETTINGS}),
+    ],
+)
+def test_named_settings_in_which_nothing_is_checked_are_incomplete(
+    named: list[str], options: dict[str, Any]
+) -> None:
+    report = check(*named, **options)
+    assert report.exit_code == 3
+    assert verdicts(report)[SETTINGS] == "incomplete"
+    (found,) = [one for one in report if one.code == "ES005"]
+    assert found.file == SETTINGS
+    others = {verdict for file, verdict in verdicts(report).items() if file != SETTINGS}
+    assert others <= {"passed", "unconfirmed"}
+
+
+def test_settings_in_a_folder_are_no_input() -> None:
+    assert SETTINGS not in verdicts(check("."))
+
+
+def test_settings_in_memory_are_incomplete() -> None:
+    settings = json.loads(Path(SETTINGS).read_bytes())
+    report = evalstream.check_rows([settings], input_format="swe_bench")
+    assert report.exit_code == 3
+    assert [run.verdict for run in report.runs] == ["incomplete"]
+    predictions = [json.loads(line) for line in Path("preds.jsonl").read_text().splitlines()]
+    report = evalstream.check_rows(predictions, input_format="swe_bench")
+    assert [run.verdict for run in report.runs] == ["unconfirmed"]

@@ -7,7 +7,7 @@ import pytest
 from evalstream.model.changes import NULL_DROPPED, RENAMED, Change, ChangeClass, ChangeKind
 from evalstream.parsing.json_tree import JsonType
 from evalstream.parsing.native.place_tables import NotCompiled, compiled_tables
-from evalstream.parsing.reshape import Action, Place, RowPlace, Watch
+from evalstream.parsing.reshape import Action, Place, Probe, RowPlace
 from evalstream.parsing.reshape import Test as WatchTest
 
 KIND = ChangeKind("set", ChangeClass.DECIDED, "set")
@@ -17,7 +17,7 @@ def acting(action: Action, *types: JsonType, **more: object) -> Place:
     return Place("/a", dict.fromkeys(types, action), **more)  # type: ignore[arg-type]
 
 
-def row(members: Mapping[str, Place], *exact: tuple[Watch, ...]) -> RowPlace:
+def row(members: Mapping[str, Place], *exact: tuple[Probe, ...]) -> RowPlace:
     return RowPlace(Place(members=members), exact)
 
 
@@ -29,7 +29,7 @@ def test_equal_changes_have_one_number() -> None:
 
 
 def test_watched_members_are_members() -> None:
-    watch = Watch("a", WatchTest.PRESENT)
+    watch = Probe("a", WatchTest.PRESENT)
     tables = compiled_tables(row({"b": Place("/b")}, (watch,), (watch, watch)))
     assert list(tables.counts) == [2, 2, 1, 2]
 
@@ -47,7 +47,7 @@ def test_watched_members_are_members() -> None:
         row({"a": Place("/a", name="é")}),
         row({"\ud800": Place("/a")}),
         row({f"{n}": Place(f"/{n}", {JsonType.NULL: Action.DROP}) for n in range(65)}),
-        row({}, tuple(Watch(f"{number}", WatchTest.PRESENT) for number in range(65))),
+        row({}, tuple(Probe(f"{number}", WatchTest.PRESENT) for number in range(65))),
     ],
 )
 def test_trees_that_only_the_exact_path_knows_are_refused(place: RowPlace) -> None:

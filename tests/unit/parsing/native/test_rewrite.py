@@ -8,7 +8,7 @@ from evalstream.model.changes import Change, ChangeClass, ChangeKind
 from evalstream.parsing.json_tree import JsonType
 from evalstream.parsing.native import rewrite
 from evalstream.parsing.native.rewrite import CompiledPlace, LeftLine, RewrittenLines, rewriters
-from evalstream.parsing.reshape import Action, Place, RowPlace, Watch
+from evalstream.parsing.reshape import Action, Place, Probe, RowPlace
 from evalstream.parsing.reshape import Test as WatchTest
 
 pytestmark = pytest.mark.skipif(rewriters() is None, reason="the scanner is not compiled")
@@ -21,7 +21,7 @@ def acting(action: Action, *types: JsonType, **more: object) -> Place:
     return Place("/a", dict.fromkeys(types, action), **more)  # type: ignore[arg-type]
 
 
-def row(members: Mapping[str, Place], *exact: tuple[Watch, ...], **more: object) -> RowPlace:
+def row(members: Mapping[str, Place], *exact: tuple[Probe, ...], **more: object) -> RowPlace:
     return RowPlace(Place(members=members, **more), exact)  # type: ignore[arg-type]
 
 
@@ -100,30 +100,30 @@ def test_changes_are_counted_by_rows_with_the_first_lines() -> None:
 @pytest.mark.parametrize(
     ("watch", "line", "rows"),
     [
-        (Watch("a", WatchTest.PRESENT), '{"a":null}', 0),
-        (Watch("a", WatchTest.PRESENT), '{"b":1}', 1),
-        (Watch("a", WatchTest.NOT_NULL), '{"a":null}', 1),
-        (Watch("a", WatchTest.NOT_NULL), '{"a":0}', 0),
-        (Watch("a", WatchTest.UNSET), '{"a":null}', 0),
-        (Watch("a", WatchTest.UNSET), "{}", 0),
-        (Watch("a", WatchTest.UNSET), '{"a":false}', 1),
-        (Watch("a", WatchTest.EQUALS, "x"), '{"a":"x"}', 0),
-        (Watch("a", WatchTest.EQUALS, "x"), '{"a":"\\u0078"}', 0),
-        (Watch("a", WatchTest.EQUALS, "x"), '{"a":"xx"}', 1),
-        (Watch("a", WatchTest.DIFFERS, "x"), '{"a":"x"}', 1),
-        (Watch("a", WatchTest.DIFFERS, "x"), '{"a":"y"}', 0),
-        (Watch("a", WatchTest.DIFFERS, "x"), '{"a":["x"]}', 0),
-        (Watch("a", WatchTest.DIFFERS, "x"), "{}", 0),
-        (Watch("a", WatchTest.DIFFERS, "x"), '{"b":{"a":"x"}}', 0),
+        (Probe("a", WatchTest.PRESENT), '{"a":null}', 0),
+        (Probe("a", WatchTest.PRESENT), '{"b":1}', 1),
+        (Probe("a", WatchTest.NOT_NULL), '{"a":null}', 1),
+        (Probe("a", WatchTest.NOT_NULL), '{"a":0}', 0),
+        (Probe("a", WatchTest.UNSET), '{"a":null}', 0),
+        (Probe("a", WatchTest.UNSET), "{}", 0),
+        (Probe("a", WatchTest.UNSET), '{"a":false}', 1),
+        (Probe("a", WatchTest.EQUALS, "x"), '{"a":"x"}', 0),
+        (Probe("a", WatchTest.EQUALS, "x"), '{"a":"\\u0078"}', 0),
+        (Probe("a", WatchTest.EQUALS, "x"), '{"a":"xx"}', 1),
+        (Probe("a", WatchTest.DIFFERS, "x"), '{"a":"x"}', 1),
+        (Probe("a", WatchTest.DIFFERS, "x"), '{"a":"y"}', 0),
+        (Probe("a", WatchTest.DIFFERS, "x"), '{"a":["x"]}', 0),
+        (Probe("a", WatchTest.DIFFERS, "x"), "{}", 0),
+        (Probe("a", WatchTest.DIFFERS, "x"), '{"b":{"a":"x"}}', 0),
     ],
 )
-def test_watched_rows_are_left(watch: Watch, line: str, rows: int) -> None:
+def test_watched_rows_are_left(watch: Probe, line: str, rows: int) -> None:
     assert rewritten(row({}, (watch,)), line).rows == rows
 
 
 def test_all_watches_of_a_group_must_be_true() -> None:
-    group = Watch("a", WatchTest.PRESENT), Watch("b", WatchTest.NOT_NULL)
-    other = (Watch("c", WatchTest.EQUALS, ""),)
+    group = Probe("a", WatchTest.PRESENT), Probe("b", WatchTest.NOT_NULL)
+    other = (Probe("c", WatchTest.EQUALS, ""),)
     lines = '{"a":1}', '{"b":1}', '{"a":1,"b":null}', '{"b":1,"a":1}', '{"c":""}'
     assert [one.number for one in rewritten(row({}, group, other), *lines).left()] == [4, 5]
 
@@ -133,7 +133,7 @@ def test_other_members_of_closed_objects_are_left() -> None:
     assert rewritten(place, '{"a":{"b":1}}').rows == 1
     assert rewritten(place, '{"a":{"c":1}}').rows == 0
     assert rewritten(place, '{"c":1}').rows == 0
-    watched = RowPlace(place.place, ((Watch("c", WatchTest.EQUALS, "x"),),))
+    watched = RowPlace(place.place, ((Probe("c", WatchTest.EQUALS, "x"),),))
     assert rewritten(watched, '{"c":1}').rows == 0
 
 

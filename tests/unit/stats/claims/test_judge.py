@@ -49,7 +49,7 @@ def evidences(draw: st.DrawFn) -> Evidence:
     )
 
 
-def claim(kind: kinds.Kind, value: Any, **more: Any) -> Claim:
+def claim(kind: kinds.ClaimKind, value: Any, **more: Any) -> Claim:
     """Make a claim that is a score."""
     return Claim("/score", "accuracy", kind, value, None, is_score=True, **more)
 
@@ -66,7 +66,7 @@ def claim(kind: kinds.Kind, value: Any, **more: Any) -> Claim:
 @bounded(max_examples=300)
 def test_every_claim_has_a_state_and_an_open_one_a_reason(
     evidence: Evidence,
-    kind: kinds.Kind,
+    kind: kinds.ClaimKind,
     value: Decimal,
     upper: Decimal,
     method: str | None,
@@ -81,7 +81,7 @@ def test_every_claim_has_a_state_and_an_open_one_a_reason(
 
 @given(scores=st.lists(st.floats(-100, 100), min_size=1, max_size=12), kind=KINDS)
 @bounded(max_examples=200)
-def test_the_figure_itself_is_confirmed(scores: list[float], kind: kinds.Kind) -> None:
+def test_the_figure_itself_is_confirmed(scores: list[float], kind: kinds.ClaimKind) -> None:
     evidence = Evidence.of_numbers(scores)
     for figure in kind.figures(evidence):
         found = judge(claim(kind, Decimal(repr(float(figure.value)))), evidence)
@@ -90,7 +90,7 @@ def test_the_figure_itself_is_confirmed(scores: list[float], kind: kinds.Kind) -
 
 @pytest.mark.parametrize("stray", [1e-3, 0.3, -0.2])
 @pytest.mark.parametrize("kind", [kinds.MEAN, kinds.MEDIAN, kinds.DEVIATION, kinds.ERROR])
-def test_a_figure_that_strays_is_refuted(kind: kinds.Kind, stray: float) -> None:
+def test_a_figure_that_strays_is_refuted(kind: kinds.ClaimKind, stray: float) -> None:
     evidence = Evidence.of_numbers([0.11, 0.52, 0.63, 0.94, 0.97])
     value = float(next(iter(kind.figures(evidence))).value) + stray
     assert judge(claim(kind, Decimal(repr(value))), evidence).claim.state is State.REFUTED
@@ -119,5 +119,5 @@ def test_huge_scores_of_both_signs_do_not_confirm_whatever_is_claimed() -> None:
         ("", None),
     ],
 )
-def test_a_name_says_the_kind(name: str, kind: kinds.Kind | None) -> None:
+def test_a_name_says_the_kind(name: str, kind: kinds.ClaimKind | None) -> None:
     assert kinds.kind_named(name) is kind

@@ -33,11 +33,11 @@ def test_spreads_are_those_of_the_standard_library(values: list[float]) -> None:
 @given(NUMBERS, st.sampled_from([0.8, 0.95, 0.99]))
 def test_the_t_interval_is_that_of_scipy(values: list[float], level: float) -> None:
     error = formulas.standard_error(values)
-    low, high = formulas.t_interval(values, level)
+    low, high = formulas.mean_interval(values, level)
     middle, half = formulas.mean(values), stats.t.ppf((1 + level) / 2, len(values) - 1) * error
     assert math.isclose(low, middle - half, **CLOSE)
     assert math.isclose(high, middle + half, **CLOSE)
-    assert formulas.t_interval([2.5], level) == (2.5, 2.5)
+    assert formulas.mean_interval([2.5], level) == (2.5, 2.5)
 
 
 @pytest.mark.parametrize("right", [0, 1, 5, 10])

@@ -7,7 +7,6 @@ import pytest
 from score_cells import cells_of
 
 from evalstream.stats.inference import resamples
-from evalstream.stats.inference import resamples as module
 from evalstream.stats.inference.resamples import bootstrap_intervals
 
 
@@ -41,7 +40,7 @@ def test_bca_moves_towards_the_long_tail() -> None:
 def test_the_expansion_agrees_with_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     some = cells_of(skewed(1000))
     drawn = bootstrap_intervals(some, 20_000, 0.9, 3)
-    monkeypatch.setattr(module, "MOST_DRAWN", 999)
+    monkeypatch.setattr(resamples, "MOST_DRAWN", 999)
     expanded = bootstrap_intervals(some, 20_000, 0.9, 3)
     assert [one.method for one in expanded] == [
         f"bootstrap {name} (Cornish-Fisher)" for name in ("percentile", "BCa")

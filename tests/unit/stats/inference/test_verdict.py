@@ -17,7 +17,11 @@ from evalstream.model.data_class import replace
 from evalstream.stats.inference.clusters import clustered_difference
 from evalstream.stats.inference.estimate import estimate
 from evalstream.stats.inference.paired import PairedScores
-from evalstream.stats.inference.verdict import Judgement, judge_estimate, relevant_difference
+from evalstream.stats.inference.verdict import (
+    EstimateJudgement,
+    judge_estimate,
+    relevant_difference,
+)
 
 SETTINGS = CompareSettings(resamples=500)
 PLAIN = MetricName("r", "accuracy")
@@ -36,7 +40,7 @@ def judge(
     metric: MetricName = PLAIN,
     settings: CompareSettings = SETTINGS,
     alignment: Alignment | None = None,
-) -> Judgement:
+) -> EstimateJudgement:
     n = found.n if found else 0
     return judge_estimate(found, alignment or Alignment(n, n, n), settings, metric, ("A", "B"))
 
@@ -53,7 +57,7 @@ def test_a_significant_difference_names_the_better_run() -> None:
     assert found.better == "A"
     assert found.sentence == (
         "A is better than B by 0.05: A - B = 0.05, 95 % interval 0.03002 to 0.07114 (Tango score),"
-        " p = 1.37e-06 (mid-p McNemar)"
+        " p < 0.0001 (mid-p McNemar)"
     )
     swapped = judge(estimated(*square(500, 30, 80, 390)))
     assert swapped.better == "B"
@@ -169,7 +173,7 @@ def test_the_corrected_p_decides() -> None:
     assert judge(some).verdict is CompareVerdict.SIGNIFICANT
     corrected = judge(replace(some, adjusted_p=0.06))
     assert corrected.verdict is CompareVerdict.UNINFORMATIVE
-    assert "p = 0.06 (mid-p McNemar, with Holm's correction)" in corrected.sentence
+    assert "p = 0.0600 (mid-p McNemar, with Holm's correction)" in corrected.sentence
 
 
 def test_the_level_decides() -> None:
@@ -213,7 +217,7 @@ def test_tiny_p_values_are_bounded() -> None:
         estimated([x / 4096 + 0.125 for x in range(1500)], [x / 4096 for x in range(1500)])
     )
     assert found.verdict is CompareVerdict.SIGNIFICANT
-    assert found.sentence == "A is better than B by 0.125: A - B = 0.125, p < 1e-300 (sign test)"
+    assert found.sentence == "A is better than B by 0.125: A - B = 0.125, p < 0.0001 (sign test)"
 
 
 def test_the_smallest_relevant_difference_is_a_share_of_the_range() -> None:

@@ -126,9 +126,10 @@ def test_flags_of_both_sides_are_kept() -> None:
     assert pair.flags == SampleFlag.RIGHT | SampleFlag.FAILED << B_SHIFT
 
 
-def test_the_cluster_is_that_of_the_first_run_if_it_has_one() -> None:
-    assert pair_of(sample(cluster=1), sample(cluster=2)).cluster == 1
-    assert pair_of(sample(), sample(cluster=2)).cluster == 2
+def test_the_cluster_is_the_one_that_both_runs_have() -> None:
+    assert pair_of(sample(cluster=1), sample(cluster=1)).cluster == 1
+    for a, b in ((1, 2), (0, 2), (2, 0), (0, 0)):
+        assert pair_of(sample(cluster=a), sample(cluster=b)).cluster == 0
 
 
 def test_every_group_needs_a_number() -> None:

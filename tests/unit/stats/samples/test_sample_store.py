@@ -108,12 +108,14 @@ def test_many_samples_are_those_of_dictionaries(identities: int, ids: int, group
 
 def test_the_first_row_by_line_names_the_sample() -> None:
     (sample,) = reduced_samples(
-        row(line=9, offset=90, score=0.0, cluster=7), row(line=2, offset=20, cluster=8)
+        row(line=9, offset=90, score=0.0, cluster=8), row(line=2, offset=20, cluster=8)
     )
     assert (sample.line, sample.offset, sample.cluster) == (2, 20, 8)
     assert (sample.score, sample.spread, sample.rows) == (0.5, 0.5, 2)
-    (sample,) = reduced_samples(row(offset=90, score=0.0, cluster=7), row(offset=20, cluster=8))
-    assert (sample.offset, sample.cluster) == (20, 8)
+    for other in (7, 0):
+        repeat = row(offset=90, score=0.0, cluster=other)
+        (sample,) = reduced_samples(repeat, row(offset=20, cluster=8))
+        assert (sample.offset, sample.cluster) == (20, 0)
 
 
 def test_unknown_prompts_do_not_differ() -> None:

@@ -9,7 +9,7 @@ from evalstream.formats.eee.changes.additions import AggregateRefused
 from evalstream.formats.eee.changes.aggregate import AggregateMigration
 from evalstream.formats.eee.changes.inline_samples import InlineSamples
 from evalstream.formats.eee.changes.kinds import DECISIONS
-from evalstream.formats.eee.changes.run_migration import RunMigration
+from evalstream.formats.eee.changes.run_migration import EeeMigration
 from evalstream.formats.eee.changes.supplied import Supplied
 
 
@@ -124,7 +124,7 @@ def test_a_seal_of_other_rows_is_not_written_over(seal: dict[str, Any], said: st
         "detailed_evaluation_results_per_samples": [sample(number) for number in range(3)],
     }
     supplied = Supplied(collection="c", fill=True, decisions=DECISIONS)
-    migration = RunMigration(json.dumps(document).encode(), "a.json", "0.3.0", supplied)
+    migration = EeeMigration(json.dumps(document).encode(), "a.json", "0.3.0", supplied)
     if said is None:
         assert migration.inline_rows() is not None
     else:

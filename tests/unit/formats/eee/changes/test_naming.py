@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.formats.eee.changes.naming import Place, new_name, place_for, read_collection
+from evalstream.formats.eee.changes.naming import TargetPlace, new_name, place_for, read_collection
 
 DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
 
@@ -24,10 +24,10 @@ def test_a_name_is_a_uuid_that_follows_from_sources_and_target(one: str, other: 
 
 def test_a_place_follows_from_the_model() -> None:
     place = place_for("c", "acme/a:b/x", None)
-    assert place == Place("c", "acme", "a_b_x")
+    assert place == TargetPlace("c", "acme", "a_b_x")
     assert place.rows("u") == "data/c/acme/a_b_x/u_samples.jsonl"
     assert place.aggregate("u") == "data/c/acme/a_b_x/u.json"
-    assert place_for("c", "gpt2", "openai") == Place("c", "openai", "gpt2")
+    assert place_for("c", "gpt2", "openai") == TargetPlace("c", "openai", "gpt2")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,12 @@
 import pytest
 
 from evalstream.formats.eee.changes.kinds import DECISIONS
-from evalstream.formats.eee.changes.supplied import Deployment, Library, Supplied, supplied_from
+from evalstream.formats.eee.changes.supplied import (
+    Deployment,
+    HarnessLibrary,
+    Supplied,
+    supplied_from,
+)
 from evalstream.model.errors import UsageError
 
 TABLES = {
@@ -23,7 +28,7 @@ def test_options_come_before_tables_and_long_patterns_before_short_ones() -> Non
     assert tables.find_developer("gpt3") is None
     assert tables.find_deployment("openai/x") == Deployment("externally_managed", "closed_weights")
     assert tables.find_deployment("acme/x") is None
-    assert tables.find_library("acme/x") == Library("inspect_ai@0.3", "dev")
+    assert tables.find_library("acme/x") == HarnessLibrary("inspect_ai@0.3", "dev")
     assert tables.find_dataset("mmlu:art") == "mmlu"
     named = supplied_from(
         {
@@ -38,7 +43,7 @@ def test_options_come_before_tables_and_long_patterns_before_short_ones() -> Non
     assert named.find_developer("gpt2") == "acme"
     assert named.find_developer("a=b") == "c"
     assert named.find_deployment("openai/x") == Deployment("self_deployed", "open_weights")
-    assert named.find_library("acme/x") == Library("x", "1")
+    assert named.find_library("acme/x") == HarnessLibrary("x", "1")
 
 
 @pytest.mark.parametrize(
