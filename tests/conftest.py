@@ -14,6 +14,7 @@ from evalstream.formats.lm_eval import fast_path as lm_eval_fast_path
 
 # Helpers are imported by their names alone; test modules never import from each other.
 sys.path.insert(0, str(Path(__file__).parent / "support"))
+from skips import MOST_SKIPPED
 
 # A busy machine must not fail a property.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -23,10 +24,11 @@ Compare = Callable[[Path, str], None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--rewrite`: write what is seen instead of comparing it."""
+    """Add `--rewrite`, which writes goldens instead of comparing them, and `--few-skips`."""
     parser.addoption(
         "--rewrite", action="store_true", help="rewrite tests/rules/findings and tests/transcripts"
     )
+    parser.addoption("--few-skips", action="store_true", help="fail if too many tests are skipped")
 
 
 def pytest_report_header() -> str:
@@ -41,6 +43,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     with one thread.
     """
     items.sort(key=lambda item: item.get_closest_marker("leaves_threads") is not None)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a session in which more tests were skipped than `MOST_SKIPPED` allows."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or not session.config.getoption("--few-skips"):
+        return
+    skipped = len(reporter.stats.get("skipped", ()))
+    if skipped > MOST_SKIPPED:
+        reporter.write_line(
+            f"\n{skipped} tests were skipped, more than {MOST_SKIPPED} (--few-skips)"
+        )
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(autouse=True)

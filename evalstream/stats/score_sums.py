@@ -29,11 +29,12 @@ class ScoreSums(DataClass):
     """Sums over the rows that join one result.
 
     `rows` counts rows with a finite score, `unscored` the others; `total` and `squares` are in
-    units of 2**-1074 and 2**-2148. `sound_rows` and `sound_total` leave out rows with an error.
-    `judged` counts rows with is_correct, `correct` those where it is true. `subtasks` holds rows
-    and total by evaluation_name, None above MOST_SUBTASKS. `least` and `most` are the extreme
-    scores. `called` has a bit for each of 0 and 1 called wrong and right, in that order, in rows
-    without an error. `values` counts each different score, None above `most_values` of them.
+    units of 2**-1074 and 2**-2148. `sound_rows`, `sound_total` and `sound_squares` leave out rows
+    with an error. `judged` counts rows with is_correct, `correct` those where it is true.
+    `subtasks` holds rows and total by evaluation_name, None above MOST_SUBTASKS. `least` and `most`
+    are the extreme scores. `called` has a bit for each of 0 and 1 called wrong and right, in that
+    order, in rows without an error. `values` counts each different score, None above `most_values`
+    of them.
     """
 
     rows: int = 0
@@ -42,6 +43,7 @@ class ScoreSums(DataClass):
     squares: int = 0
     sound_rows: int = 0
     sound_total: int = 0
+    sound_squares: int = 0
     judged: int = 0
     correct: int = 0
     subtasks: dict[str, tuple[int, int]] | None = field(default_factory=dict)
@@ -74,6 +76,7 @@ class ScoreSums(DataClass):
         if not failed:
             self.sound_rows += times
             self.sound_total += times * units
+            self.sound_squares += times * units * units
         if name.__class__ is str and self.subtasks is not None:
             self._add_subtasks({name: (times, times * units)})
 
@@ -85,6 +88,7 @@ class ScoreSums(DataClass):
         self.squares += other.squares
         self.sound_rows += other.sound_rows
         self.sound_total += other.sound_total
+        self.sound_squares += other.sound_squares
         self.judged += other.judged
         self.correct += other.correct
         self.called |= other.called
@@ -120,11 +124,11 @@ class ScoreSums(DataClass):
 
     def variance(self, *, sample: bool) -> Fraction | None:
         """Return the variance, over n-1 with `sample`, else over n; None with too few rows."""
-        divisor = self.rows - sample
-        if divisor < 1:
-            return None
-        centred = self.squares * self.rows - self.total * self.total
-        return _fraction(centred, self.rows * divisor, 2 * FRACTION_BITS)
+        return _variance(self.rows, self.total, self.squares, is_sample=sample)
+
+    def variance_without_errors(self, *, sample: bool) -> Fraction | None:
+        """Return the variance of the scores of rows without an error."""
+        return _variance(self.sound_rows, self.sound_total, self.sound_squares, is_sample=sample)
 
     def _add_value(self, value: float, times: int) -> None:
         if abs(value) > _LARGEST:
@@ -169,6 +173,13 @@ def fixed_point(score: Any) -> int | None:
 
 def _mean(total: int, rows: int) -> Fraction | None:
     return _fraction(total, rows, FRACTION_BITS) if rows else None
+
+
+def _variance(rows: int, total: int, squares: int, *, is_sample: bool) -> Fraction | None:
+    divisor = rows - is_sample
+    if divisor < 1:
+        return None
+    return _fraction(squares * rows - total * total, rows * divisor, 2 * FRACTION_BITS)
 
 
 def _fraction(total: int, count: int, bits: int) -> Fraction:

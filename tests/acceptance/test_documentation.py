@@ -54,7 +54,12 @@ FOREIGN_TOOLS = "cluster.md"
 PACKAGE = REPOSITORY / "evalstream"
 EXAMPLE_CODE = "ES320"
 """The rule that CONTRIBUTING.md adds as an example."""
-EXAMPLE_PATHS = {"schemas/eee/0.4.0/", "reporters/csv.py"}
+EXAMPLE_PATHS = {
+    "schemas/eee/0.4.0/",
+    "reporters/csv.py",
+    "reporters/comparison/verdicts.py",
+    "cli/hello.py",
+}
 """The files that CONTRIBUTING.md adds as examples."""
 
 _CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import SECONDS, command, environment
+from commands import SECONDS, command, environment, until
 from paths import EXAMPLES
 from rows import bytes_of, sound_rows, write_run
 
@@ -181,7 +181,7 @@ def test_nothing_is_imported_before_signals_are_answered() -> None:
 
 def test_a_hangup_that_the_caller_ignores_stays_ignored(tmp_path: Path) -> None:
     with subprocess.Popen(
-        ["nohup", *command("check", "-")],
+        ["nohup", *command("check", "-", "--pass", "all")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -189,9 +189,10 @@ def test_a_hangup_that_the_caller_ignores_stays_ignored(tmp_path: Path) -> None:
         cwd=tmp_path,
     ) as process:
         assert process.stdin is not None
-        process.stdin.write((EXAMPLES / "run.jsonl").read_bytes())
+        data = (EXAMPLES / "run.jsonl").read_bytes()
+        process.stdin.write(data)
         process.stdin.flush()
-        time.sleep(0.5)
+        assert until(process, len(data)) == data
         process.send_signal(signal.SIGHUP)
         process.communicate(timeout=SECONDS)
     assert process.returncode == 0

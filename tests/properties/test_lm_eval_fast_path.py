@@ -197,7 +197,7 @@ def choice_lines(draw: st.DrawFn) -> bytes:
                 for place, (prompt, choice) in enumerate(zip(prompts, choices, strict=True))
             },
             "resps": resps,
-            "filtered_resps": answers,
+            "filtered_resps": answers[: draw(st.sampled_from([None, None, None, -1]))],
             "filter": draw(st.sampled_from(["none", "none", "other"])),
             "metrics": ["acc", "acc_norm"],
             "acc": draw(SCORES),

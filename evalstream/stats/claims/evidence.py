@@ -126,9 +126,17 @@ class Evidence(DataClass, frozen=True):
 
     @cached_property
     def row_spreads(self) -> tuple[Spread, ...]:
-        """The spreads of the scores of rows, over n-1 and over n."""
-        variances = (self.sums.variance(sample=True), self.sums.variance(sample=False))
-        return tuple(_spreads(variances, self.sums.rows))
+        """The spreads of the scores of rows, over n-1 and over n, also without rows in error."""
+        sums = self.sums
+        variances = (sums.variance(sample=True), sums.variance(sample=False))
+        spreads = tuple(_spreads(variances, sums.rows))
+        if sums.sound_rows == sums.rows or self.counts_errors:
+            return spreads
+        variances = (
+            sums.variance_without_errors(sample=True),
+            sums.variance_without_errors(sample=False),
+        )
+        return spreads + tuple(_spreads(variances, sums.sound_rows))
 
     @property
     def spreads(self) -> tuple[Spread, ...]:

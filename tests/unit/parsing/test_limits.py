@@ -125,10 +125,18 @@ def test_a_device_without_an_end_is_read_up_to_the_bound(
     assert report.exit_code == 3
 
 
+BEGIN = "import os; from evalstream import __main__; os.write(1, b'x'); __main__.main()"
+
+
 def interrupted(*arguments: str, after: float) -> tuple[int, float]:
-    """Start a check, send SIGINT, and return its exit code and how long it went on."""
-    command = [sys.executable, "-m", "evalstream", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    """Start a check, send SIGINT, and return its exit code and how long it went on.
+
+    The check says when signals are answered; however far it comes then, it must hear them.
+    """
+    command = [sys.executable, "-c", BEGIN, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b"x"
         time.sleep(after)
         process.send_signal(signal.SIGINT)
         sent = time.monotonic()
@@ -140,7 +148,7 @@ def test_a_pipe_that_nobody_writes_to_hears_a_signal(tmp_path: Path) -> None:
     rows, _ = write_run(tmp_path, ROWS)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    code, seconds = interrupted("check", str(rows), "--aggregate", str(pipe), after=3)
+    code, seconds = interrupted("check", str(rows), "--aggregate", str(pipe), after=1)
     assert code == 130
     assert seconds < 10
 
@@ -154,7 +162,7 @@ def with_results(count: int) -> dict[str, Any]:
 def test_very_many_findings_hear_a_signal(tmp_path: Path) -> None:
     path = tmp_path / "many.json"
     path.write_text(json.dumps(with_results(467_000)))
-    code, seconds = interrupted("check", str(path), after=6)
+    code, seconds = interrupted("check", str(path), after=3)
     assert code == 130
     assert seconds < 60
 
@@ -248,10 +256,10 @@ def test_yaml_is_read_up_to_its_bounds(
 
 
 def test_long_strings_take_linear_time_and_no_memory_beside_their_text() -> None:
-    before = time.monotonic()
+    before = time.process_time()
     parsed = parse_exactly(b'{"a": [[["' + b"x" * 20_000_000 + b'"]]]}', 2)
     assert [issue.name for issue in parsed.issues] == ["too-deep-or-too-big"]
-    assert time.monotonic() - before < 8
+    assert time.process_time() - before < 8
 
 
 @pytest.mark.parametrize("opens", ["[", '{"a":'])

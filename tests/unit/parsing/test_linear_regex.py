@@ -26,9 +26,9 @@ LOOKING = "^(a|aa)+(?!b)$"
 
 def within(seconds: float, call: Callable[[], Any]) -> Any:
     """Call, and fail where that takes longer."""
-    before = time.monotonic()
+    before = time.process_time()  # whatever else the machine does
     result = call()
-    assert time.monotonic() - before < seconds
+    assert time.process_time() - before < seconds
     return result
 
 

@@ -20,7 +20,13 @@ from evalstream.engine import block_tasks
 from evalstream.model.row_record import ABSENT, RowRecords, pack
 from evalstream.stats import first_seen
 from evalstream.stats.duplicate_index import BYTES_PER_ROW, DuplicateIndex
-from evalstream.stats.duplicates import MOST_MARKS, DuplicateKind, DuplicateMatch, ResultCoverage
+from evalstream.stats.duplicates import (
+    MOST_MARKS,
+    Coverage,
+    DuplicateKind,
+    DuplicateMatch,
+    ResultCoverage,
+)
 
 
 class Entry(NamedTuple):
@@ -287,6 +293,31 @@ def test_memory_is_bounded_whatever_rows_have_in_common(
     tracemalloc.stop()
     index.close()
     assert peak < 4 << 20
+
+
+def test_digests_of_samples_wrap_as_those_of_compiled_code() -> None:
+    coverage = Coverage()
+    coverage.add_firsts([0, 0, 0], [1 << 63, 1 << 63, 5])
+    assert coverage.covers[0].digest == 5
+
+
+def test_rows_of_few_samples_go_to_disk_earlier() -> None:
+    def spills(samples: int, limit: int) -> bool:
+        data = b"".join(
+            pack(
+                line, (line % samples).to_bytes(16, "little"), line.to_bytes(16, "little"), line,
+                0, line, 1, 0, 10 * line, 1, 0.5,
+            )
+            for line in range(1, 201)
+        )  # fmt: skip
+        index = DuplicateIndex(limit)
+        for start in range(2):
+            index.add(RowRecords(data[start * len(data) // 2 :][: len(data) // 2]), 0)
+        index.close()
+        return index.is_spilled
+
+    enough = next(limit for limit in range(0, 1 << 20, 1 << 10) if not spills(1000, limit))
+    assert spills(1, enough)
 
 
 def _repeats() -> bytes:

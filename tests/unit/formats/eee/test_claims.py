@@ -76,6 +76,10 @@ def test_sums_are_exact(sayings: list[Saying]) -> None:
     if len(values) > 1:
         assert scores.variance(sample=True) == statistics.variance(values)
         assert scores.variance(sample=False) == statistics.pvariance(values)
+    sound = [value for _, value, is_bad in counted if not is_bad]
+    if len(sound) > 1:
+        assert scores.variance_without_errors(sample=True) == statistics.variance(sound)
+        assert scores.variance_without_errors(sample=False) == statistics.pvariance(sound)
     names = {name for name, _, _ in counted}
     means = [mean([value for name, value, _ in counted if name == one]) or 0 for one in names]
     expected = mean([Fraction(one) for one in means]) if len(names) > 1 else None
@@ -457,6 +461,25 @@ def test_rows_with_errors_may_be_left_out_unless_they_are_counted(tmp_path: Path
     (finding,) = run(tmp_path, rows, {SCORE: 1.0, COUNT: 4})
     assert finding.code == "ES801"
     assert "without the rows that have an error" in finding.message
+
+
+def test_an_error_may_leave_out_the_rows_that_its_score_leaves_out(tmp_path: Path) -> None:
+    rows = scored([0, 1, 0, 1, 0])
+    rows[4]["error"] = "timed out"
+    own = {SCORE: 0.5, COUNT: 4, ERROR: {"value": 0.28867513459481287, "method": "analytic"}}
+    assert run(tmp_path, rows, own).counts == {}
+    (finding,) = run(tmp_path, rows, own | {SCORE: 0.4, COUNT: 5})
+    assert (finding.code, finding.expected) == ("ES803", pytest.approx(0.24494897427831783))
+
+
+def test_a_recomputed_interval_has_both_ends(tmp_path: Path) -> None:
+    (judged,) = (
+        claim
+        for claim in run(tmp_path, scored(FOUR), {INTERVAL: ENDS}).runs[0].claims
+        if claim.kind == "confidence interval"
+    )
+    half = 1.959963984540054 * statistics.stdev(FOUR) / 2
+    assert judged.recomputed == pytest.approx({"lower": 0.75 - half, "upper": 0.75 + half})
 
 
 def test_the_mean_over_subtasks_is_named(tmp_path: Path) -> None:

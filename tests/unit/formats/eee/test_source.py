@@ -480,3 +480,45 @@ def test_what_one_of_two_results_lacks_is_compared_of_some(lm_eval: Pair, tmp_pa
     second = copy.deepcopy(lm_eval.result)
     lm_eval.aggregate["evaluation_results"].append(second)
     assert "of 1 of 2 results" in said(lm_eval.check(tmp_path))
+
+
+def test_a_sample_that_one_of_its_rows_contradicts_does_not_agree(
+    inspect: Pair, tmp_path: Path
+) -> None:
+    assert inspect.log is not None
+    for sample in inspect.log["samples"]:
+        sample["scores"]["includes"] = sample["scores"]["match"]
+    (own,) = inspect.log["results"]["scores"]
+    inspect.log["results"]["scores"].append({**own, "name": "includes", "scorer": "includes"})
+    copies = [{**row, "evaluation_result_id": "includes:accuracy"} for row in inspect.rows]
+    inspect.rows = [one for both in zip(inspect.rows, copies, strict=True) for one in both]
+    assert " of 8 samples; " in said(inspect.check(tmp_path))
+    inspect.rows[0] = {**inspect.rows[0], "output": {"raw": ["Another."]}}
+    assert " of 7 of 8 samples; " in said(inspect.check(tmp_path))
+
+
+def test_scores_that_an_early_converter_made_leave_the_run_open(
+    inspect: Pair, tmp_path: Path
+) -> None:
+    for row in inspect.rows:
+        row["schema_version"] = "0.2.0"
+    row = inspect.rows[0]
+    row["evaluation"]["score"] = float(row["output"]["raw"][0] in row["input"]["reference"])
+    assert row["evaluation"]["score"] == 0
+    report = inspect.check(tmp_path)
+    assert "ES655" in about_source(report)
+    assert report.runs[0].incomplete_reason == "the scores of 1 row are not those of the source"
+
+
+def test_rows_of_samples_that_share_an_id_take_one_each(inspect: Pair, tmp_path: Path) -> None:
+    assert inspect.log is not None
+    again, row = copy.deepcopy((inspect.log["samples"][0], inspect.rows[0]))
+    again["output"]["choices"][0]["message"]["content"] = "Another."
+    again["output"]["completion"] = "Another."
+    row["output"]["raw"] = ["Another."]
+    inspect.log["samples"].append(again)
+    inspect.rows.append(row)
+    report = inspect.check(tmp_path)
+    assert not about_source(report) & {"ES650", "ES651", "ES653"}
+    inspect.rows[-1] = inspect.rows[0]
+    assert "ES653" in about_source(inspect.check(tmp_path))

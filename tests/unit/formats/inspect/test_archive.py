@@ -41,19 +41,25 @@ def sound(method: int = zipfile.ZIP_DEFLATED) -> bytes:
 def zstandard() -> bytes:
     """Return the sound log as an archive of members packed with zstandard, as releases write it."""
     library = pytest.importorskip("backports.zstd")
+    # Two frames, as writers that compress in pieces leave them.
+    return assemble(93, lambda text: library.compress(text[:100]) + library.compress(text[100:]))
+
+
+def assemble(
+    method: int, pack: Callable[[bytes], bytes], flags: int = 0, descriptor: int = 0
+) -> bytes:
+    """Return the sound log as an archive; `descriptor` bytes follow each member."""
     data, entries = bytearray(), bytearray()
     count = 0
     with zipfile.ZipFile(io.BytesIO(sound())) as archive:
         for info in archive.infolist():
             text = archive.read(info)
-            # Two frames, as writers that compress in pieces leave them.
-            body = library.compress(text[:100]) + library.compress(text[100:])
-            crc, name = zlib.crc32(text), info.filename.encode()
+            body, crc, name = pack(text), zlib.crc32(text), info.filename.encode()
             fixed = struct.pack(
-                "<HHHHHIIIHH", 20, 0, 93, 0, 33, crc, len(body), len(text), len(name), 0
+                "<HHHHHIIIHH", 20, flags, method, 0, 33, crc, len(body), len(text), len(name), 0
             )
             offset = len(data)
-            data += b"PK\3\4" + fixed + name + body
+            data += b"PK\3\4" + fixed + name + body + bytes(descriptor)
             entries += b"PK\1\2" + struct.pack("<H", 20) + fixed
             entries += struct.pack("<HHHII", 0, 0, 0, 0, offset) + name
             count += 1
@@ -64,6 +70,32 @@ def zstandard() -> bytes:
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_a_sound_archive_has_no_errors(method: int, tmp_path: Path) -> None:
     assert codes(sound(method), tmp_path) == set()
+
+
+def with_wide_end(data: bytes, entries: int) -> bytes:
+    """Return an archive with the end record of ZIP64, which counts some entries."""
+    _, _, _, _, _, length, start, _ = struct.unpack("<4sHHHHIIH", data[-22:])
+    place = start + length
+    wide = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, entries, entries, length, start)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, place, 1)
+    end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    return data[:place] + wide + locator + end
+
+
+def test_the_wide_end_of_an_archive_counts_its_entries(tmp_path: Path) -> None:
+    data = assemble(0, bytes)
+    (count,) = struct.unpack("<H", data[-12:-10])
+    assert codes(with_wide_end(data, count), tmp_path) == set()
+    assert codes(with_wide_end(data, count + 1), tmp_path) == {"INS101"}
+
+
+@pytest.mark.parametrize("size", [0, 4, 12, 16, 20, 21, 24, 28])
+def test_only_what_has_the_size_of_a_descriptor_may_follow_a_member(
+    size: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.eval"
+    path.write_bytes(assemble(0, bytes, 8, size))
+    assert ("INS104" in evalstream.check(path).counts) == (size not in {0, 12, 16, 20, 24})
 
 
 def test_members_packed_with_zstandard_are_read(tmp_path: Path) -> None:

@@ -116,6 +116,13 @@ TAMPERINGS: dict[str, tuple[Callable[[Log], None], str]] = {
 }
 
 
+def test_a_repeated_key_in_a_sample_is_found_at_its_place(tmp_path: Path) -> None:
+    text = json.dumps(sound_log()).replace('"target": ', '"target": "x", "target": ', 1)
+    (tmp_path / "run.json").write_text(text)
+    (repeated,) = (one for one in evalstream.check(tmp_path / "run.json") if one.code == "ES107")
+    assert (repeated.pointer, repeated.line) == ("/samples/0/target", 1)
+
+
 @pytest.mark.parametrize("kind", ["json", "eval"])
 @pytest.mark.parametrize(("edit", "code"), TAMPERINGS.values(), ids=TAMPERINGS)
 def test_tampering_is_found(

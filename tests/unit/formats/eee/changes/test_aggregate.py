@@ -126,11 +126,24 @@ def test_changes_within_a_shared_source_of_data_are_reported() -> None:
         "additional_details": {"a": "1.0"},
         "source_type": "other",
     }
+    assert reported(applied)["/source_data"] == "moved"
     place = "/evaluation_results/*/source_data"
     assert reported(applied)[f"{place}/sample_ids/*"] == "to-text"
     assert reported(applied)[f"{place}/additional_details/*"] == "to-text"
     examples = {one.example.pointer for one in applied}
     assert {"/source_data/sample_ids/1", "/source_data/additional_details/a"} <= examples
+
+
+def test_a_list_of_addresses_gets_the_dataset_that_is_supplied_for_the_result() -> None:
+    text = aggregate_with(schema_version='"0.1.0"', source_data='["https://example.org"]')
+    supplied = Supplied(tables={"dataset": {"e": "the set"}}, fill=True)
+    document, _ = migrated(text, supplied)
+    (result,) = document["evaluation_results"]
+    assert result["source_data"] == {
+        "dataset_name": "the set",
+        "source_type": "url",
+        "url": ["https://example.org"],
+    }
 
 
 @pytest.mark.parametrize("number", ["1.0", "1e5", "0.10", "-0", "123456789012345678901234567890"])

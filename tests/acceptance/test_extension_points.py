@@ -1,0 +1,271 @@
+"""Every worked example of CONTRIBUTING.md works as it stands there.
+
+Its changes are made in a copy of the package, where the program uses what was added. A change is a
+fence `diff` below the name of a file; other fences below the name of a new file are its content.
+"""
+
+import hashlib
+import json
+import lzma
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from commands import environment
+from paths import EXAMPLES, REPOSITORY
+from rows import STEM, aggregate_of, bytes_of, hashed, sound_rows
+
+TEXT = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+TWO = EXAMPLES / "compare" / "data" / "tiny_sums" / "acme"
+PATH = re.compile(r"`((?:[\w-]+/)+[\w.]+\.(?:py|json|md))`")
+FENCE = re.compile(r"^( *)(`{3,})(\w*)\n(.*?)\n\1\2$", re.MULTILINE | re.DOTALL)
+
+
+def section(title: str) -> str:
+    """Return a section, or what stands under a point of the list of other extension points."""
+    is_point = title.startswith("- ")
+    start = TEXT.index(f"\n{title}" if is_point else f"\n## {title}\n") + 1
+    end = re.compile(r"^(?:- \*\*|## )" if is_point else r"^## ", re.MULTILINE)
+    found = end.search(TEXT, start + 3)
+    return TEXT[start : found.start() if found else None]
+
+
+def changed(text: str, change: str) -> str:
+    """Return a text with a change: lines with a plus are new, those with a minus go."""
+    lines = [(line[:1], line[1:]) for line in change.splitlines()]
+    before = "\n".join(line for sign, line in lines if sign != "+")
+    after = "\n".join(line for sign, line in lines if sign != "-")
+    if before:
+        assert text.count(before) == 1, before
+    return text.replace(before, after)
+
+
+class Checkout:
+    """A copy of the package with the changes of a section."""
+
+    def __init__(self, folder: Path, title: str) -> None:
+        self.folder = folder
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(REPOSITORY / "evalstream", folder / "evalstream", ignore=ignored)
+        shutil.copytree(REPOSITORY / "schemas", folder / "schemas")
+        text, made = section(title), 0
+        for fence in FENCE.finditer(text):
+            names = PATH.findall(text[: fence.start()])
+            path = self.path(names[-1]) if names else None
+            content = dedent(fence[4]) if fence[3] != "diff" else undented(fence[4], fence[1])
+            if path is not None and fence[3] == "diff":
+                path.write_text(changed(path.read_text(), content))
+            elif path is None or fence[3] not in {"python", "markdown"} or path.exists():
+                continue
+            else:
+                path.write_text(content + "\n")
+            made += 1
+        assert made, title
+
+    def path(self, name: str) -> Path:
+        return self.folder / ("" if name.startswith("schemas") else "evalstream") / name
+
+    def run(self, *arguments: str | Path, code: int = 0, data: bytes = b"") -> str:
+        """Run Python with this package, and return what it prints."""
+        done = subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            input=data,
+            capture_output=True,
+            cwd=self.folder,
+            env={**environment(), "PYTHONPATH": str(self.folder)},
+            check=False,
+        )
+        assert done.returncode == code, done.stdout.decode() + done.stderr.decode()
+        return done.stdout.decode()
+
+    def evalstream(self, *arguments: str | Path, code: int = 0, data: bytes = b"") -> str:
+        return self.run("-m", "evalstream", *arguments, code=code, data=data)
+
+    def write(self, rows: list[dict[str, Any]], **result: Any) -> Path:
+        """Write a pair of 0.3.0; `result` changes its first result. Return the aggregate."""
+        data = bytes_of(rows)
+        document = aggregate_of("0.3.0", data, len(rows))
+        document["schema_version"] = rows[0]["schema_version"]
+        document["evaluation_results"][0] |= result
+        self.rows.write_bytes(data)
+        path = self.folder / f"{STEM}.json"
+        path.write_text(json.dumps(document))
+        return path
+
+    @property
+    def rows(self) -> Path:
+        return self.folder / f"{STEM}_samples.jsonl"
+
+
+def edit_seal(path: Path, **members: Any) -> None:
+    """Change the seal of an aggregate."""
+    document = json.loads(path.read_text())
+    document["detailed_evaluation_results"] |= members
+    path.write_text(json.dumps(document))
+
+
+def undented(text: str, indentation: str) -> str:
+    return "\n".join(line.removeprefix(indentation) for line in text.split("\n"))
+
+
+def test_a_rule(tmp_path: Path) -> None:
+    copy = Checkout(tmp_path, "Add a rule")
+    rows = sound_rows("0.3.0")
+    rows[2]["seed"], rows[3]["seed"] = -1, 7
+    # Rows of 0.3.0 have no such member yet: a version comes first.
+    text = copy.evalstream("check", copy.write(rows), "--select", "ES3")
+    assert "ES320 seed-negative: 1 warning" in text
+    assert "line 3: /seed: the seed is negative" in text
+    assert "fix: Write the seed that the harness used." in text
+    assert "Random generators refuse" in copy.evalstream("explain", "ES320")
+
+
+def test_a_version(tmp_path: Path) -> None:
+    copy = Checkout(tmp_path, "Add a version")
+    folder = tmp_path / "schemas" / "eee" / "0.4.0"
+    folder.mkdir()
+    for path in (tmp_path / "schemas" / "eee" / "0.3.0").iterdir():
+        (folder / path.name).write_text(path.read_text().replace("0.3.0", "0.4.0"))
+    rows = [row | {"schema_version": "0.4.0"} for row in sound_rows("0.3.0")]
+    assert "ES215" not in copy.evalstream("check", copy.write(rows))
+    assert "0.4.0" in copy.evalstream("formats")
+    del rows[4]["input"]
+    assert "ES201" in copy.evalstream("check", copy.write(rows), code=1)
+
+
+def test_a_report_of_a_check_and_of_a_comparison(tmp_path: Path) -> None:
+    copy = Checkout(tmp_path, "Add a report format")
+    rows = sound_rows("0.3.0")
+    rows[1]["evaluation"]["score"] = "x"
+    text = copy.evalstream("check", copy.write(rows), "--format", "csv", code=1)
+    lines = text.splitlines()
+    assert lines[0] == "file,line,code,message"
+    assert any(re.match(r".*_samples\.jsonl,2,ES202,", line) for line in lines)
+    runs = [TWO / name for name in ("acorn-7b", "acorn-3b")]
+    text = copy.evalstream("compare", *runs, "--format", "verdicts")
+    assert re.fullmatch(r"# verdicts\n(.* and .*, .*: [\w ]+\n)+", text)
+
+
+def test_a_statistic(tmp_path: Path) -> None:
+    copy = Checkout(tmp_path, "Add a statistic to comparisons")
+    runs = [TWO / name for name in ("acorn-7b", "acorn-3b")]
+    text = copy.evalstream("compare", *runs, "--format", "text")
+    assert len(re.findall(r"^ +d_z +-?0\.\d+ standard deviations", text, re.MULTILINE)) == 2
+    for one in json.loads(copy.evalstream("compare", *runs, "--format", "json"))["comparisons"]:
+        estimate = one["estimate"]
+        deviation = estimate["standard_error"] * estimate["n"] ** 0.5
+        assert abs(estimate["d_z"] - estimate["difference"] / deviation) < 1e-12
+    assert '"d_z":' in copy.evalstream("schema", "show", "comparison")
+
+
+def test_a_recipe(tmp_path: Path) -> None:
+    copy = Checkout(tmp_path, "Add a recipe")
+    rows = sound_rows("0.3.0")
+    for row in rows:
+        texts = [row["input"]["raw"], *row["input"]["reference"]]
+        row["sample_hash"] = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    assert "(concat-lines)" in copy.evalstream("check", copy.write(rows))
+    rows[3]["input"]["raw"] = "another question"
+    assert "ES401" in copy.evalstream("check", copy.write(rows), code=1)
+
+
+def test_a_kind_of_claim(tmp_path: Path) -> None:
+    copy = Checkout(tmp_path, "Add a kind of claim")
+    rows = sound_rows("0.3.0", 4)
+    for row, score in zip(rows, (0.0, 0.25, 0.25, 1.0), strict=True):
+        row["evaluation"] = row["evaluation"] | {"score": score, "is_correct": score == 1}
+    document = aggregate_of("0.3.0", bytes_of(rows), len(rows))
+    metric = document["evaluation_results"][0]["metric_config"]
+    named = {"metric_config": metric | {"metric_name": "midrange", "metric_id": "midrange"}}
+    for score, code in ((0.5, 0), (0.9, 1)):
+        path = copy.write(rows, **named, score_details={"score": score})
+        text = copy.evalstream("check", path, "--select", "ES8", code=code)
+        assert "recomputed 0.5 from 4 rows" in text
+        assert ("ES801" in text) == bool(code)
+
+
+def test_a_repair(tmp_path: Path) -> None:
+    copy = Checkout(tmp_path, "Add a repair")
+    path = copy.write(sound_rows("0.3.0"))
+    edit_seal(path, format="json")
+    assert "ES505" in copy.evalstream("check", path, code=1)
+    copy.evalstream("fix", path, "--write")
+    assert json.loads(path.read_text())["detailed_evaluation_results"]["format"] == "jsonl"
+    assert "ES505" not in copy.evalstream("check", path)
+
+
+def test_a_harness_log(tmp_path: Path) -> None:
+    copy = Checkout(tmp_path, "Add a harness log")
+    log = tmp_path / "results.json"
+    log.write_text('{"promptbench": 1, "attack_results": [], "model": "acme/acorn-7b"}')
+    assert "this is a file of results of promptbench" in copy.evalstream("check", log, code=3)
+
+
+def test_a_compression(tmp_path: Path) -> None:
+    copy = Checkout(tmp_path, "- **A compression**")
+    path = copy.write(sound_rows("0.3.0"))
+    packed = lzma.compress(copy.rows.read_bytes(), lzma.FORMAT_ALONE)
+    copy.rows.unlink()
+    file = copy.rows.with_name(f"{copy.rows.name}.lzma")
+    file.write_bytes(packed)
+    edit_seal(path, checksum=hashlib.sha256(packed).hexdigest())
+    assert "8 rows" in copy.evalstream("check", path)
+    file.write_bytes(packed[:-40])
+    assert "ES002" in copy.evalstream("check", path, code=1)
+
+
+def test_a_store(tmp_path: Path) -> None:
+    assert "nothing" in section("- **A store**")
+    write = """\
+import fsspec
+from fsspec.implementations.memory import MemoryFileSystem
+import evalstream, sys
+
+class Attic(MemoryFileSystem):
+    protocol = "attic"
+
+fsspec.register_implementation("attic", Attic)
+with fsspec.open("attic://rows/run.jsonl", "wb") as file:
+    file.write(sys.stdin.buffer.read())
+(run,) = evalstream.check("attic://rows/run.jsonl").runs
+print(run.rows, run.verdict)
+"""
+    pytest.importorskip("fsspec")
+    done = subprocess.run(
+        [sys.executable, "-c", write],
+        input=bytes_of(sound_rows("0.3.0")),
+        capture_output=True,
+        env=environment(),
+        check=False,
+    )
+    assert done.stdout.split() == [b"8", b"unconfirmed"], done.stderr
+
+
+def test_a_default(tmp_path: Path) -> None:
+    copy = Checkout(tmp_path, "- **An option**")
+    rows = [row | {"model_id": "acme/another"} for row in sound_rows("0.3.0", 60)]
+    text = copy.evalstream("check", copy.write(rows), "--format", "concise", code=1)
+    assert text.count("ES602") <= 20
+    assert re.search(r"max-findings.*?20", copy.evalstream("check", "--help"), re.DOTALL)
+
+
+def test_a_command(tmp_path: Path) -> None:
+    copy = Checkout(tmp_path, "- **A command**")
+    assert copy.evalstream("hello") == "hello\n"
+    assert "Greet who calls." in copy.evalstream("--help")
+
+
+def test_an_exit_code(tmp_path: Path) -> None:
+    Checkout(tmp_path, "- **An exit code**").evalstream("check", "nowhere.jsonl", code=4)
+
+
+def test_a_torn_line(tmp_path: Path) -> None:
+    copy = Checkout(tmp_path, "- **What a last line")
+    data = bytes_of([hashed(row, "json-list") for row in sound_rows("0.3.0")])
+    text = copy.evalstream("check", "-", "-v", data=data[:-1])
+    assert "ES111 no-final-newline: 1 info" in text
