@@ -163,7 +163,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of this modu
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        from evalstream.model.uninterrupted import pause_interruptions
+        from evalstream.model.signals import pause_interruptions
 
         with pause_interruptions():
             if name == "RULES":

@@ -31,9 +31,8 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, MissingExtra, UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.extras import install_command
-from evalstream.model.options import Options
+from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, NoInput, Run
-from evalstream.model.sample_record import SampleRequest
 from evalstream.model.suggestions import describe_unknown
 from evalstream.model.text import count_noun, split_codes
 from evalstream.reporters.base import ComparisonReporter

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -80,6 +79,8 @@ class Report(report.Report):
         return "\n".join(map(on_one_line, lines)) or "nothing was checked"
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         from evalstream.reporters.html import HtmlReporter
 
         page = Text()

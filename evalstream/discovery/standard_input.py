@@ -7,7 +7,7 @@ from typing import Final
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, detect_kind, main_format
 from evalstream.io.beginning import Beginning
-from evalstream.io.compression import detect_compression
+from evalstream.io.codecs import detect_compression
 from evalstream.io.standard_input import StandardInput, stream_at
 from evalstream.model.data_class import replace
 from evalstream.model.options import Options

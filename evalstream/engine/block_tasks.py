@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from evalstream.engine.open_rows import OpenRows, Source
+from evalstream.engine.open_rows import OpenRows
 from evalstream.io.file import FileSource
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block
 from evalstream.model.data_class import NamedTuple
@@ -15,6 +15,7 @@ from evalstream.model.options import Options
 from evalstream.model.signals import STOPPING
 
 if TYPE_CHECKING:
+    from evalstream.engine.open_rows import Source
     from evalstream.executors.base import Backend
 
 Result = TypeVar("Result")

@@ -27,7 +27,7 @@ from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.io.line_buffer import LineIndex
-    from evalstream.model.sample_record import SampleRequest
+    from evalstream.model.options import SampleRequest
     from evalstream.model.sketch import Sketch
     from evalstream.stats.run_links import RunLinks
     from evalstream.stats.run_samples import RunSamples

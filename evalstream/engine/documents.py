@@ -10,7 +10,7 @@ from evalstream.engine.collector import Collector, LaterViolation
 from evalstream.engine.context import CheckContext
 from evalstream.engine.positions import json_locator, place_violations
 from evalstream.engine.row_pass import describe_error
-from evalstream.io.compression import detect_compression
+from evalstream.io.codecs import detect_compression
 from evalstream.io.document import document_bytes
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable

@@ -67,9 +67,11 @@ def detect_layout(
         log = detect_log(Beginning("", head[:PEEK_BYTES]))
         if log is not None:
             return Layout(FOREIGN, log.describe(path))
-    for name, beginning in _WIDE.items():
-        if beginning.match(head):
-            return Layout(WIDE, name)
+    # Either has such a byte among the first two.
+    if b"\0" in head[:2] or not head[:1].isascii():
+        for name, beginning in _WIDE.items():
+            if beginning.match(head):
+                return Layout(WIDE, name)
     start = head[:4096].lstrip(b" \t\r\n\xef\xbb\xbf")
     if start.startswith(b"["):
         return Layout(JSON_ARRAY) if _is_array(head, size) else Layout(JSONL)

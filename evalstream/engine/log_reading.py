@@ -9,8 +9,8 @@ from typing import IO, Any, Final
 
 import jiter
 
-from evalstream.io.codecs import COMPRESSIONS
-from evalstream.io.compression import DecompressingReader, detect_compression
+from evalstream.io.codecs import COMPRESSIONS, detect_compression
+from evalstream.io.compression import DecompressingReader
 from evalstream.io.file_state import Watch
 from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader
 from evalstream.io.remote import RemoteReader, is_remote

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, Final, Union
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from evalstream.engine import layout
 from evalstream.engine.layout import Layout
 from evalstream.engine.routing import Sink
-from evalstream.io.compression import DecompressingReader, detect_compression
+from evalstream.io.codecs import detect_compression
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource
 from evalstream.io.readers import (
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from evalstream.io.stream import StreamSource
     from evalstream.parsing.array_splitter import ArrayError, Element
 
-Source = Union[FileSource, "StreamSource"]
+    Source = FileSource | StreamSource
 
 LayoutOf = Callable[[bytes, int, str | None], Layout]
 """Recognises the layout of a file by its first bytes, its size in bytes and its path."""
@@ -266,6 +266,8 @@ def _open_stream(
     packed, stored = detect_compression(start), None
     reader = PrefixedReader(start, reader)
     if packed is not None:
+        from evalstream.io.compression import DecompressingReader
+
         stored = RunningDigest(algorithms)
         reader = DecompressingReader(TappedReader(reader, stored.update), packed)
     source = StreamSource(

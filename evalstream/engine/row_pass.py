@@ -10,7 +10,7 @@ from evalstream.engine import layout
 from evalstream.engine.block_tasks import plan_blocks, run_blocks
 from evalstream.engine.collector import Collector
 from evalstream.engine.context import CheckContext
-from evalstream.engine.open_rows import OpenRows, Source, open_rows
+from evalstream.engine.open_rows import OpenRows, open_rows
 from evalstream.engine.result import BlockResult
 from evalstream.engine.routing import RowRouter
 from evalstream.io.file import FileSource
@@ -28,6 +28,7 @@ from evalstream.rules.inputs import ES001, ES002, ES003, ES005, ES008
 from evalstream.rules.syntax import ES102, ES103, ES104, ES113
 
 if TYPE_CHECKING:
+    from evalstream.engine.open_rows import Source
     from evalstream.parsing.array_splitter import ArrayError
 
 BREAKS: Final = {rule.name: rule for rule in (ES003, ES103, ES104, ES113)}

@@ -6,10 +6,10 @@ import base64
 import os
 import re
 from collections.abc import Iterator
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from evalstream.engine.array_rows import ArrayRemainder
-from evalstream.engine.open_rows import OpenRows, Source, open_rows
+from evalstream.engine.open_rows import OpenRows, open_rows
 from evalstream.engine.routing import line_ends
 from evalstream.io.names import printable
 from evalstream.io.output import Output, writing
@@ -24,6 +24,9 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import UTF8_MARK, dumps, fast
 from evalstream.parsing.limits import refuse_long_lines
 from evalstream.parsing.line_recovery import EMPTY, LinePiece, find_row_start, split_line
+
+if TYPE_CHECKING:
+    from evalstream.engine.open_rows import Source
 
 REST: Final = ".rest.jsonl"
 """The suffix of the file of other bytes, added to the name of the rows file."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final
 
-from evalstream.io.compression import DecompressingReader, detect_compression
+from evalstream.io.codecs import detect_compression
 from evalstream.io.file_names import is_rows_name
 from evalstream.io.readers import PrefixedReader
 from evalstream.model.block import ByteStream
@@ -167,6 +167,8 @@ def _read_pieces(reader: ByteStream, most: int) -> Iterator[bytes]:
     packed = detect_compression(start)
     reader = PrefixedReader(start, reader)
     if packed is not None:
+        from evalstream.io.compression import DecompressingReader
+
         reader = DecompressingReader(reader, packed)
     size = 0
     while size < most and (piece := reader.read()):

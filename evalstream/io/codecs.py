@@ -1,6 +1,5 @@
 """Decompressors of gzip, zstandard, bzip2 and xz behind one interface."""
 
-import zlib
 from collections.abc import Callable
 from importlib import import_module
 from types import MappingProxyType, ModuleType
@@ -52,6 +51,8 @@ class _GzipDecompressor:
     """Adapts the standard library's gzip to the interface of its other decompressors."""
 
     def __init__(self) -> None:
+        import zlib
+
         self.needs_input = True
         self._decompressor = zlib.decompressobj(_GZIP_WINDOW)
 
@@ -71,6 +72,8 @@ class _GzipDecompressor:
 
 
 def _gzip() -> Codec:
+    import zlib
+
     library = _import_first("isal.igzip_lib")
     if library is None:
         return Codec(lambda _: _GzipDecompressor(), (zlib.error,), 0)
@@ -149,6 +152,14 @@ COMPRESSIONS: Final = MappingProxyType(
     }
 )
 """The compressions by name. No `magic` is longer than six bytes."""
+
+
+def detect_compression(head: bytes) -> str | None:
+    """Return the compression of an input from its first six bytes or more, or None."""
+    for kind, compression in COMPRESSIONS.items():
+        if head.startswith(compression.magic):
+            return kind
+    return None
 
 
 def _import_first(*modules: str) -> ModuleType | None:

@@ -26,14 +26,6 @@ HEAD_BYTES: Final = 4
 """Number of bytes of a member that are read before its decompressor is created."""
 
 
-def detect_compression(head: bytes) -> str | None:
-    """Return the compression of an input from its first six bytes or more, or None."""
-    for kind, compression in COMPRESSIONS.items():
-        if head.startswith(compression.magic):
-            return kind
-    return None
-
-
 class DecompressingReader:
     """Decompresses another reader; `members` counts the members begun so far.
 

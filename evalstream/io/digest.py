@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Sequence
-from queue import SimpleQueue
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from xxhash import xxh64_digest
 
 from evalstream.model.block import Bytes
+
+if TYPE_CHECKING:
+    from threading import Thread
 
 _OTHER_SEED: Final = 0x27D4EB2F165667C5
 """Seed of the second half of a 128-bit digest; the scanner uses the same value."""
@@ -75,14 +76,18 @@ class BackgroundDigest:
     def __init__(self, digest: RunningDigest) -> None:
         self._digest = digest
         self._added = self._done = 0
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
 
     def start(self) -> None:
         """Start the thread, if it does not run."""
         if self._thread is None:
+            # Small files need no thread.
+            from queue import SimpleQueue
+            from threading import Condition, Thread
+
             self._pieces: SimpleQueue[bytes | None] = SimpleQueue()
-            self._changed = threading.Condition()
-            self._thread = threading.Thread(target=self._run, name="evalstream-digest", daemon=True)
+            self._changed = Condition()
+            self._thread = Thread(target=self._run, name="evalstream-digest", daemon=True)
             self._thread.start()
 
     def add(self, data: bytes) -> None:

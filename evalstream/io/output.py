@@ -10,15 +10,17 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
-from typing import IO, Final, Protocol
+from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from evalstream.io.names import printable
 from evalstream.io.overwriting import OutputKind
-from evalstream.io.temporary import TemporaryFile
 from evalstream.io.writing import PollingWriter
 from evalstream.model.block import Bytes
 from evalstream.model.errors import CannotWrite
 from evalstream.model.signals import STOPPING
+
+if TYPE_CHECKING:
+    from evalstream.io.temporary import TemporaryFile
 
 FLUSH_SECONDS: Final = 0.2
 
@@ -173,6 +175,8 @@ class Output:
         if self._live:
             self._keeps_previous = True
             return os.fdopen(self._open_live(path), "wb")
+        from evalstream.io.temporary import TemporaryFile
+
         try:
             self._temporary = TemporaryFile(path)
         except OSError as error:

@@ -10,7 +10,6 @@ from typing import Final
 
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
-from evalstream.io.temporary import temporary_names
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, HeldInput
@@ -89,6 +88,8 @@ class Outputs:
         """Add the names that the temporary file of an output may have."""
         if is_remote(path) or path in (STDOUT, STDERR) or "\0" in path or is_irregular(path):
             return
+        from evalstream.io.temporary import temporary_names
+
         for name in temporary_names(os.path.realpath(path)):
             identity = _identity(name)
             if identity is not None:

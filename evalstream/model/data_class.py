@@ -4,7 +4,7 @@ For each class the standard library compiles the text of new methods, and it loa
 so. With the classes of a check this takes as long as all else that a small run needs. The classes
 here share their methods. What `dataclasses` and `inspect` ask of a class is made when they ask it
 (`model/introspection.py`). The named tuples here differ from those of `typing` in that the text of
-their constructor is compiled when the first tuple is made.
+their constructor is compiled when many tuples of a class are made.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, dataclass_transform
+
+MANY: Final = 16
+"""Of so many tuples of a class the constructor is worth being compiled."""
 
 
 class _OnDemand:
@@ -38,6 +41,9 @@ else:
     from collections.abc import Iterable
     from functools import cache
 
+    _made: Final[dict[tuple[str, ...], int]] = {}
+    """How many tuples were made of classes whose constructor is not compiled."""
+
     _member_at = cache(lambda index: _tuplegetter(index, None))
     """Members by their index, shared by all classes."""
 
@@ -45,7 +51,13 @@ else:
         """The type of classes whose objects hold nothing beside their tuple."""
 
         def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> type:
-            return super().__new__(cls, name, bases, {"__slots__": (), **members})
+            members["__slots__"] = ()
+            if bases != (tuple,) and not hasattr(bases[0], "_fields"):
+                names = tuple(members["__annotations__"])
+                members["_fields"] = members["__match_args__"] = names
+                members["_field_defaults"] = {one: members[one] for one in names if one in members}
+                members.update(zip(names, map(_member_at, range(len(names))), strict=True))
+            return super().__new__(cls, name, bases, members)
 
     class NamedTuple(tuple, metaclass=_Slotless):
         """The base of named tuples; the methods and their names are those of `typing`."""
@@ -53,18 +65,15 @@ else:
         __dataclass_fields__ = _OnDemand("fields_of")
         __signature__ = _OnDemand("signature_of")
 
-        def __init_subclass__(cls) -> None:
-            if hasattr(cls, "_fields"):
-                return
-            cls._fields = cls.__match_args__ = tuple(cls.__annotations__)
-            cls._field_defaults = {
-                one: getattr(cls, one) for one in cls._fields if hasattr(cls, one)
-            }
-            for index, name in enumerate(cls._fields):
-                setattr(cls, name, _member_at(index))
-
         def __new__(cls, *values: Any, **named: Any) -> Any:
-            """Compile the constructor of a class, and make its first tuple."""
+            """Make a tuple; the constructor of a class that makes many is compiled."""
+            fields = cls._fields
+            _made[fields] = number = _made.get(fields, 0) + 1
+            placed = dict(zip(fields, values, strict=False))
+            by_name = {**cls._field_defaults, **placed, **named}
+            is_right = len(placed) == len(values) and placed.keys().isdisjoint(named)
+            if number < MANY and is_right and by_name.keys() == {*fields}:
+                return tuple.__new__(cls, map(by_name.__getitem__, fields))
             owner = next(one for one in reversed(cls.__mro__) if hasattr(one, "_fields"))
             names = ", ".join(owner._fields)
             text = f"lambda cls, {names}: new(cls, ({names},))"
@@ -102,7 +111,8 @@ else:
             return f"{self.__class__.__name__}({', '.join(values)})"
 
 
-Kind = TypeVar("Kind", bound="DataClass")
+if TYPE_CHECKING:
+    Kind = TypeVar("Kind", bound="DataClass")
 
 REQUIRED: Final = object()
 """The default of a field that every object must be given."""
@@ -167,7 +177,7 @@ class DataClass:
                 delattr(cls, name)
             else:
                 declared = Field(declared)
-            fields[name] = declared._replace(type=kind)
+            fields[name] = Field(*declared[:-1], kind)
         cls.__data_fields__ = fields
         cls._by_position = () if kw_only else tuple(fields)
         cls._required = frozenset(name for name, one in fields.items() if one.is_required)

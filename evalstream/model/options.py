@@ -8,7 +8,6 @@ from typing import Final, TypeVar
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import DataClass, NamedTuple, field
 from evalstream.model.finding import Severity
-from evalstream.model.sample_record import SampleRequest
 
 Value = TypeVar("Value")
 
@@ -181,6 +180,20 @@ class Sealing(NamedTuple):
     seal_anyway: bool = False
     overwrite: bool = False
     text: bytes | None = None
+
+
+class SampleRequest(NamedTuple):
+    """What a check collects of each row for a comparison.
+
+    `by` is what identifies a sample: `input`, `sample_hash` or `sample_id`. `cluster` is the JSON
+    Pointer to the value by which samples are clustered. `counts_only` asks for the number of rows
+    of each sample alone, and `has_places` also for the places of its rows.
+    """
+
+    by: str = "input"
+    cluster: str | None = None
+    counts_only: bool = False
+    has_places: bool = False
 
 
 class Options(DataClass, frozen=True):

@@ -23,20 +23,6 @@ UNKNOWN: Final = 0
 _ROW: Final = struct.Struct("=QQQQQQdQQQQQ")
 
 
-class SampleRequest(NamedTuple):
-    """What a check collects of each row for a comparison.
-
-    `by` is what identifies a sample: `input`, `sample_hash` or `sample_id`. `cluster` is the JSON
-    Pointer to the value by which samples are clustered. `counts_only` asks for the number of rows
-    of each sample alone, and `has_places` also for the places of its rows.
-    """
-
-    by: str = "input"
-    cluster: str | None = None
-    counts_only: bool = False
-    has_places: bool = False
-
-
 class SampleFlag(IntFlag):
     """What is said of a row or a sample, as bits."""
 

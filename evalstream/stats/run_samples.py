@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evalstream.model.comparison import RunDescription
-from evalstream.model.sample_record import BlockSamples, GroupLabel, SampleRequest
+from evalstream.model.options import SampleRequest
+from evalstream.model.sample_record import BlockSamples, GroupLabel
 
 if TYPE_CHECKING:
     from evalstream.stats.samples.sample_store import SampleStore

@@ -9,13 +9,8 @@ from typing import Any, Final
 from xxhash import xxh64_intdigest
 
 from evalstream.io.digest import digest128
-from evalstream.model.sample_record import (
-    UNKNOWN,
-    BlockSamples,
-    GroupLabel,
-    SampleRequest,
-    SampleRow,
-)
+from evalstream.model.options import SampleRequest
+from evalstream.model.sample_record import UNKNOWN, BlockSamples, GroupLabel, SampleRow
 from evalstream.parsing import json
 
 APART: Final = b"\xff"

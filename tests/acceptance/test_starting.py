@@ -12,9 +12,9 @@ from commands import SECONDS, command, environment, until
 from paths import EXAMPLES
 from rows import bytes_of, sound_rows, write_run
 
-from evalstream.model.uninterrupted import pause_interruptions
+from evalstream.model.signals import pause_interruptions
 
-MOST_MODULES = 164
+MOST_MODULES = 154
 """How many modules of evalstream a plain check loads; each takes 0.3 ms."""
 
 
@@ -48,25 +48,54 @@ def test_the_package_is_loaded_without_a_break() -> None:
 
 
 def test_a_plain_check_loads_little() -> None:
+    """It also compiles no text: the first one takes as long as ten modules of evalstream."""
     code = (
-        "import sys\n"
+        "import builtins, sys\n"
+        "compile, texts = builtins.compile, []\n"
+        "def noted(text, *rest, **named):\n"
+        "    texts.extend([text] if isinstance(text, str) else [])\n"
+        "    return compile(text, *rest, **named)\n"
+        "builtins.compile = noted\n"
         "from evalstream.cli import main\n"
-        "sys.argv = ['evalstream', 'check', 'run.jsonl', '--aggregate', 'aggregate.json']\n"
+        "sys.argv = ['evalstream', 'check', 'run.jsonl', '--aggregate', 'aggregate.json',"
+        " '--isolated']\n"
         "try:\n"
         "    main()\n"
         "except SystemExit as end:\n"
         "    heavy = {'typer', 'click', 'rich', 'pydantic', 'dataclasses', 'inspect', 'orjson',"
         " 'msgspec', 'tempfile', 'tqdm', 'multiprocessing', 'ctypes', 'jsonschema_rs',"
-        " 'fastjsonschema', 'pathlib', 'email', 'urllib.parse'}\n"
+        " 'fastjsonschema', 'pathlib', 'email', 'urllib.parse', 'html', 'threading', 'queue'}\n"
         "    ours = [name for name in sys.modules if name.partition('.')[0] == 'evalstream']\n"
-        "    print(end.code, sorted(heavy & sys.modules.keys()), len(ours))\n"
+        "    print(end.code, sorted(heavy & sys.modules.keys()), texts, len(ours))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=EXAMPLES
     )
-    ended, libraries, ours = done.stdout.splitlines()[-1].split()
-    assert (ended, libraries) == ("0", "[]")
+    ended, libraries, texts, ours = done.stdout.splitlines()[-1].split()
+    assert (ended, libraries, texts) == ("0", "[]", "[]")
     assert int(ours) <= MOST_MODULES
+
+
+@pytest.mark.parametrize(
+    ("before", "last"), [("", "at once"), ("atexit.register(print, 'last words')", "last words")]
+)
+def test_a_plain_check_ends_at_once_unless_something_waits_for_its_end(
+    before: str, last: str
+) -> None:
+    code = (
+        "import atexit, os, sys\n"
+        "from evalstream import __main__\n"
+        "leave = os._exit\n"
+        "os._exit = lambda code: (os.write(1, b'at once'), leave(code))\n"
+        f"{before}\n"
+        "sys.argv = ['evalstream', 'check', 'run.jsonl', '--aggregate', 'aggregate.json']\n"
+        "__main__.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=EXAMPLES
+    )
+    assert done.stdout.startswith("passed: ")
+    assert done.stdout.rstrip().endswith(last)
 
 
 def test_a_check_of_several_runs_loads_no_rules_of_other_formats(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from evalstream.batch.comparing.runs import CheckedRun, checked_run, make_labels
 from evalstream.formats.registry import FORMATS
 from evalstream.io.progress import Progress
 from evalstream.model.comparison import Answered, CompareSettings, ComparisonReport, Flip
-from evalstream.model.options import Options
-from evalstream.model.sample_record import SampleRequest, SampleScore
+from evalstream.model.options import Options, SampleRequest
+from evalstream.model.sample_record import SampleScore
 
 
 class Collected(NamedTuple):

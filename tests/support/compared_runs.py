@@ -13,9 +13,8 @@ from evalstream.batch.comparing.runs import checked_run
 from evalstream.discovery.inputs import find_all
 from evalstream.io.progress import Progress
 from evalstream.model.comparison import CompareSettings, Comparison, ComparisonReport
-from evalstream.model.options import Options
+from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import Run
-from evalstream.model.sample_record import SampleRequest
 
 _SETTINGS = CompareSettings(
     min_overlap=0.0, verified=False, resamples=100, allow_different=("score",)

@@ -22,9 +22,9 @@ from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.eee.taken_violations import ScanPlan
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
-from evalstream.model.options import Options
+from evalstream.model.options import Options, SampleRequest
 from evalstream.model.row_record import RowRecord, RowRecords
-from evalstream.model.sample_record import BlockSamples, SampleRequest, sample_rows
+from evalstream.model.sample_record import BlockSamples, sample_rows
 from evalstream.parsing.native import binding
 from evalstream.stats.tally import Tally
 

@@ -31,9 +31,8 @@ from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
-from evalstream.model.signals import STOPPING
+from evalstream.model.signals import STOPPING, signals_blocked
 from evalstream.model.text import count_noun
-from evalstream.model.uninterrupted import signals_blocked
 from evalstream.rules.base import RepairAction
 
 NOT_A_FILE: Final = "only files on this machine can be fixed"

@@ -25,9 +25,8 @@ from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
-from evalstream.model.signals import STOPPING
+from evalstream.model.signals import STOPPING, signals_blocked
 from evalstream.model.text import count_noun
-from evalstream.model.uninterrupted import signals_blocked
 
 STAGED_ROWS: Final = "rows"
 NO_AGGREGATE: Final = "rows without an aggregate cannot be migrated; --aggregate names it"

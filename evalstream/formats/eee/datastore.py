@@ -2,7 +2,6 @@
 
 import os
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
@@ -39,7 +38,7 @@ _UNPORTABLE: Final[tuple[tuple[Callable[[str], object], str], ...]] = (
     (lambda name: name.startswith((" ", ".", "-")), "it begins with a space, full stop or hyphen"),
     (lambda name: _device(name) in _RESERVED, "it is the name of a device on Windows"),
     (lambda name: len(os.fsencode(name)) > LONGEST_NAME, f"it is over {LONGEST_NAME} bytes long"),
-    (lambda name: not unicodedata.is_normalized("NFC", name), "it is not in the Unicode form NFC"),
+    (lambda name: not (name.isascii() or _is_composed(name)), "it is not in the Unicode form NFC"),
     (lambda name: name == ROOT, "it is the name of the datastore's root"),
 )
 
@@ -101,7 +100,7 @@ class Unaddressable(NamedTuple):
 
 def parse_path(path: str) -> DatastorePath:
     """Return the datastore path of a path or URL; links are not followed."""
-    web = _WEB.match(path)
+    web = _WEB.match(path) if "://" in path else None
     if web is not None:
         from urllib.parse import unquote
 
@@ -162,6 +161,12 @@ def _directory(part: str) -> str:
 def unportable(name: str) -> str | None:
     """Return why some file systems cannot hold a name unchanged, or None if all can."""
     return next((reason for applies, reason in _UNPORTABLE if applies(name)), None)
+
+
+def _is_composed(name: str) -> bool:
+    from unicodedata import is_normalized
+
+    return is_normalized("NFC", name)
 
 
 def _device(name: str) -> str:

@@ -18,7 +18,8 @@ from evalstream.formats.eee.sample_hash import equivalent_recipes
 from evalstream.formats.eee.scanned_rows import ScannedRows
 from evalstream.formats.eee.taken_violations import ScanPlan, TakenViolations, lists_samples
 from evalstream.model.block import Lines
-from evalstream.model.sample_record import ROW_WORDS, SampleRequest
+from evalstream.model.options import SampleRequest
+from evalstream.model.sample_record import ROW_WORDS
 from evalstream.parsing import json
 from evalstream.parsing.native.binding import (
     LINK_WORDS,

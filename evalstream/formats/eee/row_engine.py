@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -37,6 +36,7 @@ from evalstream.model.block import Lines
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.row_record import RECORD_BYTES, RowRecords
 from evalstream.parsing import json
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import RowCheck, Where
 from evalstream.rules.inputs import ES003, noise_check
 from evalstream.rules.syntax import (
@@ -54,7 +54,7 @@ from evalstream.stats.tally import Tally
 if TYPE_CHECKING:
     from evalstream.formats.eee.fast_block import FastBlock
     from evalstream.formats.eee.taken_violations import ScanPlan
-    from evalstream.model.sample_record import SampleRequest
+    from evalstream.model.options import SampleRequest
 
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
@@ -68,7 +68,7 @@ BATCH_LINES: Final = 1_000
 """Batch size in bytes and lines; the objects of a batch fit into the processor caches."""
 
 LONGEST_BLANK: Final = 64
-BLANKS: Final = re.compile(rb"(?:[ \t]{0,%d}+\n){16,}+" % (LONGEST_BLANK - 1))
+BLANKS: Final = LazyPattern(rb"(?:[ \t]{0,%d}+\n){16,}+" % (LONGEST_BLANK - 1))
 """Many consecutive blank lines."""
 
 
@@ -248,9 +248,10 @@ class _Pass:
 
     def _blank_until(self, start: int) -> int:
         """Return the end of many blank lines that begin at `start`, or `start` if there are few."""
-        if self._options.max_line_bytes < LONGEST_BLANK:
+        data = self._lines.data
+        if data[start] > ord(" ") or self._options.max_line_bytes < LONGEST_BLANK:
             return start
-        blanks = BLANKS.match(self._lines.data, start)
+        blanks = BLANKS.match(data, start)
         return start if blanks is None else blanks.end()
 
     def _take(self, start: int) -> TakenRows:

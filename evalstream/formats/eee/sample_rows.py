@@ -11,7 +11,8 @@ import msgspec
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.row_digests import to_double
-from evalstream.model.sample_record import UNKNOWN, SampleFlag, SampleRequest, SampleRow
+from evalstream.model.options import SampleRequest
+from evalstream.model.sample_record import UNKNOWN, SampleFlag, SampleRow
 from evalstream.parsing.json import member, resolve_pointer
 from evalstream.stats.sample_digests import (
     InputDigests,

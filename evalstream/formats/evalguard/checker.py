@@ -70,9 +70,8 @@ from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import Checked, RunSummary
 from evalstream.model.run import STDIN, Run
-from evalstream.model.signals import STOPPING
+from evalstream.model.signals import STOPPING, without_collector
 from evalstream.model.text import count_noun
-from evalstream.model.uninterrupted import without_collector
 from evalstream.rules.inputs import ES001, ES005, ES007
 
 _RULES: Final = (*documents.RULES, *scores.RULES)

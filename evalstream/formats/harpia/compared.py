@@ -15,9 +15,9 @@ from evalstream.formats.harpia.views import Input, InputMetric, view_input, view
 from evalstream.io.document import document_bytes
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.errors import CannotCheck
-from evalstream.model.options import Options
+from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
-from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest, SampleRow
+from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing.json import pointer, resolve_pointer
 from evalstream.parsing.json_values import parse_or_none
 from evalstream.stats.claims.rounding import as_float

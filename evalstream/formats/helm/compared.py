@@ -17,9 +17,9 @@ from evalstream.formats.helm.requests import Request, find_malformed, read_reque
 from evalstream.formats.helm.store import Instance, InstanceStore
 from evalstream.io.file_state import Watch
 from evalstream.model.comparison import Answered, MetricName, RunDescription
-from evalstream.model.options import Options
+from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import Run
-from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest
+from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag
 from evalstream.parsing.array_splitter import ArraySplitter, Element
 from evalstream.parsing.json import member, resolve_pointer
 from evalstream.parsing.object_splitter import ObjectSplitter

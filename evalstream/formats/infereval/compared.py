@@ -13,9 +13,9 @@ from evalstream.formats.infereval.views import Evaluation
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, consensus
 from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
-from evalstream.model.options import Options
+from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
-from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest
+from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag
 from evalstream.parsing import json
 from evalstream.parsing.array_splitter import Element
 from evalstream.parsing.json import member, resolve_pointer, text_or_none

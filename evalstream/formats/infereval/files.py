@@ -20,7 +20,8 @@ from evalstream.formats.infereval.documents import (
     kind_by_members,
     kind_by_signs,
 )
-from evalstream.io.compression import DecompressingReader, detect_compression
+from evalstream.io.codecs import detect_compression
+from evalstream.io.compression import DecompressingReader
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
 from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader

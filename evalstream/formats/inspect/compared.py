@@ -17,9 +17,9 @@ from evalstream.io.file_state import Watch
 from evalstream.io.remote import is_remote
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.errors import CannotCheck
-from evalstream.model.options import Options
+from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
-from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRequest
+from evalstream.model.sample_record import GroupLabel, SampleFlag
 from evalstream.parsing.json import canonical, member, resolve_pointer, text_or_none
 from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.parsing.object_splitter import ObjectSplitter

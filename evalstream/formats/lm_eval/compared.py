@@ -12,9 +12,9 @@ from evalstream.formats.lm_eval.row_scores import filter_steps
 from evalstream.formats.lm_eval.task_facts import TaskFacts
 from evalstream.formats.lm_eval.views import Results
 from evalstream.model.comparison import Answered, MetricName, RunDescription
-from evalstream.model.options import Options
+from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
-from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRequest, SampleRow
+from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing import json
 from evalstream.parsing.json import resolve_pointer
 from evalstream.parsing.lazy_regex import LazyPattern

@@ -8,7 +8,8 @@ from typing import Final
 from evalstream.formats.swe_bench.documents import NAME
 from evalstream.formats.swe_bench.views import Submitted
 from evalstream.model.comparison import MetricName, RunDescription
-from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRequest
+from evalstream.model.options import SampleRequest
+from evalstream.model.sample_record import GroupLabel, SampleFlag
 from evalstream.parsing.json import member, text_or_none
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import InputDigests, SampleBatch, record_sample

@@ -21,7 +21,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalstream.io import compression
-from evalstream.io.compression import PIECE_BYTES, DecompressingReader, detect_compression
+from evalstream.io.codecs import detect_compression
+from evalstream.io.compression import PIECE_BYTES, DecompressingReader
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import BrokenCompression, MissingExtra
 from evalstream.model.extras import install_command

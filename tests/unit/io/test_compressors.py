@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from rows import bounded
 
 from evalstream.io import compressors
-from evalstream.io.codecs import COMPRESSIONS
-from evalstream.io.compression import DecompressingReader, detect_compression
+from evalstream.io.codecs import COMPRESSIONS, detect_compression
+from evalstream.io.compression import DecompressingReader
 from evalstream.io.compressors import COMPRESSORS, CompressingWriter
 from evalstream.model.block import ByteStream
 

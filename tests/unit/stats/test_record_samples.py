@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from evalstream.formats.eee.sample_rows import sample_row
-from evalstream.model.sample_record import UNKNOWN, SampleRequest
+from evalstream.model.options import SampleRequest
+from evalstream.model.sample_record import UNKNOWN
 from evalstream.stats.sample_digests import InputDigests, record_sample
 
 SHOWN = InputDigests("question", ["answer"], [])

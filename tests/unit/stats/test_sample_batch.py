@@ -1,6 +1,7 @@
 """Tests of samples that wait to be handed on."""
 
-from evalstream.model.sample_record import GroupLabel, SampleRequest, sample_rows
+from evalstream.model.options import SampleRequest
+from evalstream.model.sample_record import GroupLabel, sample_rows
 from evalstream.stats.sample_digests import SampleBatch, record_sample
 
 BY_ID = SampleRequest("sample_id")

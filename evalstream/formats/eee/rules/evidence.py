@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -319,7 +318,9 @@ def _differs(one: str, other: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(unicodedata.normalize("NFKD", text).casefold())
+    from unicodedata import normalize
+
+    return _WORD.findall(normalize("NFKD", text).casefold())
 
 
 def _holds(words: list[str], others: list[str]) -> bool:

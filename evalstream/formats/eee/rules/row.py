@@ -30,6 +30,9 @@ _PLACE_IN_ROW = LazyPattern(
 )
 """The places of model output in a row; answers are in the two named groups."""
 
+_USUAL_PLACES: Final = ("output.raw", "output.raw[0]")
+"""The places of answers in nearly all rows of one turn."""
+
 _MEANT_IN_ROW = LazyPattern(r"\s*(?:\Z|(?:output|interactions|messages)\b)")
 """The beginning of a source that is empty, or meant as a place in the row."""
 
@@ -345,6 +348,8 @@ def source_doubt(source: str, turns: int | None, *, single: bool) -> Severity | 
     answer, or the scorer that it was taken from. `turns` is the length of the transcript, if there
     is one.
     """
+    if single and source in _USUAL_PLACES:
+        return None
     place = _PLACE_IN_ROW.fullmatch(source)
     if place is None:
         return Severity.WARNING if _MEANT_IN_ROW.match(source) else Severity.INFO
