@@ -56,6 +56,6 @@ def _missing(error: ImportError, scheme: str) -> MissingExtra:
     cause = error.__cause__
     module = (cause.name if isinstance(cause, ImportError) else error.name) or f"for {scheme}://"
     package = module.partition(".")[0]
-    own = "" if scheme in WEB | S3 or package == "fsspec" else f" {package}"
+    own = "" if scheme in WEB | S3 | {HUB} or package == "fsspec" else f" {package}"
     command = install_command("remote")
     return MissingExtra(f"{package} is not installed; install it with: {command}{own}")

@@ -500,7 +500,11 @@ def test_a_time_alone_tells_objects_apart_once_it_is_old(
     monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", 2_000_000_000)
     moment = 1795255200
     look = SimpleNamespace(size=3, marks={"modification time": told})
-    monkeypatch.setattr(run_state, "find_store", lambda _: SimpleNamespace(get_info=lambda: look))
+    monkeypatch.setattr(
+        run_state,
+        "find_store",
+        lambda _: SimpleNamespace(get_info=lambda: look, close=lambda: None),
+    )
     seen = []
     for seconds in (1, 3):
         now = (moment + seconds) * 1_000_000_000
