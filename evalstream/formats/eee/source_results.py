@@ -142,7 +142,7 @@ def compare_aggregate(
 
 
 def _in_order(names: Counter[str] | frozenset[str]) -> Iterator[str]:
-    order = dict.fromkeys((FIGURES, *(name for _, name in _NAMES)))
+    order = dict.fromkeys((FIGURES, *(name for _, name in _NAMES), *sorted(names)))
     return (one for one in order if one in names)
 
 
@@ -243,7 +243,8 @@ def _differs(place: str, **where: Any) -> Violation:
 
 
 def _name(place: str) -> str:
-    return next(name for beginning, name in _NAMES if place.startswith(beginning))
+    """Return what verdicts call a member, its place for one that has no name here."""
+    return next((name for beginning, name in _NAMES if place.startswith(beginning)), place)
 
 
 def _leaves(
