@@ -120,7 +120,8 @@ class Alignment(NamedTuple):
     `unscored` counts matched samples that one side has no score for; they are not in the
     statistics. `drifted` have the same sample_id and another input, `relabelled` the same question
     and another reference; `ambiguous` counts unmatched samples whose identity is that of several
-    sample ids. `other_prompts` counts matched samples that were asked in another prompt. A sample
+    sample ids. `other_prompts` counts matched samples that were asked in another prompt,
+    and `same_input` those with the input of another one under another id. A sample
     that a run scores in several results of this name is unmatched, and counts once for each.
     """
 
@@ -137,6 +138,7 @@ class Alignment(NamedTuple):
     unscored: int = 0
     repeated_a: int = 0
     repeated_b: int = 0
+    same_input: int = 0
 
     @property
     def overlap(self) -> float:

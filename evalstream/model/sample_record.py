@@ -112,6 +112,9 @@ class PairFlag(IntFlag):
     OTHER_CLUSTER = 1 << 35
     """The clusters differ, or one run alone has one."""
 
+    SAME_INPUT = 1 << 36
+    """Another matched sample with the same identity, under another id, comes before it."""
+
 
 B_SHIFT: Final = 16
 """How far the flags of the second side are shifted among those of a pair."""

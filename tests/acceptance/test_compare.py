@@ -214,6 +214,29 @@ def test_samples_are_clustered() -> None:
     assert (one.estimate.clustered.clusters, one.estimate.test) == (1, None)
 
 
+@pytest.mark.parametrize("inputs", [10, 40], ids=["copies", "questions"])
+def test_copies_of_questions_under_other_ids_are_counted(tmp_path: Path, inputs: int) -> None:
+    runs = []
+    for name in "ab":
+        rows = sound_rows(count=40)
+        for number, row in enumerate(rows):
+            row["input"] = rows[number % inputs]["input"]
+        lines = [json.dumps(row).encode() + b"\n" for row in rows]
+        runs.append(sealed(tmp_path / name, lines))
+    report = evalstream.compare(runs, verify=False)
+    (one,) = report.comparisons
+    copies = 40 - inputs
+    assert (one.alignment.matched, one.alignment.same_input) == (40, copies)
+    told = [text for text in report.warnings if "30 of 40 matched samples" in text]
+    assert len(told) == bool(copies)
+    clustered = evalstream.compare(runs, verify=False, cluster="/input/raw")
+    assert not [text for text in clustered.warnings if "matched samples" in text]
+    (one,) = clustered.comparisons
+    assert one.estimate is not None
+    assert one.estimate.clustered is not None
+    assert one.estimate.clustered.clusters == inputs
+
+
 def scored(folder: Path, rights: list[bool | None], *, fails: bool) -> Path:
     """Write a run; None is a sample that it lacks, or whose row has an error and the score 0."""
     rows = sound_rows(count=len(rights))

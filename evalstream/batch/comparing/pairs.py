@@ -94,6 +94,7 @@ def joined_pair(
         *_describe_failures(match, tally, labels),
         *judged,
         *unread,
+        *([] if is_clustered else _describe_same_input(match, alignments, labels)),
     ]
     conflicts = {
         number: text
@@ -102,6 +103,20 @@ def joined_pair(
         for number, text in found[name].items()
     }
     return JoinedPair(a, b, match, tally, alignments, flips, conflicts)
+
+
+def _describe_same_input(
+    match: MetricMatch, alignments: Sequence[Alignment], labels: tuple[str, str]
+) -> Iterator[str]:
+    """Say of which metrics matched samples share their input, as copies of a question do."""
+    for metric, found in zip(match.metrics, alignments, strict=True):
+        if found.same_input:
+            yield (
+                f"{' and '.join(labels)}, {metric.label}: {found.same_input:,} of"
+                f" {count_noun(found.matched, 'matched sample')} have the input of another one"
+                " under another id; the errors take them as independent, and --cluster takes copies"
+                " of a question as one cluster"
+            )
 
 
 def _same_answers(

@@ -68,6 +68,7 @@ class MetricTally:
             unscored=self.unscored,
             repeated_a=self.repeated[0],
             repeated_b=self.repeated[1],
+            same_input=_count(flags, PairFlag.SAME_INPUT),
         )
 
     def add_pairs(self, pairs: Array) -> None:

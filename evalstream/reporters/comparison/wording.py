@@ -129,6 +129,7 @@ def _samples(one: Comparison, found: Alignment) -> str:
         (found.other_clusters, "in another cluster, or in none of one run"),
         (found.repeated_a, f"repeated in {one.a}"),
         (found.repeated_b, f"repeated in {one.b}"),
+        (found.same_input, "with the input of another one"),
     )
     return join_texts([*texts, *(f"{count:,} {text}" for count, text in optional if count)])
 
