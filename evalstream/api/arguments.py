@@ -20,7 +20,7 @@ Passing = Literal["all", "valid"]
 Recipe = Literal["auto", "concat", "concat-first", "json-str", "json-list", "json-list-spaced"]
 SchemaVersion = Literal["auto", "0.2.0", "0.2.0+list", "0.2.1", "0.2.2", "0.2.3", "0.3.0"]
 InputFormat = Literal[
-    "auto", "eee", "infereval", "harpia", "evalguard", "lm_eval", "inspect", "swe_bench"
+    "auto", "eee", "infereval", "harpia", "evalguard", "lm_eval", "inspect", "swe_bench", "helm"
 ]
 
 ROWS_ELSEWHERE: Final = "evalstream.check_rows checks rows in memory"

@@ -808,7 +808,7 @@ def test_other_files_are_not_checked_and_do_not_pass(name: str, tmp_path: Path) 
         assert report.exit_code == 3
         finding, *left = report
         assert [finding.code, *codes(left)] in (["ES005"], ["ES005", "ES007"])
-        assert "eee, evalguard, harpia, infereval" in finding.message
+        assert "eee, evalguard, harpia, helm, infereval" in finding.message
 
 
 def test_what_is_missing_or_unreadable_is_not_checked(tmp_path: Path, folder: Path) -> None:

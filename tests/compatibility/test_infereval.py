@@ -766,7 +766,7 @@ def test_other_data_is_not_taken_for_ours(tmp_path: Path) -> None:
     other = written_to(tmp_path / "x.json", {"task": 1, "metric": 2})
     report, (finding,) = check(other, input_format="infereval")
     assert (finding.code, report.exit_code) == ("ES005", 3)
-    assert "eee, evalguard, harpia, infereval" in finding.message
+    assert "eee, evalguard, harpia, helm, infereval" in finding.message
     rows = EXAMPLE.parent / "run.jsonl"
     report, found = check(rows, input_format="infereval")
     assert ({one.code for one in found}, report.exit_code) == ({"ES005"}, 3)

@@ -17,8 +17,8 @@ import orjson
 
 import evalstream
 from evalstream.engine.result import BlockResult, LocatedViolation
-from evalstream.formats.eee import context as contexts
 from evalstream.formats.eee import fast_block, row_engine, row_templates
+from evalstream.formats.eee import row_engine as engines
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
@@ -185,7 +185,7 @@ def _of_run(case: Case) -> Iterator[Difference]:
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         for size in (0, NEVER):
             row_engine.WORTH_A_SCANNER_BYTES = size
-            contexts._make_engine.cache_clear()
+            engines._make_engine.cache_clear()
             results.append(_tried(lambda: _run(case, Path(folder))))
     if isinstance(results[0], str) or isinstance(results[1], str):
         yield Difference("crash of the run", *results)

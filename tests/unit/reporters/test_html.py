@@ -439,7 +439,8 @@ def test_failed_runs_come_first() -> None:
 
 
 def test_a_page_of_many_runs_and_findings_is_small() -> None:
-    codes = list(CATALOGUE)
+    # More rules than a report has findings of: each brings its explanation.
+    codes = list(CATALOGUE)[:250]
     long = "\u202e&" * 300
     runs = []
     for number in range(5_000):

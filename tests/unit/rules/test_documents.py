@@ -78,4 +78,4 @@ def test_what_the_exact_parser_reports_is_reported(text: bytes) -> None:
 
 def test_a_byte_order_mark_is_reported() -> None:
     reading = read_document(UTF8_MARK + b"{}", OPTIONS, "a document")
-    assert (reading.value, [one.code for one, _ in reading.violations]) == ({}, ["ES102"])
+    assert (reading.value, [one.code for one, *_ in reading.violations]) == ({}, ["ES102"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from score_cells import counts_of
 
 from evalstream.model.comparison import Square
-from evalstream.stats.inference.paired import PairedScores, Unmatched
+from evalstream.stats.inference.paired import PairedScores, UnmatchedSums
 
 scores = st.integers(-(10**12), 10**12).map(lambda x: x / 1e6) | st.sampled_from([0.0, 1.0, 0.5])
 pairs = st.lists(st.tuples(scores, scores), min_size=2, max_size=200)
@@ -24,7 +24,7 @@ def paired(a: list[float], b: list[float], size: int = 10**6) -> PairedScores:
 
 
 def test_samples_without_a_score_count_among_the_unmatched() -> None:
-    some = Unmatched()
+    some = UnmatchedSums()
     some.add([0.0, math.nan, 1.0])
     some.add([math.nan])
     assert (some.scored, some.unscored, some.count, some.total) == (2, 2, 4, 1.0)
