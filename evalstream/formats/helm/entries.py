@@ -65,7 +65,7 @@ class EntryReader:
                     # Releases before March 2023 wrote it into the entry alone.
                     name = name._replace(perturbation=perturbation)
                 stats.append((name, stat))
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, msgspec.MsgspecError):
             return None
         is_known = keys + _ENTRY_KEYS == text.count(KEY_END)
         trial = entry.train_trial_index
