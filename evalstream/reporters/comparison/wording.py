@@ -13,7 +13,6 @@ from evalstream.model.comparison import (
     EffectPower,
     Estimate,
     Interval,
-    OwnError,
     PValue,
 )
 from evalstream.model.text import count_noun, p_value
@@ -32,8 +31,9 @@ def iterate_figures(one: Comparison) -> Iterator[tuple[str, str]]:
         return
     error = found.standard_error
     yield "difference", f"{one.a} - {one.b} = {difference_text(found)}"
-    own = (one.a, found.mean_a, found.own_a), (one.b, found.mean_b, found.own_b)
-    yield "means", f"{', '.join(_own(*each) for each in own)}, over {count_noun(found.n, 'sample')}"
+    error_a, error_b = (own and own.standard_error for own in (found.own_a, found.own_b))
+    means = _means((one.a, found.mean_a, error_a), (one.b, found.mean_b, error_b))
+    yield "means", f"{means}, over {count_noun(found.n, 'sample')}"
     for interval in found.others:
         yield "interval", interval_text(interval, found)
     if error is not None:
@@ -155,40 +155,34 @@ def iterate_lists(report: ComparisonReport) -> Iterator[tuple[str, Sequence[str]
 
 
 def _average(one: Average) -> str:
-    error = one.standard_error
-    means = (one.a, one.mean_a, one.standard_error_a), (one.b, one.mean_b, one.standard_error_b)
-    text = ", ".join(
-        f"{label} {number(mean, own)}" + (f" ({number(own, own)})" if own is not None else "")
-        for label, mean, own in means
+    means = _means(
+        (one.a, one.mean_a, one.standard_error_a), (one.b, one.mean_b, one.standard_error_b)
     )
-    difference = number(one.difference, error)
-    if error is None:
-        difference += "; no error, as the results share samples or have none"
-    if one.interval is not None:
-        low, high = (number(bound, error) for bound in one.interval[:2])
-        difference += f" ({low} to {high}, {one.interval.method})"
-    return f"{count_noun(one.results, 'result')}: {text}; {one.a} - {one.b} = {difference}"
+    is_sure = one.standard_error is not None
+    reason = "" if is_sure else "; no error, as the results share samples or have none"
+    difference = f"{one.a} - {one.b} = {difference_text(one)}{reason}"
+    return f"{count_noun(one.results, 'result')}: {means}; {difference}"
 
 
-def difference_text(found: Estimate) -> str:
+def difference_text(found: Estimate | Average) -> str:
     """Write a difference with its interval."""
     text = number(found.difference, found.standard_error)
     interval = found.interval
     return text if interval is None else f"{text} ({interval_text(interval, found)})"
 
 
-def interval_text(interval: Interval, found: Estimate) -> str:
+def interval_text(interval: Interval, found: Estimate | Average) -> str:
     """Write an interval with its method."""
     error = found.standard_error
     return f"{number(interval.low, error)} to {number(interval.high, error)}, {interval.method}"
 
 
-def _own(label: str, mean: float, own: OwnError | None) -> str:
-    """Write the mean of a run with its standard error."""
-    if own is None:
-        return f"{label} {number(mean)}"
-    error = own.standard_error
-    return f"{label} {number(mean, error)} ({number(error, error)})"
+def _means(*means: tuple[str, float, float | None]) -> str:
+    """Write the means of runs by label, each with its standard error if it has one."""
+    return ", ".join(
+        f"{label} {number(mean, error)}" + ("" if error is None else f" ({number(error, error)})")
+        for label, mean, error in means
+    )
 
 
 def _pairing(found: Estimate) -> str:
