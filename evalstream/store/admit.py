@@ -18,6 +18,7 @@ from evalstream.store.files import StoreFiles, hash_file, list_files, read_small
 from evalstream.store.findings import StoreFindings
 from evalstream.store.layout import (
     DATA,
+    ENTRIES,
     LATEST,
     RECORD,
     Entry,
@@ -29,7 +30,7 @@ from evalstream.store.layout import (
 from evalstream.store.listing import Tables
 from evalstream.store.object_table import ObjectTable
 from evalstream.store.snapshot import Entries, parse_manifest
-from evalstream.store.snapshots import ENTRIES, SnapshotCheck
+from evalstream.store.snapshots import SnapshotCheck
 
 REBUILD: Final = "the store's rebuild"
 

@@ -13,7 +13,7 @@ from evalstream.io.names import printable
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.store.files import open_store, read_small
-from evalstream.store.layout import Entry
+from evalstream.store.layout import ENTRIES, Entry
 from evalstream.store.listing import Tables
 from evalstream.store.object_table import ObjectTable, pack_uuid
 from evalstream.store.snapshot import Entries, parse_manifest
@@ -110,7 +110,7 @@ def read_snapshot(manifest: str) -> tuple[Iterator[Entry], Tables]:
         raise CannotCheck(
             f"{printable(manifest)} cannot be read as a manifest: {reason}"
         ) from error
-    path = "entries.jsonl"
+    path = ENTRIES
     if name == "latest_manifest.json":
         path = f"manifests/sha256_{known.core}/{path}"
     entries, tables = Entries(files, path), Tables(ObjectTable(), ObjectTable())

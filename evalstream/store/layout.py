@@ -13,6 +13,8 @@ from evalstream.model.finding import Violation
 
 LATEST: Final = "flat/latest_manifest.json"
 MANIFESTS: Final = "flat/manifests/"
+MANIFEST: Final = "manifest.json"
+ENTRIES: Final = "entries.jsonl"
 COLLECTIONS: Final = "flat/indexes/by_collection/"
 BY_PATH: Final = "flat/indexes/by_legacy_path.jsonl"
 OBJECTS: Final = "flat/objects/"

@@ -9,7 +9,7 @@ from contextlib import suppress
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
 from evalstream.model.errors import CannotCheck
 from evalstream.store.files import open_store, read_small
-from evalstream.store.layout import LATEST, MANIFESTS, split_object
+from evalstream.store.layout import ENTRIES, LATEST, MANIFESTS, split_object
 from evalstream.store.snapshot import Entries, parse_manifest
 
 
@@ -39,13 +39,13 @@ class LegacyPaths:
         """Read the snapshots one by one, the latest first, as far as they are readable."""
         latest = ""
         with suppress(OSError, ValueError):
-            latest = f"{parse_manifest(read_small(self._files, LATEST)).folder}/entries.jsonl"
+            latest = f"{parse_manifest(read_small(self._files, LATEST)).folder}/{ENTRIES}"
             yield self._read(latest)
         with suppress(OSError, CannotCheck):
             for page in open_store(self._files.join(MANIFESTS)).pages():
                 for one in page:
                     path = MANIFESTS + one.path
-                    if path.endswith("/entries.jsonl") and path != latest:
+                    if path.endswith(f"/{ENTRIES}") and path != latest:
                         yield self._read(path)
 
     def _read(self, path: str) -> bool:

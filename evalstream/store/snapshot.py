@@ -14,7 +14,15 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.store.files import StoreFiles
-from evalstream.store.layout import MANIFESTS, MOST_LINE_BYTES, Entry, explain_entry, parse_entry
+from evalstream.store.layout import (
+    ENTRIES,
+    MANIFEST,
+    MANIFESTS,
+    MOST_LINE_BYTES,
+    Entry,
+    explain_entry,
+    parse_entry,
+)
 
 PREFIX: Final = f"{MANIFESTS}sha256_"
 
@@ -82,8 +90,8 @@ def _faults(text: bytes, members: Mapping[str, Any], core: str) -> Iterator[Faul
             yield f"{name} has another type", {"pointer": f"/{name}", "found": value}
     wanted = {
         "manifest_core_sha256": core,
-        "manifest_path": f"{PREFIX}{core}/manifest.json",
-        "entries_path": f"{PREFIX}{core}/entries.jsonl",
+        "manifest_path": f"{PREFIX}{core}/{MANIFEST}",
+        "entries_path": f"{PREFIX}{core}/{ENTRIES}",
     }
     for name, expected in wanted.items():
         if name in members and members[name] != expected:

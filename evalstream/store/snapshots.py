@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.store.files import StoreFiles, hash_file, read_small
 from evalstream.store.findings import StoreFindings
-from evalstream.store.layout import BY_PATH, COLLECTIONS, LATEST, RECORD, SAMPLES, is_inside
+from evalstream.store.layout import (
+    BY_PATH,
+    COLLECTIONS,
+    ENTRIES,
+    LATEST,
+    MANIFEST,
+    RECORD,
+    SAMPLES,
+    is_inside,
+)
 from evalstream.store.listing import Listing, Tables
 from evalstream.store.memory import StoreMemory
 from evalstream.store.object_table import CURRENT
 from evalstream.store.snapshot import PREFIX, Entries, Manifest, parse_manifest
-
-MANIFEST: Final = "manifest.json"
-ENTRIES: Final = "entries.jsonl"
 
 
 class CurrentSnapshot(NamedTuple):

@@ -19,11 +19,11 @@ from evalstream.store.choice import Choice, StoreRequest
 from evalstream.store.contents import ContentResult, ContentTask, check_contents
 from evalstream.store.files import StoreFiles, open_store, read_small
 from evalstream.store.findings import StoreFindings
-from evalstream.store.layout import LATEST, RECORD, SAMPLES, Content, Entry, object_path
+from evalstream.store.layout import ENTRIES, LATEST, RECORD, SAMPLES, Content, Entry, object_path
 from evalstream.store.listing import Listing, Tables
 from evalstream.store.object_table import CURRENT, IN_DATA, SEEN, ObjectTable
 from evalstream.store.snapshot import Entries, parse_manifest
-from evalstream.store.snapshots import ENTRIES, CurrentSnapshot, SnapshotCheck
+from evalstream.store.snapshots import CurrentSnapshot, SnapshotCheck
 
 if TYPE_CHECKING:
     from evalstream.store.memory import StoreMemory

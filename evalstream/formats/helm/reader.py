@@ -32,6 +32,7 @@ from evalstream.model.finding import Position, Violation
 from evalstream.model.signals import Stopped
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element
+from evalstream.parsing.json_values import numbered_texts
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002
@@ -232,7 +233,7 @@ class RunReader:
     def _scored(self) -> set[str]:
         """The metrics whose scores follow from the requests, as `score_again` calls them."""
         classes = [args for name, args in iterate_specs(self.run_spec) if name == BASIC]
-        names = (name for args in classes for name in _texts(args.get("names")))
+        names = (name for args in classes for _, name in numbered_texts(args.get("names")))
         return {name for name in names if again_name(name)} if len(classes) == 1 else set()
 
     def _read_entries(self, name: str, parts: Iterator[bytes]) -> None:
@@ -296,7 +297,3 @@ def _find_scores(found: ReadEntry, scored: set[str]) -> dict[str, float]:
         for name, stat in found.stats
         if stat.count == 1 and name.name.partition("@")[0] in scored
     }
-
-
-def _texts(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

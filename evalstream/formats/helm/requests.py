@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.formats.helm.statistics import perturbation_text
 from evalstream.formats.helm.store import Instance
 from evalstream.parsing.json import member, text_or_none, type_name
+from evalstream.parsing.json_values import object_or_empty, objects
 from evalstream.parsing.lazy_regex import LazyPattern
 
 BASIC: Final = "BasicGenerationMetric"
@@ -47,13 +48,13 @@ class Request(NamedTuple):
     @property
     def completions(self) -> Sequence[Mapping[str, Any]]:
         """What the model answered."""
-        return objects(member(self.value.get("result"), "completions"))
+        return [one for _, one in objects(member(self.value.get("result"), "completions"))]
 
     @property
     def correct(self) -> list[str]:
         """The correct references."""
         shown = objects(member(self.value["instance"], "references"))
-        right = (one for one in shown if "correct" in (one.get("tags") or ()))
+        right = (one for _, one in shown if "correct" in (one.get("tags") or ()))
         return [text for one in right if (text := text_of(one.get("output"))) is not None]
 
     @property
@@ -63,7 +64,7 @@ class Request(NamedTuple):
         if isinstance(mapping, dict) and mapping:
             return [text for text in mapping.values() if isinstance(text, str)]
         shown = objects(member(self.value["instance"], "references"))
-        return [text for one in shown if (text := text_of(one.get("output"))) is not None]
+        return [text for _, one in shown if (text := text_of(one.get("output"))) is not None]
 
 
 def find_malformed(value: Any) -> tuple[str, str] | None:
@@ -168,13 +169,7 @@ def text_of(value: Any) -> str | None:
     return value if isinstance(value, str) else text_or_none(member(value, "text"))
 
 
-def objects(value: Any) -> list[Mapping[str, Any]]:
-    """Return the objects in a list, none for another value."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
 def iterate_specs(run_spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Iterate over the classes of metrics of a run with their arguments."""
-    for one in objects(run_spec.get("metric_specs")):
-        args = one.get("args")
-        yield str(one.get("class_name")).rpartition(".")[2], args if isinstance(args, dict) else {}
+    for _, one in objects(run_spec.get("metric_specs")):
+        yield str(one.get("class_name")).rpartition(".")[2], object_or_empty(one.get("args"))

@@ -10,6 +10,7 @@ from evalstream.formats.helm.entries import ReadEntry
 from evalstream.formats.helm.statistics import Stat, find_contradiction, find_malformed
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, resolve_pointer, type_name
+from evalstream.parsing.json_values import list_or_empty
 from evalstream.rules.base import Rule
 
 
@@ -38,8 +39,7 @@ def check_entry(value: Any, place: str) -> Iterator[Violation]:
             where = place + pointer([key]) if key in value else place
             message = f"{key} must be {noun}" if key in value else f"{key} is missing"
             yield HLM101.violation(message, pointer=where, found=value.get(key))
-    stats = value.get("stats")
-    for index, stat in enumerate(stats if isinstance(stats, list) else ()):
+    for index, stat in enumerate(list_or_empty(value.get("stats"))):
         yield from check_statistic(stat, f"{place}/stats/{index}")
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.lm_eval.row_scores import CHOICE, GENERATE, LIKELIHOOD, ROLLING
 from evalstream.parsing.json import member, type_name
+from evalstream.parsing.json_values import list_or_empty, object_or_empty
 
 _TYPES: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "string": ("a text", (str,)),
@@ -71,7 +72,7 @@ def find_misfits(document: Mapping[str, Any]) -> Iterator[Misfit]:
     """Yield the members of the call and of configurations that checks could not read."""
     yield from _misfits((), document, _OF_ALL)
     yield from _misfits(("config",), document.get("config"), _OF_CALL)
-    for task, config in _items(document.get("configs")):
+    for task, config in object_or_empty(document.get("configs")).items():
         path = "configs", task
         yield from _misfits(path, config, _OF_TASK)
         kind = member(config, "output_type")
@@ -82,16 +83,12 @@ def find_misfits(document: Mapping[str, Any]) -> Iterator[Misfit]:
         yield from _filters((*path, "filter_list"), member(config, "filter_list"))
         shots = {task: ("integer",)}
         yield from _misfits(("n-shot",), document.get("n-shot"), shots)
-    for task, directions in _items(document.get("higher_is_better")):
-        kinds = dict.fromkeys(directions if isinstance(directions, dict) else (), ("boolean",))
+    for task, directions in object_or_empty(document.get("higher_is_better")).items():
+        kinds = dict.fromkeys(object_or_empty(directions), ("boolean",))
         yield from _misfits(("higher_is_better", task), directions, kinds)
-    for task, entry in _items(document.get("results")):
+    for task, entry in object_or_empty(document.get("results")).items():
         names = {"name": ("string",), "alias": ("string",)}
         yield from _misfits(("results", task), entry, names)
-
-
-def _items(value: Any) -> Iterator[tuple[str, Any]]:
-    return iter(value.items() if isinstance(value, dict) else ())
 
 
 def _misfits(path: Path, holder: Any, known: Mapping[str, tuple[str, ...]]) -> Iterator[Misfit]:
@@ -109,7 +106,7 @@ def _misfit(path: Path, found: Any, *types: str) -> Iterator[Misfit]:
 
 
 def _metrics(path: Path, listed: Any) -> Iterator[Misfit]:
-    for place, one in enumerate(listed if isinstance(listed, list) else ()):
+    for place, one in enumerate(list_or_empty(listed)):
         where = *path, place
         if not isinstance(one, dict):
             yield from _entry(where, one)
@@ -122,12 +119,12 @@ def _metrics(path: Path, listed: Any) -> Iterator[Misfit]:
         yield from _misfits(where, one, kinds)
         patterns = one.get("regexes_to_ignore")
         yield from _misfit((*where, "regexes_to_ignore"), patterns, "array")
-        for number, pattern in enumerate(patterns if isinstance(patterns, list) else ()):
+        for number, pattern in enumerate(list_or_empty(patterns)):
             yield from _pattern((*where, "regexes_to_ignore", number), pattern)
 
 
 def _filters(path: Path, listed: Any) -> Iterator[Misfit]:
-    for place, one in enumerate(listed if isinstance(listed, list) else ()):
+    for place, one in enumerate(list_or_empty(listed)):
         where = *path, place
         if not isinstance(one, dict):
             yield from _entry(where, one)
