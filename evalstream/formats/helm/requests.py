@@ -78,12 +78,15 @@ def find_malformed(value: Any) -> tuple[str, str] | None:
         return "/instance", "an instance needs an id"
     if not is_trial(trial):
         return "/train_trial_index", "train_trial_index must be a count"
-    for place, one in objects(instance.get("references")):
-        if not isinstance(one.get("tags"), (list, type(None))):
-            return f"/instance/references/{place}/tags", "tags must be a list"
     if not isinstance(instance.get("perturbation"), (dict, type(None))):
         return "/instance/perturbation", "a perturbation must be an object"
-    return None
+    return next(_malformed_tags(instance), None)
+
+
+def _malformed_tags(instance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for place, one in objects(instance.get("references")):
+        if not isinstance(one.get("tags"), (list, type(None))):
+            yield f"/instance/references/{place}/tags", "tags must be a list"
 
 
 def is_id(value: Any) -> bool:
