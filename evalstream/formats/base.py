@@ -269,6 +269,9 @@ class PairedFormat(Format, Protocol):
     companions: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Kinds of document that count only beside one of other kinds in the same folder."""
 
+    member_names: ClassVar[Mapping[str, str]] = {}
+    """The kinds of files by their names beside a document of the format, whatever they hold."""
+
     def pair(
         self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
     ) -> Iterator[Run | NoInput]:
