@@ -159,7 +159,7 @@ class _Check:
                 store, has_basic=has_basic, is_windowed=found.is_windowed
             ):
                 self._place(STATE if is_request else ENTRIES, placed, violation)
-            for placed, violation in about_instances.check_scores(store):
+            for placed, violation in about_instances.check_scores(store, found.scored):
                 self._place(ENTRIES, placed, violation)
         if not found.is_windowed:
             for placed, violation in about_instances.check_repeats(store, repeats):

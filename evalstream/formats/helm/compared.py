@@ -11,9 +11,10 @@ from typing import Any, Final
 from evalstream.engine.log_reading import UNREADABLE, begun, open_log, parse_text, pieces
 from evalstream.formats.helm.claims import is_score
 from evalstream.formats.helm.documents import REQUESTS, STATE
-from evalstream.formats.helm.entries import EntryReader, ReadEntry
+from evalstream.formats.helm.entries import Entry, make_entry
 from evalstream.formats.helm.files import find_beside, is_local
 from evalstream.formats.helm.requests import Request, find_malformed, read_request, text_of
+from evalstream.formats.helm.rules.documents import check_entry
 from evalstream.formats.helm.store import Instance, InstanceStore
 from evalstream.io.file_state import Watch
 from evalstream.model.comparison import Answered, MetricName, RunDescription
@@ -67,7 +68,7 @@ class EntrySamples:
             cluster = cluster_digest(resolve_pointer(request.value, pointer))
         return _WORDS.pack(shown.high, shown.low, shown.question, shown.input, prompt, cluster)
 
-    def add(self, found: ReadEntry, line: int, offset: int) -> None:
+    def add(self, found: Entry, line: int, offset: int) -> None:
         """Add an entry, by the line and the byte offset of its beginning in the document."""
         row = record_sample(self._request, found.instance.id, None, line, offset)
         packed = self._store.inputs(found.instance)
@@ -77,7 +78,7 @@ class EntrySamples:
             if self._request.by == "input":
                 row = row._replace(high=high, low=low)
         self._unidentified += not has_identity(row)
-        for name, stat in found.stats:
+        for name, stat in zip(found.names, found.stats, strict=True):
             if not is_score(name) or not stat.count:
                 continue
             score = stat.sum / stat.count
@@ -129,7 +130,7 @@ def answers(
     wanted = [offset for _, offset in places]
     path = run.rows or ""
     state = find_beside(os.path.dirname(path)).get(STATE) if is_local(path) else None
-    known: dict[int, ReadEntry] = {}
+    known: dict[int, Entry] = {}
     if wanted and state is not None:
         known = dict(_find_entries(path, options, set(wanted)))
     instances = {one.instance for one in known.values()}
@@ -140,20 +141,18 @@ def answers(
             yield None
             continue
         answers, name = said.get(entry.instance, []), sample_text(entry.instance.id)
-        stats = {str(one): stat.sum for one, stat in entry.stats}
+        stats = {str(one): stat.sum for one, stat in zip(entry.names, entry.stats, strict=True)}
         record = {"instance": list(entry.instance), "answers": answers, "statistics": stats}
         digest = bytes_digest(name) if name else UNKNOWN
         first = next(iter(answers), None)
         yield Answered(entry.instance.id, first, digest, is_whole=True, record=record)
 
 
-def _find_entries(path: str, options: Options, wanted: set[int]) -> Iterator[tuple[int, ReadEntry]]:
-    reader = EntryReader(options.max_depth)
+def _find_entries(path: str, options: Options, wanted: set[int]) -> Iterator[tuple[int, Entry]]:
     for element in iterate_elements(path, ArraySplitter(options.max_line_bytes)):
-        if element.offset in wanted:
-            found = reader.read(element.text)
-            if found is not None:
-                yield element.offset, found
+        found = read_entry(element, options) if element.offset in wanted else None
+        if found is not None:
+            yield element.offset, found
 
 
 def _find_answers(
@@ -162,6 +161,13 @@ def _find_answers(
     for request in iterate_requests(path, options):
         if request.instance in wanted:
             yield request.instance, list(map(text_of, request.completions))
+
+
+def read_entry(element: Element, options: Options) -> Entry | None:
+    """Return an entry, None for one that is malformed."""
+    value = parse_text(element.text, options.max_depth, lambda _violation, _line: None)
+    is_sound = value is not UNREADABLE and next(check_entry(value, ""), None) is None
+    return make_entry(value) if is_sound else None
 
 
 def iterate_requests(path: str, options: Options) -> Iterator[Request]:

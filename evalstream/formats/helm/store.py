@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.helm.statistics import Name
@@ -15,12 +16,12 @@ _BATCH: Final = 1000
 _TABLES: Final = """
     CREATE TABLE request (
         id BLOB, perturbation BLOB, trial INTEGER, split BLOB, sub_split BLOB, number INTEGER,
-        place INTEGER, line INTEGER, column INTEGER, scores TEXT, input BLOB,
+        place INTEGER, line INTEGER, column INTEGER, scores BLOB, input BLOB,
         PRIMARY KEY (id, perturbation, trial)
     ) WITHOUT ROWID;
     CREATE TABLE entry (
         id BLOB, perturbation BLOB, trial INTEGER, metric BLOB, split BLOB, sub_split BLOB,
-        number INTEGER, cluster INTEGER, place INTEGER, line INTEGER, column INTEGER, scores TEXT,
+        number INTEGER, cluster INTEGER, place INTEGER, line INTEGER, column INTEGER, scores BLOB,
         PRIMARY KEY (id, perturbation, trial, metric)
     ) WITHOUT ROWID;
     CREATE VIEW known AS SELECT
@@ -66,11 +67,11 @@ class Placed(NamedTuple):
     more: Any = None
 
 
-Scores = Mapping[str, float]
-
-
 class InstanceStore:
-    """The instances of a run. All methods raise CannotCheck where the disk is full."""
+    """The instances of a run; their scores come in the order of `score_again`.
+
+    All methods raise CannotCheck where the disk is full.
+    """
 
     def __init__(self) -> None:
         self._table = SpillTable(_TABLES)
@@ -82,22 +83,22 @@ class InstanceStore:
         self._table.close()
 
     def add_request(
-        self, one: Placed, name: Name, scores: Scores | None, inputs: bytes | None
+        self, one: Placed, name: Name, scores: array[float] | None, inputs: bytes | None
     ) -> None:
         """Keep a request; `name` has the split of its instance, `inputs` digests what it asks."""
         split, sub_split = map(_encode, (name.split, name.sub_split))
-        row = (*_key(one.instance), split, sub_split, *_where(one), _text(scores), inputs)
+        row = (*_key(one.instance), split, sub_split, *_where(one), _pack(scores), inputs)
         self._requests.append(row)
         if len(self._requests) >= _BATCH:
             self.flush()
 
     def add_entry(
-        self, one: Placed, first: Name | None, cluster: int, scores: Scores | None
+        self, one: Placed, first: Name | None, cluster: int, scores: array[float] | None
     ) -> None:
         """Keep an entry by the name of its first statistic, and the cluster of copies it is in."""
         metric = b"" if first is None else encode_name(first.name)
         splits = (None, None) if first is None else (_encode(first.split), _encode(first.sub_split))
-        row = (*_key(one.instance), metric, *splits, cluster, *_where(one), _text(scores))
+        row = (*_key(one.instance), metric, *splits, cluster, *_where(one), _pack(scores))
         self._entries.append(row)
         if len(self._entries) >= _BATCH:
             self.flush()
@@ -185,13 +186,13 @@ class InstanceStore:
             "WHERE split != its_split AND "
         )
 
-    def scored_again(self) -> Iterator[tuple[Placed, Scores, Scores]]:
-        """Iterate over entries whose requests were scored again: their scores, and the others."""
+    def scored_otherwise(self) -> Iterator[tuple[Placed, array[float], array[float]]]:
+        """Iterate over entries whose requests give other scores: their scores, and the others."""
         for row in self._pages(
             "SELECT id, perturbation, trial, metric, place, line, column, scores, again FROM known "
-            "WHERE scores IS NOT NULL AND again IS NOT NULL AND requests = 1 AND "
+            "WHERE scores != substr(again, 1, length(scores)) AND requests = 1 AND "
         ):
-            yield _make_placed(row), json.loads(row[-2]), json.loads(row[-1])
+            yield _make_placed((*row[:7], None)), array("d", row[-2]), array("d", row[-1])
 
     @property
     def are_copies_together(self) -> bool:
@@ -235,5 +236,5 @@ def _decode(data: bytes | None) -> str | None:
     return None if data is None else decode_name(data)
 
 
-def _text(scores: Scores | None) -> str | None:
-    return json.dumps(scores) if scores else None
+def _pack(scores: array[float] | None) -> bytes | None:
+    return None if scores is None else scores.tobytes()

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evalstream.formats.helm import requests
 from evalstream.formats.helm.documents import RUN_SPEC, SCENARIO
-from evalstream.formats.helm.entries import ReadEntry
+from evalstream.formats.helm.entries import Entry
 from evalstream.formats.helm.statistics import Stat, find_contradiction, find_malformed
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, resolve_pointer, type_name
@@ -79,10 +79,10 @@ def check_members(
         yield HLM102.violation(f"{key}: {why}", pointer=where, expected=expected, found=given)
 
 
-def check_values(found: ReadEntry, place: str) -> Iterator[Violation]:
+def check_values(found: Entry, place: str) -> Iterator[Violation]:
     """Yield contradictions in an entry: in its statistics, and between their names."""
-    first = found.stats[0][0] if found.stats else None
-    for index, (name, stat) in enumerate(found.stats):
+    first = found.names[0] if found.names else None
+    for index, (name, stat) in enumerate(zip(found.names, found.stats, strict=True)):
         value = stat.sum
         is_single = stat.count == 1 and value == stat.min == stat.max == stat.mean
         if not (
