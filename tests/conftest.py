@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from evalstream.formats.eee import row_engine
+from evalstream.formats.helm import entries as helm_entries
 from evalstream.formats.lm_eval import fast_path as lm_eval_fast_path
 
 # Helpers are imported by their names alone; test modules never import from each other.
@@ -68,6 +69,7 @@ def fast_path_for_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
     monkeypatch.setattr(lm_eval_fast_path, "WORTH_BYTES", 0)
+    monkeypatch.setattr(helm_entries, "WORTH_BYTES", 0)
 
 
 @pytest.fixture(autouse=True)

@@ -173,10 +173,8 @@ def score_again(request: Request, metrics: Sequence[str]) -> array[float] | None
     mapping = request.value.get("output_mapping")
     if isinstance(mapping, dict):
         answers = [text_or_none(mapping.get(answer)) for answer in answers]
-    found = [
-        [_score(answer, correct, _METRICS[metric]) for answer in answers] for metric in metrics
-    ]
-    return array("d", [*(one[0] for one in found), *map(max, found)])
+    found = [_score_answer(answer or "", correct, metrics) for answer in answers]
+    return array("d", [*found[0], *map(max, zip(*found, strict=True))])
 
 
 def arrange_scores(
@@ -201,8 +199,11 @@ def arrange_scores(
     return scores if known else None
 
 
-def _score(answer: str | None, correct: Sequence[str], agrees: Callable[[str, str], bool]) -> float:
-    return float(bool(answer) and any(agrees(gold, str(answer)) for gold in correct))
+def _score_answer(answer: str, correct: Sequence[str], metrics: Sequence[str]) -> list[float]:
+    """Return the scores of an answer; one that is a correct reference is right by all metrics."""
+    if not answer or answer in correct:
+        return [float(bool(answer))] * len(metrics)
+    return [float(any(_METRICS[one](gold, answer) for gold in correct)) for one in metrics]
 
 
 @lru_cache(maxsize=64)
