@@ -94,13 +94,14 @@ class HelmSource:
     def samples(self) -> Iterator[SourceSample]:
         """Iterate over the requests. Raises OSError and CannotCheck."""
         first: Request | None = None
-        listed: list[str] | None = []
+        listed: list[str] = []
         time: float | None = None
         ids: list[tuple[bytes, bytes]] = []
         for number, request in enumerate(iterate_requests(self._paths[STATE], self._options)):
             first = first or request
             name = request.instance.id
-            listed = None if listed is None or number >= MOST_IDS else [*listed, name]
+            if number <= MOST_IDS:
+                listed.append(name)
             ids.append((b"", encode_name(name)))
             its_time = member(request.value.get("result"), "request_datetime")
             if isinstance(its_time, (int, float)) and its_time:
@@ -111,7 +112,7 @@ class HelmSource:
             yield _sample(request, json.loads(found[0][0]) if found else {}, f"request {number:,}")
         self._add_scored(ids)
         times = stated_values(time)
-        data = self._state_data(listed)
+        data = self._state_data(listed if len(listed) <= MOST_IDS else None)
         settings = {} if first is None else _state_settings(first, self._adapter)
         self.stated = {**data, **settings, "evaluation_timestamp": times}
         developers = {one.partition("/")[0] for one in self.models if "/" in one}

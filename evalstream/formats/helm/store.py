@@ -87,7 +87,7 @@ class InstanceStore:
     ) -> None:
         """Keep a request; `name` has the split of its instance, `inputs` digests what it asks."""
         split, sub_split = map(_encode, (name.split, name.sub_split))
-        row = (*_key(one.instance), split, sub_split, *_where(one), _pack(scores), inputs)
+        row = (*instance_key(one.instance), split, sub_split, *_where(one), _pack(scores), inputs)
         self._requests.append(row)
         if len(self._requests) >= _BATCH:
             self.flush()
@@ -98,7 +98,7 @@ class InstanceStore:
         """Keep an entry by the name of its first statistic, and the cluster of copies it is in."""
         metric = b"" if first is None else encode_name(first.name)
         splits = (None, None) if first is None else (_encode(first.split), _encode(first.sub_split))
-        row = (*_key(one.instance), metric, *splits, cluster, *_where(one), _pack(scores))
+        row = (*instance_key(one.instance), metric, *splits, cluster, *_where(one), _pack(scores))
         self._entries.append(row)
         if len(self._entries) >= _BATCH:
             self.flush()
@@ -113,7 +113,7 @@ class InstanceStore:
         """Return the digests of what was asked of an instance, None where it is not known."""
         found = self._table.rows(
             "SELECT input FROM request WHERE id = ? AND perturbation = ? AND trial = ?",
-            *_key(instance),
+            *instance_key(instance),
         )
         return found[0][0] if found else None
 
@@ -220,7 +220,8 @@ def _make_placed(row: tuple[Any, ...]) -> Placed:
     return Placed(instance, place, Position(line, column), shown)
 
 
-def _key(one: Instance) -> tuple[bytes, bytes, int]:
+def instance_key(one: Instance) -> tuple[bytes, bytes, int]:
+    """Return an instance as it is kept in tables."""
     return encode_name(one.id), encode_name(one.perturbation), one.trial
 
 
