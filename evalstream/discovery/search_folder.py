@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from evalstream.discovery import peek, unrecognised
@@ -190,13 +190,13 @@ class _Search:
         return None
 
     def _find_member(self, file: KnownFile) -> str | None:
-        """Return format and kind of a file that is a document by its name and its neighbours."""
-        folder, base = os.path.split(file.path)
+        """Return format and kind of a file that is a document by its path."""
+        folder = os.path.dirname(file.path)
         for one in self._paired:
-            kind = one.member_names.get(base)
+            known = tuple(f"{one.name} {kind}" for kind in one.places)
+            kind = one.kind_by_path(file.path, partial(self._holds_any, folder, known))
             if kind is not None:
-                known = tuple(f"{one.name} {other}" for other in one.places)
-                return f"{one.name} {kind}" if self._holds_any(folder, known) else None
+                return f"{one.name} {kind}"
         return None
 
     def _find_log(self, look: peek.AggregatePeek) -> Log | None:

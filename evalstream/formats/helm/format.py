@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from evalstream.formats.base import PairedFormat, Place
 from evalstream.formats.helm import documents
 from evalstream.formats.helm.documents import (
     ENTRIES,
-    NOUNS,
     RUN_SPEC,
     SCENARIO,
     STATE,
@@ -42,10 +41,13 @@ class HelmFormat(PairedFormat):
     }
     options = frozenset()
     listing_names = documents.SUMMARIES
-    member_names: ClassVar[Mapping[str, str]] = {f"{kind}.json": kind for kind in NOUNS}
 
     def detect_kind(self, file: Beginning) -> str | None:
         return documents.detect_kind(file)
+
+    def kind_by_path(self, path: str, has_neighbour: Callable[[], bool], /) -> str | None:
+        kind = documents.kind_by_name(path)
+        return kind if kind is not None and has_neighbour() else None
 
     def source(self, path: str, options: Options, wanted: Wanted, /) -> SourceLog | None:
         from evalstream.formats.helm.source import open_source

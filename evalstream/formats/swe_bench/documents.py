@@ -39,6 +39,13 @@ NOUNS: Final = {
 }
 """The kinds of document, as messages call them."""
 
+LOG_FOLDERS: Final = ("run_evaluation", "run_instance_logs")
+"""The folders of logs, which have those of a run, a model and an instance; the second is of 2.0."""
+
+REPORT_OF_INSTANCE: Final = LazyPattern(
+    rf"(?:^|/)(?:{'|'.join(LOG_FOLDERS)})/[^/]+/[^/]+/[^/]+/report\.json$"
+)
+
 OUTCOME_MEMBERS: Final = frozenset({"patch_successfully_applied", "resolved"})
 """Members of an instance's report."""
 
