@@ -219,8 +219,8 @@ class RunReader:
         value: Any = decode_request(element.text) if is_quick else None
         if value is None:
             value = self._parse_element(element, name, place)
-        if value is not UNREADABLE:
-            violations = list(about_documents.check_request(value, place))
+            if value is not UNREADABLE:
+                violations = list(about_documents.check_request(value, place))
         if value is UNREADABLE or violations:
             self._miss(f"a request of {name} could not be read")
         else:

@@ -145,14 +145,15 @@ def read_request(value: Mapping[str, Any]) -> Request:
 
 
 def decode_request(text: bytes) -> Mapping[str, Any] | None:
-    """Return the members of a request that are read here, None where it has another structure.
+    """Return the members of a request that are read here, None for one that may be malformed.
 
     The text must be strict JSON: what is left out, such as tokens, is not looked at.
     """
     try:
-        return _DECODER.decode(text)
+        found = _DECODER.decode(text)
     except msgspec.MsgspecError:
         return None
+    return found if find_malformed(found) is None else None
 
 
 def score_again(request: Request, metrics: Sequence[str]) -> array[float] | None:

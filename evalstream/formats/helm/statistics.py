@@ -94,7 +94,7 @@ def find_malformed(value: Any) -> tuple[str, str] | None:
         is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
         if not is_number or (key == "count" and (not isinstance(found, int) or found < 0)):
             return key, f"{key} must be a {'count' if key == 'count' else 'number'}"
-        if isinstance(found, int) and abs(found) > 1 << 1000:
+        if isinstance(found, int) and abs(found) > 1 << (60 if key == "count" else 1000):
             return key, f"{key} is out of range"
     return None
 

@@ -108,8 +108,8 @@ class Totals:
         if number is None:
             return None
         return Total(
-            *(sums.entries[number], sums.values[number], sums.sum[number]),
-            *(sums.largest[number], sums.lone[number], sums.lone_sum[number]),
+            *(int(sums.entries[number]), int(sums.values[number]), sums.sum[number]),
+            *(sums.largest[number], int(sums.lone[number]), sums.lone_sum[number]),
         )
 
     def _add_copies(self, known: dict[Name, int], copies: Sequence[Entry]) -> None:

@@ -48,8 +48,8 @@ class SweBenchFormat(PairedFormat):
     def detect_kind(self, file: Beginning) -> str | None:
         return documents.detect_kind(file)
 
-    def kind_by_path(self, path: str, _has_neighbour: Callable[[], bool], /) -> str | None:
-        return INSTANCE if documents.REPORT_OF_INSTANCE.search(path) else None
+    def kind_by_path(self, path: str, has_neighbour: Callable[[], bool], /) -> str | None:
+        return documents.kind_by_path(path, has_neighbour)
 
 
 FORMAT: Final[PairedFormat] = SweBenchFormat()

@@ -21,10 +21,9 @@ struct entry_form {
 
 /* Sums over the instances of a run, by the number of the statistic and trial. */
 struct entry_sums {
-    uint64_t *entries, *values; /* entries with the statistic, and values in them */
+    double *entries, *values; /* entries with the statistic, and values in them */
     double *sum, *largest;
-    uint64_t *lone;             /* values of instances without a perturbed copy, */
-    double *lone_sum;           /* and their sum */
+    double *lone, *lone_sum;  /* values of instances without a perturbed copy, and their sum */
 };
 
 /* Tell whether an entry has a form and each statistic in it agrees with its one value; write those

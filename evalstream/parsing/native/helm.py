@@ -52,18 +52,20 @@ class EntrySums:
     """Sums over entries, by the number of a statistic in a trial; see `helm.h`."""
 
     def __init__(self) -> None:
-        self.entries, self.values, self.lone = array("Q"), array("Q"), array("Q")
-        self.sum, self.largest, self.lone_sum = array("d"), array("d"), array("d")
+        self.entries, self.values, self.sum = array("d"), array("d"), array("d")
+        self.largest, self.lone, self.lone_sum = array("d"), array("d"), array("d")
         self._sums: _Sums | None = None
 
     def add_number(self) -> int:
         """Add a statistic, and return its number."""
-        for counts in (self.entries, self.values, self.lone):
-            counts.append(0)
-        for figures in (self.sum, self.largest, self.lone_sum):
-            figures.append(0.0)
+        for column in self._columns:
+            column.append(0.0)
         self._sums = None
         return len(self.entries) - 1
+
+    @property
+    def _columns(self) -> tuple[array[float], ...]:
+        return self.entries, self.values, self.sum, self.largest, self.lone, self.lone_sum
 
     def add(self, number: int, count: int, value: float) -> None:
         """Add a sum of some values."""
@@ -79,8 +81,7 @@ class EntrySums:
         if loaded is None:
             raise RuntimeError("only the compiled scanner reads values")
         if self._sums is None:
-            columns = (self.entries, self.values, self.sum, self.largest, self.lone, self.lone_sum)
-            self._sums = _Sums(*(column.buffer_info()[0] for column in columns))
+            self._sums = _Sums(*(column.buffer_info()[0] for column in self._columns))
         addresses = (one.buffer_info()[0] for one in (values, numbers, places))
         loaded.add_entry(byref(self._sums), *addresses, len(numbers), is_lone)
 
