@@ -37,7 +37,7 @@ def find_all(
     try:
         yield from _find_all(chain(first, given), aggregate, more, options)
     except BaseException as error:  # noqa: BLE001 - whatever a library raises
-        from evalstream.model.internal_errors import internal_error
+        from evalstream.model.errors import internal_error
 
         yield FaultyInput(str(first[0]), f"the search for runs ended: {internal_error(error)}")
 

@@ -32,8 +32,7 @@ from evalstream.io.beginning import (
     read_outlined_beginning,
 )
 from evalstream.io.file_names import is_packed_json_name, is_rows_name
-from evalstream.model.errors import CannotCheck
-from evalstream.model.internal_errors import internal_error
+from evalstream.model.errors import CannotCheck, internal_error
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
 from evalstream.parsing.peek import ARRAY, LINES, PEEK_BYTES

@@ -6,10 +6,11 @@ from functools import partial
 from threading import Event
 from typing import TypeVar
 
-from evalstream.io.remote import limits, redact_url
+from evalstream.io.remote import limits
 from evalstream.io.remote.retry import BackgroundCall, Patience, with_retries
 from evalstream.io.remote.store import ETAG, ObjectInfo, ObjectStream, Store, difference
 from evalstream.io.remote.stores import find_store
+from evalstream.io.remote.urls import redact_url
 from evalstream.model.block import ByteStream
 from evalstream.model.signals import STOPPING
 

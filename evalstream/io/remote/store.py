@@ -21,6 +21,19 @@ class ObjectInfo(NamedTuple):
     marks: Mapping[str, str]
 
 
+class Listed(NamedTuple):
+    """An object by its path below the listed prefix.
+
+    `size` is in bytes, and `mark` differs from that of another object under the same name: the
+    ETag, else the generation, else the modification time. Both are None where the store does not
+    report them.
+    """
+
+    path: str
+    size: int | None = None
+    mark: str | None = None
+
+
 class ObjectStream(Protocol):
     """An object that is read from its first byte."""
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TypeVar
 
-from evalstream.io.remote import HUB, S3, WEB, url_scheme
 from evalstream.io.remote.errors import classify_error
 from evalstream.io.remote.store import Store
+from evalstream.io.remote.urls import HUB, S3, WEB, url_scheme
 from evalstream.model.errors import MissingExtra
 from evalstream.model.extras import install_command
 
