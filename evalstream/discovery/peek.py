@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from evalstream.discovery.ignored_files import are_all_aside, aside_by_members, read_members
 from evalstream.discovery.unrecognised import (
     ATTESTATION,
     BASELINE,
@@ -20,6 +19,9 @@ from evalstream.discovery.unrecognised import (
     INDEX,
     REPORT,
     UNREADABLE,
+    are_all_aside,
+    aside_by_members,
+    read_members,
 )
 from evalstream.engine.harness_logs import FOREIGN
 from evalstream.formats.base import Kind

@@ -11,8 +11,7 @@ from evalstream.model.report import Report
 from evalstream.model.rule_text import RuleText
 from evalstream.model.text import count_noun
 from evalstream.reporters.groups import Caps, Entry, Place, PlacedValues, join_findings
-from evalstream.reporters.html.commands import ALL, repeat, shell
-from evalstream.reporters.html.wording import VALUE, name
+from evalstream.reporters.html.wording import ALL, VALUE, name, repeat, shell
 from evalstream.reporters.markup import Child, Markup, cut_visible, join_markup, tag
 from evalstream.reporters.overview import Overview, relative
 from evalstream.reporters.summary import fix_mark
