@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from evalstream.formats.eee.claims import Claims, read_claims
-from evalstream.formats.eee.metric import is_qualified, metric_kind
+from evalstream.formats.eee.claims import Claims, is_qualified, metric_kind, read_claims
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.hex_digest import (
     ALGORITHM_OF_LENGTH,

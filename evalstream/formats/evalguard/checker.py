@@ -47,10 +47,9 @@ from evalstream.formats.evalguard.responses import (
     judge_figures,
     make_response,
 )
-from evalstream.formats.evalguard.rules import documents, manifests, scores
+from evalstream.formats.evalguard.rules import documents, scores
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502, without_unknown
-from evalstream.formats.evalguard.rules.layouts import check_schema_name
-from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema
+from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema, check_schema_name
 from evalstream.formats.evalguard.rules.scores import EVG401
 from evalstream.formats.evalguard.views import (
     LAYOUT_OF_KIND,
@@ -239,7 +238,7 @@ class _Check:
         """Say what else was verified: documents that were named together, and manifests."""
         if self._run.beside:
             yield Checked(f"together with {', '.join(map(printable, self._run.beside))}", True)
-        if not self._enabled.isdisjoint(rule.code for rule in manifests.RULES):
+        if not self._enabled.isdisjoint(rule.code for rule in documents.ABOUT_MANIFESTS):
             for manifest in self._manifests:
                 of = count_noun(manifest.total, "document")
                 text = f"sha256 of {manifest.count:,} of {of} ok ({printable(manifest.path)})"

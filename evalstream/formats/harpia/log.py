@@ -15,8 +15,7 @@ from evalstream.engine.row_pass import RowPass
 from evalstream.formats.harpia.documents import holds_records, member, spread_records
 from evalstream.formats.harpia.files import NOT_OURS
 from evalstream.formats.harpia.log_tally import LogTally
-from evalstream.formats.harpia.rules.logs import HAR304, HAR305
-from evalstream.formats.harpia.rules.results import HAR301, HAR302, HAR303
+from evalstream.formats.harpia.rules.results import HAR301, HAR302, HAR303, HAR304, HAR305
 from evalstream.formats.harpia.values import iterate_numbers
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace

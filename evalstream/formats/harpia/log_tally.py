@@ -9,9 +9,10 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.harpia.documents import Member, member
-from evalstream.formats.harpia.means import choose_kind, count_decimals
 from evalstream.formats.harpia.values import (
     LONGEST_IDENTIFIER,
+    choose_kind,
+    count_decimals,
     identifier,
     iterate_numbers,
     iterate_scores,

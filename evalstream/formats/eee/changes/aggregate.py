@@ -10,8 +10,6 @@ from typing import Any, Final, NamedTuple
 
 from evalstream._version import __version__
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.changes.additions import Additions, AggregateRefused, value_at
-from evalstream.formats.eee.changes.aggregate_places import aggregate_migration_place
 from evalstream.formats.eee.changes.kinds import (
     ALGORITHM,
     DEVELOPER,
@@ -22,10 +20,16 @@ from evalstream.formats.eee.changes.kinds import (
     PROVENANCE,
     SEAL,
 )
-from evalstream.formats.eee.changes.moves import Required, move_old_members
-from evalstream.formats.eee.changes.naming import TargetPlace, place_for
+from evalstream.formats.eee.changes.moves import (
+    Additions,
+    AggregateRefused,
+    Required,
+    move_old_members,
+    value_at,
+)
+from evalstream.formats.eee.changes.places import aggregate_migration_place
 from evalstream.formats.eee.changes.supplied import Supplied
-from evalstream.formats.eee.datastore import Unaddressable, derive_address
+from evalstream.formats.eee.datastore import TargetPlace, Unaddressable, derive_address, place_for
 from evalstream.model.changes import BYTE_ORDER_MARK, Applied, Change, Example, Need
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK, pointer

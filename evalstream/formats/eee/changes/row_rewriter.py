@@ -9,9 +9,15 @@ from typing import Any, Final
 
 from evalstream.engine.block_rewriting import RewrittenBlock
 from evalstream.engine.line_repairs import LeftRow
-from evalstream.formats.eee.changes.kept_values import RowRefused, keep_in_metadata, replaced_id
-from evalstream.formats.eee.changes.row_places import other_ids, repair_place
-from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator, refuse_another_id
+from evalstream.formats.eee.changes.places import other_ids, repair_place
+from evalstream.formats.eee.changes.rows import (
+    RowMigration,
+    RowMigrator,
+    RowRefused,
+    keep_in_metadata,
+    refuse_another_id,
+    replaced_id,
+)
 from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, nearest_version
 from evalstream.model.changes import MOST_PLACES, Applied, Change, ChangeTally, Example, Occurrences
 from evalstream.model.data_class import DataClass

@@ -1,17 +1,11 @@
-"""Migrate one row on the exact path: what a version has no place for is kept in its metadata."""
+"""Migrate one row on the exact path: its metadata keeps what a version has no place for."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from evalstream.formats.eee.changes.kept_values import (
-    RowRefused,
-    keep_in_metadata,
-    replaced_id,
-    value_text,
-)
 from evalstream.formats.eee.changes.kinds import (
     EVALUATION_ID,
     KEPT,
@@ -21,7 +15,9 @@ from evalstream.formats.eee.changes.kinds import (
     RESULT_ID,
     TRANSCRIPT,
 )
-from evalstream.formats.eee.changes.row_places import (
+from evalstream.formats.eee.changes.places import (
+    KEPT_ID,
+    METADATA,
     NEW_TRANSCRIPT,
     OLD_TRANSCRIPT,
     migration_place,
@@ -38,12 +34,17 @@ from evalstream.parsing.json_tree import (
     JsonType,
     Node,
     Splices,
+    compact,
     decode_string,
     encode_string,
     parse_tree,
     quote_text,
 )
 from evalstream.parsing.reshape import Probe, RowPlace, Test, reshape
+
+
+class RowRefused(ValueError):
+    """A row that cannot be changed as asked: the message says why, and what would allow it."""
 
 
 class RowMigration(DataClass, frozen=True):
@@ -245,6 +246,40 @@ class _Row:
 
     def _decode_string(self, node: Node) -> str:
         return decode_string(self.splices.text, node)
+
+
+def replaced_id(splices: Splices, applied: Iterable[Applied]) -> dict[str, str]:
+    """Return the member of the metadata that keeps a replaced evaluation_id, if there is any."""
+    node = splices.tree.value("evaluation_id")
+    is_replaced = any(one.change.kind == EVALUATION_ID for one in applied)
+    if node is None or not is_replaced or node.type is JsonType.NULL:
+        return {}
+    return {KEPT_ID: value_text(splices, node)}
+
+
+def value_text(splices: Splices, node: Node) -> str:
+    """Return a value as a JSON string: a text as it is written, the text of any other value."""
+    is_text = node.type is JsonType.TEXT
+    return splices.of(node) if is_text else quote_text(compact(splices.text, node))
+
+
+def keep_in_metadata(splices: Splices, kept: Mapping[str, str]) -> None:
+    """Add texts to the metadata of a row. Raises RowRefused where there is no room for them."""
+    if not kept:
+        return
+    tree = splices.tree
+    metadata = tree.value(METADATA)
+    if metadata is None or splices.is_dropped(tree, METADATA):
+        splices.add_object(tree, METADATA, kept)
+    elif metadata.type is JsonType.NULL:
+        splices.replace(metadata, splices.object_text(tree, kept))
+    elif metadata.type is JsonType.OBJECT:
+        for name, value in kept.items():
+            if metadata.member(name) is not None:
+                raise RowRefused(f"metadata already has a member {name}")
+            splices.add(metadata, name, value)
+    else:
+        raise RowRefused("metadata is not an object, so that it cannot keep other members")
 
 
 def read_evaluation_id(line: bytes) -> str | None:

@@ -10,8 +10,8 @@ from evalstream.engine.block_rewriting import BlockRewriter
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.changes.aggregate import SEALED, parsed_aggregate
-from evalstream.formats.eee.changes.aggregate_places import aggregate_repair_place
 from evalstream.formats.eee.changes.kinds import FILE_PATH, SEAL
+from evalstream.formats.eee.changes.places import aggregate_repair_place
 from evalstream.formats.eee.changes.row_rewriter import RowRepairs, RowRewriter
 from evalstream.formats.eee.changes.rows import read_evaluation_id
 from evalstream.formats.eee.changes.run_migration import needed_algorithms, wrong_seal

@@ -218,4 +218,26 @@ HAR303: Final = Rule(
     former_names=("result-versus-score",),
 )
 
-RULES: Final = (HAR201, HAR202, HAR301, HAR302, HAR303)
+
+def _unlogged_metric(log: LogTally) -> Iterator[Violation]:
+    of = "an enabled metric" if log.known.source == "input" else "a metric of the output"
+    for metric in log.silent():
+        yield HAR304.violation(f"the log has no record of {of}: {shown_metric(metric)}")
+
+
+HAR304: Final = Rule(
+    "HAR304",
+    "unlogged-metric",
+    Severity.INFO,
+    "the log has no record of a metric",
+    record=_unlogged_metric,
+)
+
+HAR305: Final = Rule(
+    "HAR305",
+    "log-as-array",
+    Severity.WARNING,
+    "the log is one JSON array, not one object in each line",
+)
+
+RULES: Final = (HAR201, HAR202, HAR301, HAR302, HAR303, HAR304, HAR305)
