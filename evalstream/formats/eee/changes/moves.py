@@ -7,17 +7,15 @@ from typing import Final
 
 from evalstream.formats.eee.changes.kinds import DATASET, DEPLOYMENT, KEPT, LIBRARY, MIGRATED, MOVED
 from evalstream.formats.eee.changes.supplied import AVAILABILITIES, DEPLOYMENT_TYPES, Supplied
-from evalstream.model.changes import Applied, Change, ChangeKind, Example, Need
+from evalstream.model.changes import Applied, ChangeKind, Need, make_applied
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_tree import (
     JsonType,
     Node,
     Splices,
-    compact,
-    decode_string,
     encode_string,
     parse_tree,
-    quote_text,
+    read_string,
 )
 from evalstream.parsing.reshape import Place, reshape
 
@@ -128,7 +126,7 @@ def _name_engine(splices: Splices, additions: Additions, applied: list[Applied])
     splices.drop(model, ENGINE)
     additions.set(("model_info", ENGINE), "name", before)
     where = f"/model_info/{ENGINE}"
-    applied.append(Applied(Change(MOVED, where), Example(where, before, f'{{"name": {before}}}')))
+    applied.append(make_applied(MOVED, where, before, f'{{"name": {before}}}'))
 
 
 def _open_details(splices: Splices, additions: Additions, applied: list[Applied]) -> None:
@@ -144,8 +142,8 @@ def _open_details(splices: Splices, additions: Additions, applied: list[Applied]
         path = ("evaluation_results", index, "generation_config", DETAILS)
         additions.set(path, name, before)
         pattern = f"/evaluation_results/*/generation_config/{DETAILS}"
-        example = Example(pointer(path), before, f'{{"{name}": {before}}}')
-        applied.append(Applied(Change(MOVED, pattern), example))
+        after = f'{{"{name}": {before}}}'
+        applied.append(make_applied(MOVED, pointer(path), before, after, pattern))
 
 
 def _share_source_data(
@@ -172,12 +170,9 @@ def _share_source_data(
         if need is not None:
             needs[need] = None
         if filled:
-            where = f"/evaluation_results/*/{SOURCE_DATA}"
-            applied.append(
-                Applied(Change(DATASET, where), Example(f"/{SOURCE_DATA}", None, filled))
-            )
-        change = Change(MOVED, f"/{SOURCE_DATA}")
-        applied.append(Applied(change, Example(f"/{SOURCE_DATA}", before, text)))
+            place = f"/evaluation_results/*/{SOURCE_DATA}"
+            applied.append(make_applied(DATASET, f"/{SOURCE_DATA}", None, filled, place))
+        applied.append(make_applied(MOVED, f"/{SOURCE_DATA}", before, text))
     yield from needs
 
 
@@ -187,9 +182,7 @@ def _move_source(
     """Return the source of a result's data, what it lacks, what was filled in, and the changes."""
     written = splices.of(source)
     if source.type is JsonType.LIST:
-        name_node = result.value("evaluation_name")
-        is_text = name_node is not None and name_node.type is JsonType.TEXT
-        name = decode_string(splices.text, name_node) if is_text and name_node is not None else ""
+        name = read_string(splices.text, result.value("evaluation_name")) or ""
         dataset = supplied.find_dataset(name)
         need = None
         if dataset is None and not supplied.fill:
@@ -264,8 +257,7 @@ class Required:
         if node is None or node.type is JsonType.NULL:
             return
         before = self._splices.of(node)
-        is_text = node.type is JsonType.TEXT
-        after = before if is_text else quote_text(compact(self._splices.text, node))
+        after = self._splices.as_text(node)
         self._additions.keep(target, MIGRATED + name, after)
         self._apply(KEPT, (*holder, name), before, after)
 
@@ -295,11 +287,8 @@ class Required:
                     yield ("evaluation_results", index, *scoring, "model_info")
 
     def _text(self, path: Path) -> str | None:
-        node: Node | None = value_at(self._splices.tree, path)
-        if node is None or node.type is not JsonType.TEXT:
-            return None
-        return decode_string(self._splices.text, node)
+        return read_string(self._splices.text, value_at(self._splices.tree, path))
 
     def _apply(self, kind: ChangeKind, path: Path, before: str | None, after: str) -> None:
         pattern = pointer("*" if isinstance(key, int) else key for key in path)
-        self.applied.append(Applied(Change(kind, pattern), Example(pointer(path), before, after)))
+        self.applied.append(make_applied(kind, pointer(path), before, after, pattern))

@@ -26,7 +26,7 @@ from evalstream.formats.eee.changes.places import (
 from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_KEYS, TRANSCRIPT_TYPES
 from evalstream.formats.eee.sample_hash import json_list
 from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, OLDEST
-from evalstream.model.changes import NULL_DROPPED, Applied, Change, ChangeKind, Example
+from evalstream.model.changes import NULL_DROPPED, Applied, ChangeKind, make_applied
 from evalstream.model.data_class import DataClass, field
 from evalstream.parsing.json import fast, pointer, resolve, text_or_none
 from evalstream.parsing.json_tree import (
@@ -34,11 +34,11 @@ from evalstream.parsing.json_tree import (
     JsonType,
     Node,
     Splices,
-    compact,
     decode_string,
     encode_string,
     parse_tree,
     quote_text,
+    read_string,
 )
 from evalstream.parsing.reshape import Probe, RowPlace, Test, reshape
 
@@ -220,7 +220,7 @@ class _Row:
             what = _MISPLACED[kind]
             raise RowRefused(f"{what}; {_decide(kind)} keeps it in metadata")
         before = self.splices.of(member.value)
-        after = value_text(self.splices, member.value)
+        after = self.splices.as_text(member.value)
         self._kept[MIGRATED + member.name] = after
         self.splices.drop(self.tree, member.name)
         place = "/*" if kind is KEPT else f"/{member.name}"
@@ -229,13 +229,10 @@ class _Row:
     def _apply(
         self, kind: ChangeKind, place: str, where: str, before: str | None, after: str | None
     ) -> None:
-        self.applied.append(Applied(Change(kind, place), Example(where, before, after)))
+        self.applied.append(make_applied(kind, where, before, after, place))
 
     def _text(self, name: str) -> str | None:
-        value = self.tree.value(name)
-        if value is None or value.type is not JsonType.TEXT:
-            return None
-        return self._decode_string(value)
+        return read_string(self.splices.text, self.tree.value(name))
 
     def _texts(self, references: Node) -> list[str] | None:
         """Return the references of an input, None if they are not text."""
@@ -254,13 +251,7 @@ def replaced_id(splices: Splices, applied: Iterable[Applied]) -> dict[str, str]:
     is_replaced = any(one.change.kind == EVALUATION_ID for one in applied)
     if node is None or not is_replaced or node.type is JsonType.NULL:
         return {}
-    return {KEPT_ID: value_text(splices, node)}
-
-
-def value_text(splices: Splices, node: Node) -> str:
-    """Return a value as a JSON string: a text as it is written, the text of any other value."""
-    is_text = node.type is JsonType.TEXT
-    return splices.of(node) if is_text else quote_text(compact(splices.text, node))
+    return {KEPT_ID: splices.as_text(node)}
 
 
 def keep_in_metadata(splices: Splices, kept: Mapping[str, str]) -> None:
