@@ -135,18 +135,12 @@ class RunCheck:
             refuse_rowless(self._options.routing, self._aggregate_name or "")
         if not self._awaited:
             self._read_aggregate()
-        outlets = RowRouter(self._options, self._algorithms())
-        try:
-            outlets.open()
+        with RowRouter(self._options, self._algorithms()) as outlets:
             rows = self._row_pass(outlets)
             summary = self._summary(rows)
             if rows.opened is None:
                 # Without rows the old content of the output files stays.
                 outlets.drop(CannotCheck("the rows cannot be opened"))
-            outlets.finish()
-        except BaseException as error:
-            outlets.drop(error)
-            raise
         self._write_seal(summary)
         return summary
 

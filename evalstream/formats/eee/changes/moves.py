@@ -170,8 +170,8 @@ def _share_source_data(
         if need is not None:
             needs[need] = None
         if filled:
-            place = f"/evaluation_results/*/{SOURCE_DATA}"
-            applied.append(make_applied(DATASET, f"/{SOURCE_DATA}", None, filled, place))
+            pattern = f"/evaluation_results/*/{SOURCE_DATA}"
+            applied.append(make_applied(DATASET, f"/{SOURCE_DATA}", None, filled, pattern))
         applied.append(make_applied(MOVED, f"/{SOURCE_DATA}", before, text))
     yield from needs
 
