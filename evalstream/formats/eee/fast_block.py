@@ -322,12 +322,12 @@ class FastBlock:
         """Add the rows to those of a comparison with other runs."""
         words = rows.samples({scope: group.number for scope, group in self._known.items()})
         if request.cluster is not None:
-            from evalstream.formats.eee.sample_rows import row_cluster
+            from evalstream.stats.sample_digests import read_cluster
 
             places = zip(rows.column("start"), rows.column("stop"), strict=True)
             lines = (json.fast(self._data[start:stop]) for start, stop in places)
             words[ROW_WORDS - 1 :: ROW_WORDS] = array(
-                "Q", [row_cluster(row, request) for row in lines]
+                "Q", [read_cluster(request, row) for row in lines]
             )
         self._groups.sample(words.tobytes())
 
