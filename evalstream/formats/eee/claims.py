@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, localcontext
@@ -13,6 +12,7 @@ import jiter
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import read_decimals
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judge import Method, method_named
 from evalstream.stats.claims.kinds import ClaimKind, is_plain_name, kind_named
@@ -116,21 +116,14 @@ def read_claims(text: bytes) -> dict[int, Claims]:
     try:
         document = _fast(text)
     except ValueError:
-        document = _lenient(text)
+        # Other rules may refuse it, as they do one with a repeated key.
+        document = read_decimals(text)
     results = member(document, "evaluation_results")
     if not isinstance(results, list):
         return {}
     return {
         place: _claims(result) for place, result in enumerate(results) if isinstance(result, dict)
     }
-
-
-def _lenient(text: bytes) -> Any:
-    """Read a document that other rules may refuse, such as one with a repeated key."""
-    try:
-        return json.loads(text, parse_float=_read_decimal, parse_int=_read_decimal)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _spans(*claims: Decimal) -> list[Span]:
@@ -185,25 +178,6 @@ def _claims(result: Mapping[str, Any]) -> Claims:
         interval_method=text_or_none(member(interval, "method")),
         resamples=_count(uncertainty, "num_bootstrap_samples"),
     )
-
-
-def _parse_numbers(text: str) -> Any:
-    """Parse a JSON text with its numbers as they are written."""
-    try:
-        return _DECIMALS.decode(text)
-    except ArithmeticError:
-        return json.loads(text, parse_float=_read_decimal, parse_int=_read_decimal)
-
-
-_DECIMALS: Final = json.JSONDecoder(parse_float=Decimal, parse_int=Decimal)
-
-
-def _read_decimal(digits: str) -> Decimal | None:
-    """Read a number as it was written, or None if its exponent is too large."""
-    try:
-        return Decimal(digits)
-    except ArithmeticError:
-        return None
 
 
 def _decimal(holder: Any, name: str) -> Decimal | None:

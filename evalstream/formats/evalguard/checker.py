@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.row_pass import describe_error
 from evalstream.formats.base import Detector, other_formats
 from evalstream.formats.evalguard.catalogue import CATALOGUE
 from evalstream.formats.evalguard.document import (
@@ -395,21 +396,21 @@ class _Check:
         try:
             text = read_bytes(file.path, self._documents.watch)
         except (OSError, CannotCheck) as error:
-            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            self._documents.note(ES001.violation(f"cannot be read: {reason}"), name)
-            self._documents.cannot(f"{name} cannot be read: {reason}")
-            self._remember(file, unread_document(file, []))
-            return None
+            reason = f"cannot be read: {describe_error(error)}"
+            return self._without_bytes(file, ES001.violation(reason), f"{name} {reason}")
         if text is None:
             message = f"larger than {LARGEST_DOCUMENT >> 20} MiB, the limit for a document"
-            self._documents.note(ES005.violation(message), name)
-            self._documents.cannot(f"{name} is {message}")
-            self._remember(file, unread_document(file, []))
-            return None
+            return self._without_bytes(file, ES005.violation(message), f"{name} is {message}")
         self._documents.size += len(text)
         if self._manifests:
             self._digests[os.path.normpath(file.path)] = make_digest(text)
         return text
+
+    def _without_bytes(self, file: File, violation: Violation, reason: str) -> None:
+        """Note why the bytes of a file could not be read."""
+        self._documents.note(violation, printable(file.path))
+        self._documents.cannot(reason)
+        self._remember(file, unread_document(file, []))
 
     def _record(self, one: _Read) -> None:
         """Note the violations of a file."""

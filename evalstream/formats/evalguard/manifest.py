@@ -24,7 +24,6 @@ from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import fast, pointer
-from evalstream.rules.syntax import read_document
 
 ALGORITHM: Final = "sha256"
 
@@ -126,11 +125,8 @@ class Manifest:
         if text is None:
             return
         documents.locate(json_locator(text), name)
-        reading = read_document(text, documents.options, "a manifest")
-        for violation, line, column in reading.violations:
-            documents.note(violation, name, line, column)
-        if reading.value is None:
-            documents.cannot(f"{name} could not be read as a manifest")
+        reading = documents.read(text, name, "a manifest")
+        if reading is None or reading.value is None:
             return
         value = reading.value
         faults = list(

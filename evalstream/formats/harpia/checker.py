@@ -33,7 +33,7 @@ from evalstream.formats.harpia.rules.results import (
     HAR304,
     HAR305,
 )
-from evalstream.formats.harpia.values import claimed_digits, iterate_numbers
+from evalstream.formats.harpia.values import iterate_numbers
 from evalstream.formats.harpia.views import Input, Score, compare_metrics, view_claims, view_input
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
@@ -44,6 +44,7 @@ from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
 from evalstream.parsing.json import UTF8_MARK, type_name
+from evalstream.parsing.json_values import read_decimals
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES005
 from evalstream.rules.syntax import ES109, ES113
@@ -89,7 +90,7 @@ def check(
     read = _input(documents, run.inputs)
     output = _document(documents, run.aggregate, OUTPUT)
     scores = _scores(documents, output, read)
-    digits = claimed_digits(output.text) if output is not None else None
+    digits = read_decimals(output.text) if output is not None else None
     if run.rows is None:
         judged = judge_scores(scores or [], digits, None)
         is_input = run.aggregate is None

@@ -190,11 +190,6 @@ class LogTally:
         """Return whether no unassigned record may belong to a metric."""
         return not self.unplaced and amount.name not in self.doubtful
 
-    def is_complete(self, amount: Amount) -> bool:
-        """Return whether a metric has exactly one record for each instance."""
-        covered = amount.instances == self.instances
-        return covered and not amount.repeated and self.is_settled(amount)
-
     def _misplace(self, record: Record) -> None:
         """Note a record that may belong to one metric or to any."""
         name = record.metric.id

@@ -174,21 +174,15 @@ def is_lower_better(metric: str) -> bool:
     return any(part in joined for part in LOWER_PARTS) or not words.isdisjoint(LOWER_WORDS)
 
 
-def claimed_digits(text: bytes) -> Any:
-    """Return a document with its numbers as written, or None if it is not valid JSON."""
-    try:
-        return json.loads(text, parse_float=_read_decimal, parse_int=_read_decimal)
-    except (ValueError, RecursionError):
-        return None
-
-
 def claim_at(document: Any, place: str, path: tuple[str, ...]) -> Decimal | None:
     """Return the number at a path below a JSON Pointer, as it was written."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in place.split("/")[1:]]
     for step in steps:
         document = resolve(document, [int(step)] if isinstance(document, list) else [step])
     number = resolve(document, path)
-    return number if isinstance(number, Decimal) and number.is_finite() else None
+    if not isinstance(number, Decimal) or not number.is_finite():
+        return None
+    return number if abs(number.adjusted()) <= _LARGEST_EXPONENT else None
 
 
 def below(place: str, path: tuple[str, ...]) -> str:
@@ -212,15 +206,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(inner) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _read_decimal(digits: str) -> Decimal | None:
-    """Return a number as it was written, or None if its exponent is too large."""
-    try:
-        number = Decimal(digits)
-    except ArithmeticError:
-        return None
-    return number if abs(number.adjusted()) <= _LARGEST_EXPONENT else None
 
 
 _LARGEST_EXPONENT: Final = 400

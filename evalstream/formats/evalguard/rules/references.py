@@ -15,10 +15,10 @@ from evalstream.formats.evalguard.documents import (
     TASK,
     THRESHOLD,
 )
-from evalstream.formats.evalguard.views import Document, Subject, iterate_tables, object_member
+from evalstream.formats.evalguard.views import Document, Subject, iterate_tables
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
-from evalstream.parsing.json_values import list_or_empty
+from evalstream.parsing.json_values import list_or_empty, object_or_empty
 from evalstream.rules.base import Rule
 
 
@@ -176,7 +176,7 @@ _PLACE: Final = "/pagination"
 
 def paging(endpoint: str, response: Mapping[str, Any]) -> Iterator[Violation]:
     """Compare the paging of a response with the entries that it has."""
-    page = object_member(response, "pagination")
+    page = object_or_empty(response.get("pagination"))
     total, limit, offset = (_count(page.get(name)) for name in ("total", "limit", "offset"))
     if endpoint not in LISTS or total is None or limit is None or offset is None:
         return
