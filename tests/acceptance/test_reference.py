@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import command, run_command
 from each import each
 from edits import apply_case
 from paths import REPOSITORY
@@ -92,8 +92,8 @@ LINE, RUN = (
 
 def run(*arguments: str, folder: Path = REPOSITORY) -> str:
     """Return what the program prints."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "evalstream", *arguments],
+    ran = run_command(
+        command(*arguments),
         cwd=folder,
         env={"PYTHONPATH": str(REPOSITORY)},
         capture_output=True,

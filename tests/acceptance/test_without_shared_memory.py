@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from commands import command, environment
+from commands import command, environment, run_command
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
@@ -103,7 +103,7 @@ def test_an_unusable_folder_for_shared_memory(mount: str, tmp_path: Path) -> Non
             capture_output=True,
             check=False,
         )
-        usual = subprocess.run(
+        usual = run_command(
             command(*given), cwd=tmp_path, env=environment(), capture_output=True, check=False
         )
         assert ended.returncode == usual.returncode == 0, ended

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import SECONDS, command, environment
+from commands import SECONDS, command, environment, run_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES, REPOSITORY
@@ -61,7 +60,7 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, *arguments: str, data: bytes = b"") -> tuple[int, bytes, str]:
     """Run the program, and return its exit code and what it wrote."""
-    ran = subprocess.run(
+    ran = run_command(
         command(*arguments),
         cwd=folder,
         env=environment(),

@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from commands import command, environment, filtered
+from commands import command, environment, filtered, run_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES
@@ -544,8 +544,6 @@ def test_a_baseline_among_data_is_not_data(store: Path) -> None:
 
 
 def test_other_options_are_named_on_stderr(store: Path) -> None:
-    import subprocess
-
     check(write_baseline="known.jsonl")
     same = ["--ignore", "ES5,ES805,ES9"]
     for more, expected in (
@@ -554,7 +552,7 @@ def test_other_options_are_named_on_stderr(store: Path) -> None:
         ([], 'ignore was ["ES5", "ES805", "ES9"]'),
     ):
         arguments = command("check", ".", "--baseline", "known.jsonl", *more)
-        ran = subprocess.run(
+        ran = run_command(
             arguments, cwd=store, env=environment(), capture_output=True, text=True, check=False
         )
         assert expected in ran.stderr
