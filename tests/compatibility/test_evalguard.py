@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from corpus import CORPUS, expectations, needs_corpus
+from depth import examples
 from edits.evalguard import Loader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -996,7 +997,9 @@ def _mutated(text: str, draw: Callable[[Any], Any]) -> bytes:
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(300),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.data())
 def test_no_mutation_of_the_example_crashes(tmp_path: Path, data: st.DataObject) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 from corpus import CORPUS, ENGINES, expectations, lines_of, needs_corpus
+from depth import examples
 from edits import Case, apply
 from edits.case import change
 from edits.infereval import EXAMPLE, documents, written_to
@@ -885,7 +886,7 @@ PLACES = [
 
 
 @settings(
-    max_examples=250,
+    max_examples=examples(250),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -926,7 +927,7 @@ def test_mutations_crash_nothing(changes: Any, alone: bool, tmp_path: Path) -> N
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from corpus import CORPUS, expectations, lines_of, needs_corpus
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from migration_reference import TURNS, Facts, Refused, migrate_row
@@ -201,7 +202,7 @@ def test_odd_rows_are_migrated_as_by_the_reference(decisions: frozenset[str]) ->
             assert_reversible(parse(line), migrated)
 
 
-@bounded(max_examples=400)
+@bounded(max_examples=examples(400))
 @given(
     mutants("0.2.0", 5) | mutants("0.3.0", 5),
     st.frozensets(st.sampled_from(sorted(ALL))),

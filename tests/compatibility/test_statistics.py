@@ -8,6 +8,7 @@ import pytest
 import scipy.optimize
 import scipy.stats
 import statsmodels.api
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_cells import cells_of
@@ -98,7 +99,7 @@ def constrained_score(b: int, c: int, n: int, delta: float) -> float:
 
 
 @given(b=counts, c=counts, rest=counts, level=levels)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_tango_solves_the_score_equation(b: int, c: int, rest: int, level: float) -> None:
     n = max(1, b + c + rest)
     low, high, _ = tango_interval(b, c, n, level)
@@ -208,7 +209,7 @@ def test_the_expansion_is_near_the_bootstrap_of_scipy() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_holm_is_that_of_statsmodels(values: list[float]) -> None:
     expected = multipletests(values, method="holm")[1]
     assert holm(values) == pytest.approx(expected.tolist())

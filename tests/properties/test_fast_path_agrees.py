@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, needs_corpus
+from depth import examples
 from fast_rows import (
     AGENTIC,
     BARE,
@@ -123,7 +124,7 @@ def test_members_may_come_in_any_order(version: str, within: RowContext) -> None
 @pytest.mark.parametrize("version", VERSIONS)
 def test_mutants_are_judged_alike(version: str) -> None:
     @given(rows=st.lists(mutants(version), min_size=1, max_size=2), is_hashed=st.booleans())
-    @bounded(max_examples=200)
+    @bounded(max_examples=examples(200))
     def agree(rows: list[Row], is_hashed: bool) -> None:
         for known, within in CONTEXTS:
             if known == version:
@@ -161,7 +162,7 @@ OTHER_VALUES = (..., None, True, 0, -1, 1.0, "", "text", [], ["text"], {})
         ]
     )
 )
-@bounded(max_examples=500)
+@bounded(max_examples=examples(500))
 def test_spoilt_bytes_are_judged_alike(line: bytes) -> None:
     agreed(BARE["0.2.0"], line)
     agreed(HASHED["0.2.0"], line)
@@ -538,7 +539,7 @@ def test_several_threads_do_not_disturb_each_other() -> None:
 
 
 @given(data=odd_files(), most=st.sampled_from([0, 1]))
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 def test_the_scanner_changes_no_outcome(data: bytes, most: int) -> None:
     block = Block("rows.jsonl", 0, len(data), data, final=True)
     quickly = context_for(data, most)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
+from depth import examples
 from fast_rows import (
     AGENTIC,
     BARE,
@@ -306,7 +307,7 @@ def test_any_ids_are_judged_alike(name: str, value: str) -> None:
     ),
     violations=st.sets(st.integers(0, 11)),
 )
-@bounded(max_examples=60)
+@bounded(max_examples=examples(60))
 def test_scopes_that_alternate(picks: list[tuple[str, str]], violations: set[int]) -> None:
     within = JOINED["0.3.0"]
     rows = [

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import pytest
+from depth import examples
 from fast_rows import (
     AGENTIC,
     BARE,
@@ -244,7 +245,7 @@ def test_scores_are_read_alike(number: str, is_taken: bool) -> None:
         max_size=4,
     )
 )
-@bounded(max_examples=150)
+@bounded(max_examples=examples(150))
 def test_scores_sum_up_alike(numbers: list[tuple[float, str]]) -> None:
     texts = [repr(one) if form == "r" else format(one, form) for one, form in numbers]
     agreed(unbounded(), *map(scoring, texts))

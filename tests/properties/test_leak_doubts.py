@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, needs_corpus
+from depth import examples
 from each import each
 from fast_rows import MULTI, OPEN, agreed, bare, changed, context, limit, outcome, slowly, sound
 from hypothesis import example, given
@@ -219,7 +220,7 @@ PLACES = st.sets(st.integers(0, 60), max_size=3)
 
 @given(note=TEXTS, raw=TEXTS, name=st.sampled_from(NAMES) | TEXTS, value=TEXTS, escaped=PLACES)
 @example(note="", raw="", name="token", value="\u2003q8Zr41xTmmP0", escaped=set())
-@bounded(max_examples=120)
+@bounded(max_examples=examples(120))
 def test_no_secret_is_overlooked(
     note: str, raw: str, name: str, value: str, escaped: set[int]
 ) -> None:
@@ -238,7 +239,7 @@ QUESTIONS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".joi
 
 
 @given(raw=QUESTIONS, said=QUESTIONS, cut=st.integers(0, 50), escaped=PLACES, more=PLACES)
-@bounded(max_examples=150)
+@bounded(max_examples=examples(150))
 def test_no_answer_is_overlooked(
     raw: str, said: str, cut: int, escaped: set[int], more: set[int]
 ) -> None:

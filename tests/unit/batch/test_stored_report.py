@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from commands import SECONDS, command, environment, run_command
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES, REPOSITORY
@@ -266,7 +267,7 @@ def test_a_damaged_report_is_refused(name: str, written: dict[str, bytes], tmp_p
 
 @pytest.mark.parametrize("stored", STORED)
 @given(place=st.floats(0, 1, exclude_max=True), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_cut_report_never_passes(
     stored: str, place: float, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -158,7 +159,7 @@ def words(command: Command) -> st.SearchStrategy[str]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(data=st.data())
 def test_any_line_is_read_alike_or_left_to_typer(name: str, data: st.DataObject) -> None:
     command = COMMANDS[name]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_runs import NOTHING, Found, reference_runs
@@ -95,7 +96,7 @@ inputs = st.lists(st.sampled_from([".", "./", "a", "./a", "a/b", "a.b", "c"]) | 
 
 
 @given(tree=trees, links=links, inputs=inputs)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_runs_are_those_of_the_book(
     apart: None, tree: dict[str, bytes], links: list[tuple[str, str]], inputs: list[str]
 ) -> None:

@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +40,9 @@ GZIP_FIELDS = {"extra": 4, "name": 8, "comment": 16, "checksum": 2, "text": 1}
 LONGEST_MATCH = 258
 
 within_a_test = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+    max_examples=examples(40),
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from depth import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -110,7 +111,7 @@ def cuts() -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(min_value=0, max_value=2000), max_size=12)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(arrays(), cuts())
 def test_elements_are_the_spans_of_the_values(array: Array, cuts: list[int]) -> None:
     for outcome in (split(array.data), split(array.data, 1), split_at(array.data, cuts)):
@@ -120,7 +121,7 @@ def test_elements_are_the_spans_of_the_values(array: Array, cuts: list[int]) -> 
         assert repr(json.loads(element.text)) == repr(value)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(arrays(), st.integers(min_value=0), cuts())
 def test_a_truncated_array_gives_its_whole_elements(
     array: Array, cut: int, cuts: list[int]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES
@@ -349,7 +350,7 @@ def told(value: Any, depth: int = 2) -> Any:
     return isinstance(value, bool), value
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(texts(DOCUMENTS), OBJECTS)
 def test_the_result_reads_as_the_document_updated(text: bytes, members: dict[str, Any]) -> None:
     result = set_members(text, "x", members)
@@ -360,7 +361,7 @@ def test_the_result_reads_as_the_document_updated(text: bytes, members: dict[str
     assert (b"\r\n" in text) >= (b"\r\n" in result)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(texts(st.fixed_dictionaries({"mark": st.just("ä"), "x": OBJECTS})), st.data())
 def test_setting_back_gives_the_bytes_that_were(text: bytes, data: st.DataObject) -> None:
     before = {
@@ -375,7 +376,7 @@ def test_setting_back_gives_the_bytes_that_were(text: bytes, data: st.DataObject
     assert result[:start] == text[:start]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(OBJECTS, st.sampled_from([None, 2]), st.data())
 def test_layout_of_new_members_is_that_of_the_standard_writer(
     members: dict[str, Any], indent: int | None, data: st.DataObject
@@ -388,7 +389,7 @@ def test_layout_of_new_members_is_that_of_the_standard_writer(
     assert set_members(text, "x", scalars).decode() == expected
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.binary(max_size=30) | texts(DOCUMENTS).map(lambda text: text[:-2]))
 def test_any_bytes_are_edited_or_refused(text: bytes) -> None:
     try:
@@ -398,7 +399,7 @@ def test_any_bytes_are_edited_or_refused(text: bytes) -> None:
     assert json.loads(result)["x"]["rows"] == 8
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(texts(DOCUMENTS), OBJECTS)
 def test_a_difference_is_empty_only_without_one(text: bytes, members: dict[str, Any]) -> None:
     result = set_members(text, "x", members)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import aggregate_of, bounded, bytes_of, sound_rows, write_run
@@ -47,7 +48,7 @@ JSON = st.recursive(
 )
 
 
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 @given(JSON, st.integers(1, 40), st.integers(1, 40), st.sampled_from([None, 1]))
 def test_values_are_counted_exactly(
     value: Any, most: int, most_texts: int, indent: int | None

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
+from depth import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -397,7 +398,7 @@ def covers(line: bytes, found: list[LinePiece]) -> None:
             assert isinstance(parsed.value, dict)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(spliced())
 @example(Spliced(b'{"a":"\\' + b'{"a":2}', [b'{"a":2}'], [7]))
 def test_every_undamaged_row_is_found_and_nothing_else(case: Spliced) -> None:
@@ -408,7 +409,7 @@ def test_every_undamaged_row_is_found_and_nothing_else(case: Spliced) -> None:
     assert [case.line[piece.start : piece.stop] for piece in whole] == case.rows
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(spliced(), st.none() | st.sampled_from([b"", b'{"b":', b"{", b"\xff", b'{"(":']))
 def test_rows_that_stand_side_by_side_need_no_hint(case: Spliced, begins: bytes | None) -> None:
     covers(case.line, split_line(case.line, begins))
@@ -420,7 +421,7 @@ def test_rows_that_stand_side_by_side_need_no_hint(case: Spliced, begins: bytes 
         assert rows_of(torn + joined, None) == case.rows
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows(), st.data())
 def test_a_row_that_was_damaged_is_not_taken_for_one_that_was_put_in(
     row: bytes, data: st.DataObject
@@ -439,7 +440,7 @@ BITS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     st.binary(max_size=40) | st.lists(st.sampled_from(BITS), max_size=14).map(b"".join),
     st.none() | st.sampled_from([HEAD, b'{"b":', b"{"]) | st.binary(max_size=6),
@@ -450,7 +451,7 @@ def test_no_bytes_raise_and_none_are_lost(line: bytes, begins: bytes | None) -> 
     covers(line, split_line(line, begins))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.sampled_from(BITS), max_size=14).map(b"".join))
 def test_whole_rows_stay_whole_when_they_are_cut_again(line: bytes) -> None:
     for row in rows_of(line):

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from depth import some
 from paths import EXAMPLES
 
 from evalstream.model.errors import CannotCheck, MissingExtra
@@ -53,11 +54,10 @@ def test_definitions_of_one_name_stay_apart() -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("name", VERSIONS)
+@pytest.mark.parametrize("name", some(VERSIONS, 3))
 def test_data_classes_run(name: str) -> None:
     text = type_definitions(name, PYTHON)
     assert text.startswith(f'"""Type definitions of {name}, generated ')
-    assert text == type_definitions(name, PYTHON)
     names = loaded(text)
     assert dataclasses.is_dataclass(names["Documents"])
 

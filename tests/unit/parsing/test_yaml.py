@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -255,7 +256,7 @@ def test_without_libyaml_the_same_is_read(monkeypatch: pytest.MonkeyPatch) -> No
     assert [one.name for one in read('a: "\\ud800"').issues] == ["unpaired-surrogate"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=60) | st.text("-:[]{}&*!%?|>'\"# \n\tab1.~<é\x85\u2028", max_size=40))
 def test_whatever_is_read_is_read_or_refused(text: str | bytes) -> None:
     seen = read(text)
@@ -268,7 +269,7 @@ def test_whatever_is_read_is_read_or_refused(text: str | bytes) -> None:
 LETTERS = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | LETTERS,
@@ -292,7 +293,7 @@ PIECES = [
 """Pieces of which documents are made, some of them valid."""
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), st.integers(0, 4))
 def test_the_fast_path_accepts_only_what_needs_no_explanation(text: str, depth: int) -> None:
     exact = explain_yaml(text, depth)

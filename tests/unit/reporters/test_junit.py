@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import report_fixture
+from depth import examples
 from hostile import findings as hostile_findings
 from hostile import names
 from hypothesis import given, settings
@@ -416,7 +417,7 @@ def test_a_stored_report_fails_what_the_check_failed(tmp_path: Path) -> None:
         assert failed == ["verdict", "ES506 unsealed", "ES805 nothing-confirmed"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(hostile_findings(), names)
 def test_hostile_texts_stay_texts(one: Finding, name: str) -> None:
     run = RunSummary(one.file, name, "eee", verdict="failed", incomplete_reason=one.message)

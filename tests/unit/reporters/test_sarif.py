@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 import jsonschema
 import pytest
+from depth import examples
 from hostile import findings as hostile_findings
 from hypothesis import given, settings
 from paths import EXAMPLES, REPOSITORY
@@ -386,7 +387,7 @@ def test_values_are_hidden_if_asked(tmp_path: Path) -> None:
     assert secret not in seen[False]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(hostile_findings())
 def test_hostile_texts_stay_texts(one: Finding) -> None:
     text = render(SarifReporter, Case([one], [failed_run()]))

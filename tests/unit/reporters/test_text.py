@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_fixture import (
@@ -448,7 +449,7 @@ def run_of(findings: list[Finding], name: str = "a", beyond: int = 0) -> RunSumm
     return run
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(ANY_FINDING, max_size=12), ANY_STYLE, ANY_TEXT, st.booleans())
 def test_no_control_character_of_the_data_reaches_the_output(
     findings: list[Finding], style: Style, name: str, live: bool
@@ -461,7 +462,7 @@ def test_no_control_character_of_the_data_reaches_the_output(
         assert seen.count("\x1b") == len(SGR.findall(seen))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(ANY_FINDING, max_size=30), ANY_STYLE, st.integers(0, 50))
 def test_every_finding_is_listed_or_counted_once(
     findings: list[Finding], style: Style, beyond: int

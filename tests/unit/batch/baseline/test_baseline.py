@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from commands import command, environment, filtered, run_command
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES
@@ -91,7 +92,7 @@ def digest_of(found: Any) -> str | None:
     return hashlib.blake2b(text, digest_size=16, key=bytes.fromhex(KEY)).hexdigest()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(known=st.dictionaries(KEYS, st.integers(1, 4), max_size=8), found=SOME, strict=st.booleans())
 def test_new_findings_are_those_found_without_those_known(
     known: dict[Any, int], found: list[Any], strict: bool, tmp_path_factory: pytest.TempPathFactory

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import (
@@ -65,7 +66,7 @@ def two_references(row: Row) -> Row:
 
 
 @given(raw=TEXTS, references=st.lists(TEXTS, max_size=3))
-@bounded(max_examples=200)
+@bounded(max_examples=examples(200))
 @pytest.mark.parametrize("recipe", sorted(COVERED))
 def test_a_recipe_hashes_what_its_definition_says(
     recipe: str, raw: str, references: list[str]
@@ -80,7 +81,7 @@ def test_the_recipes_are_those_of_the_format() -> None:
 
 
 @given(raw=TEXTS, references=st.lists(TEXTS, min_size=2, max_size=3))
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_recipe_is_recognised_by_what_it_made(
     algorithm: str, raw: str, references: list[str]
@@ -130,7 +131,7 @@ def test_a_changed_input_is_found_on_its_line(tmp_path: Path, version: str, reci
 
 
 @given(ballots=st.lists(st.sets(st.sampled_from("abc"), max_size=2), max_size=12))
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 def test_votes_that_are_counted_no_more_change_nothing(ballots: list[set[str]]) -> None:
     told, every = _votes(ballots, len(ballots)), Counter(name for one in ballots for name in one)
     winners = [
@@ -288,7 +289,7 @@ def _written(folder: Path, rows: list[Row]) -> tuple[Path]:
 
 
 @given(digest=st.text(max_size=70))
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 def test_a_bare_digest_stays_bare(digest: str) -> None:
     bare = normalise_digest(digest)
     assert not is_hex_digest(bare) or normalise_digest(bare) == bare

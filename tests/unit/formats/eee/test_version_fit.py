@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, lines_of, needs_corpus
+from depth import examples, some
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import ENGINES, VERSIONS, Row, at, bounded, mutants, places, sound_rows
@@ -60,7 +61,7 @@ def assert_proofs_hold(value: Any, version: str, engine: str, *, instance: bool)
 @pytest.mark.parametrize("version", versions.INSTANCE_VERSIONS)
 @pytest.mark.parametrize("written", VERSIONS)
 def test_a_single_violation_proves_what_is_true_of_a_row(version: str, written: str) -> None:
-    for row in sound_rows(written, 4):
+    for row in some(sound_rows(written, 4), 1):
         for changed in spoilt(row):
             assert_proofs_hold(changed, version, "rust", instance=True)
 
@@ -68,7 +69,7 @@ def test_a_single_violation_proves_what_is_true_of_a_row(version: str, written: 
 @both_engines
 @pytest.mark.parametrize("version", versions.INSTANCE_VERSIONS)
 @given(data=st.data())
-@bounded(max_examples=60)
+@bounded(max_examples=examples(60))
 def test_some_violations_prove_what_is_true_of_a_row(
     version: str, engine: str, data: st.DataObject
 ) -> None:

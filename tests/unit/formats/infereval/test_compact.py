@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -109,7 +110,7 @@ OUTSIDE = st.tuples(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(changes=st.lists(CHANGES, max_size=3), outside=st.lists(OUTSIDE, max_size=1))
 def test_both_paths_find_the_same(
     tmp_path_factory: pytest.TempPathFactory, changes: list[Any], outside: list[Any]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_archive import HEADER, SUMMARIES, members_of, packed, sound_log
@@ -237,7 +238,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     assert "INS102" in codes(bytes(data), tmp_path)
 
 
-@bounded(max_examples=60)
+@bounded(max_examples=examples(60))
 @given(st.data())
 def test_no_changed_byte_of_a_member_goes_unnoticed(data: st.DataObject) -> None:
     # The last byte of a deflated member has bits that mean nothing.
@@ -269,7 +270,7 @@ def _is_unused(data: bytes, place: int) -> bool:
     return place - header in {4, 5, 6, 7, 10, 11, 12, 13}
 
 
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 @given(st.binary(max_size=200), st.integers(0, 400))
 def test_no_bytes_crash_the_check(noise: bytes, kept: int) -> None:
     data = sound()

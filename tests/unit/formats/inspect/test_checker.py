@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_archive import HEADER, START, SUMMARIES, members_of, packed, sound_log, summary_of
@@ -763,7 +764,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(part, (*path, name)) if isinstance(part, (dict, list)) else ()
 
 
-@bounded(max_examples=150)
+@bounded(max_examples=examples(150))
 @given(
     st.sampled_from(list(places(sound_log()))),
     st.sampled_from([None, True, -1, 10**30, 1e308, math.nan, "", "x", [], {}, [[]], ["\ud800"]]),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_archive import sound_log
@@ -376,7 +377,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
             yield from _places(part, (*path, name))
 
 
-@bounded(max_examples=150)
+@bounded(max_examples=examples(150))
 @given(
     st.sampled_from(list(_places(_sample(witnessed())))),
     st.sampled_from(

@@ -25,6 +25,7 @@ from comparison_fixture import (
     subtasks,
     written,
 )
+from depth import examples
 from hostile import texts
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
@@ -219,7 +220,7 @@ def test_a_table_has_a_line_for_each_comparison() -> None:
 
 
 @given(texts)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_text_breaks_out(text: str) -> None:
     text = text or CALM
     said, calm = (

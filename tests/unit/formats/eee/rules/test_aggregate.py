@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from rows import (
@@ -261,7 +262,7 @@ SAMPLES = st.lists(st.floats(0, 1).map(lambda value: round(value, 3)), min_size=
 
 
 @given(scores=SAMPLES, digits=st.tuples(st.integers(2, 17), st.integers(2, 17)))
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 def test_figures_computed_from_scores_agree_however_they_are_rounded(
     scores: list[float], digits: tuple[int, int]
 ) -> None:
@@ -274,7 +275,7 @@ def test_figures_computed_from_scores_agree_however_they_are_rounded(
 
 
 @given(scores=SAMPLES, factor=st.sampled_from([0.5, 0.8, 1.25, 2.0]))
-@bounded(max_examples=200)
+@bounded(max_examples=examples(200))
 def test_figures_that_are_off_by_more_than_their_digits_do_not_agree(
     scores: list[float], factor: float
 ) -> None:
@@ -342,7 +343,7 @@ def wilson(right: int, count: int) -> tuple[float, float]:
 # Coarser digits, or more samples, round both ends to a whole number, which shows no digits.
 @given(count=st.integers(1, 300), share=st.floats(0, 1), digits=st.integers(2, 17))
 @example(count=10, share=1.0, digits=17)
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 def test_a_share_lies_within_its_own_interval_however_it_is_rounded(
     count: int, share: float, digits: int
 ) -> None:
@@ -827,7 +828,7 @@ def spoilt_aggregates(draw: st.DrawFn) -> Any:
     {},
     None,
 )
-@bounded(max_examples=500)
+@bounded(max_examples=examples(500))
 def test_no_rule_raises_whatever_the_aggregate_is(document: Any, row: Any, odd: Any) -> None:
     aggregate = read(document)
     for code in AGGREGATE_RULES:
@@ -857,7 +858,7 @@ def resolves(document: Any, pointer: str) -> bool:
 
 
 @given(document=spoilt_aggregates())
-@bounded(max_examples=60)
+@bounded(max_examples=examples(60))
 def test_a_run_is_reported_whatever_its_aggregate_is(
     tmp_path_factory: pytest.TempPathFactory, document: Any
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, lines_of
+from depth import examples, some
 from fast_rows import agreed, bare, passed_over, written
 from hypothesis import given
 from hypothesis import strategies as st
@@ -682,7 +683,7 @@ def test_cached_tokens_are_accepted_quickly() -> None:
 
 
 @given(row=st.one_of(mutants("0.2.0"), mutants("0.3.0", 5)), number=st.integers(0, 2))
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 def test_nothing_that_is_accepted_quickly_has_a_violation_and_nothing_crashes(
     row: Row, number: int
 ) -> None:
@@ -737,7 +738,7 @@ def test_any_transcript_is_judged_alike_by_both_speeds(version: str) -> None:
         given_answers=answers(key),
         excess=st.sampled_from([*9 * [0], 1]),
     )
-    @bounded(max_examples=300)
+    @bounded(max_examples=examples(300))
     def agree(turns: list[Row], kind: str, given_answers: list[Row], excess: int) -> None:
         row = changed(AGENTIC, {"interaction_type": kind}, version)
         row |= {"answer_attribution": given_answers, key: turns}
@@ -791,7 +792,7 @@ VALUES = st.recursive(
         max_size=3,
     ),
 )  # fmt: skip
-@bounded(max_examples=200)
+@bounded(max_examples=examples(200))
 def test_any_value_anywhere_is_looked_at_without_a_crash(
     number: int, places: dict[str, Any]
 ) -> None:
@@ -805,12 +806,12 @@ def test_any_value_anywhere_is_looked_at_without_a_crash(
 def test_real_rows_are_judged_alike_by_both_speeds() -> None:
     accepted = total = 0
     for path in sorted((CORPUS / "eee-pairs").rglob("*.jsonl")):
-        for line in lines_of(path):
+        for line in some(lines_of(path), 40):
             row = json.loads(line)
             accepted += assert_quiet_is_right(row, ALONE)
             assert_quiet_is_right(row, CONTEXTS[1 + total % 2])
             total += 1
-    assert total > 1000
+    assert total > 400
     assert accepted > 0.5 * total
 
 
