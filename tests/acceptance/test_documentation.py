@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from commands import shell_environment
+from each import each
 from paths import EXAMPLES, FINDINGS, REPOSITORY, TESTS
 
 import evalstream
@@ -134,7 +135,7 @@ def test_python_examples_run(path: Path, tmp_path: Path, environment: dict[str, 
             )
 
 
-@pytest.mark.parametrize("path", PAGES, ids=NAMES.get)
+@each("path", PAGES, ids=NAMES.get)
 def test_links_lead_somewhere_in_the_repository(path: Path) -> None:
     """The build of the site checks that they do so there, too."""
     text = re.sub(r"```.*?```", "", TEXTS[path], flags=re.DOTALL)
@@ -142,7 +143,7 @@ def test_links_lead_somewhere_in_the_repository(path: Path) -> None:
         assert (path.parent / link).exists(), link
 
 
-@pytest.mark.parametrize("path", PAGES, ids=NAMES.get)
+@each("path", PAGES, ids=NAMES.get)
 def test_pages_name_only_what_exists(path: Path) -> None:
     text = TEXTS[path]
     for code in _CODE.findall(text):
@@ -217,7 +218,7 @@ def test_every_row_of_the_conformance_table_names_tests_that_exist() -> None:
         assert bool(names or cases) is (row[2] != "no"), row
 
 
-@pytest.mark.parametrize("path", PAGES, ids=NAMES.get)
+@each("path", PAGES, ids=NAMES.get)
 def test_pages_name_only_paths_that_exist(path: Path) -> None:
     """Paths of the repository and of the package; capitals stand for a name to choose."""
     roots = (REPOSITORY, REPOSITORY / "evalstream", DOCS)

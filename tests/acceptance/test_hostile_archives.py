@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from each import each
 from hostile_archives import archive, hostile_archives
 from rows import bytes_of, sound_rows, write_run
 
@@ -19,7 +20,7 @@ def test_the_archive_without_a_lie_is_sound(tmp_path: Path) -> None:
     assert not any(one.code.startswith("INS1") for one in report), list(report)
 
 
-@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+@each("data", HOSTILE.values(), ids=HOSTILE)
 def test_an_archive_that_lies_ends_with_a_reason(
     data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

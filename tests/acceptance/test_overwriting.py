@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from each import each
 from forked import Case, contents, errors_of, exit_codes
 from paths import EXAMPLES
 from rows import DETAILS, aggregate_of, bytes_of, sound_rows
@@ -368,7 +369,7 @@ def all_files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@each("output", OUTPUTS)
 def test_what_is_foreign_is_not_replaced(tmp_path: Path, output: str) -> None:
     folder, place = tmp_path / "here", tmp_path / "other.jsonl"
     all_inputs(folder)

@@ -205,7 +205,7 @@ def test_commands_have_examples_of_other_pages(name: str) -> None:
 # Python
 
 
-@pytest.mark.parametrize("name", evalstream.__all__)
+@each("name", evalstream.__all__)
 def test_every_public_name_is_documented(name: str) -> None:
     heading = name.replace("_", r"\_")
     text = section("reference/python.md", f"### {heading}")
@@ -248,7 +248,7 @@ def test_errors_are_listed_with_their_reason() -> None:
 # Settings
 
 
-@pytest.mark.parametrize("key", SETTINGS)
+@each("key", SETTINGS)
 def test_every_setting_is_documented(key: str) -> None:
     form = settings_schema()["properties"][key]
     (line,) = (

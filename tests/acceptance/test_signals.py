@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from commands import SECONDS, Process, command, environment, started, until, wait_for
+from each import each
 from rows import DETAILS, bytes_of, line_of, sound_rows, write_run
 
 import evalstream
@@ -79,7 +80,7 @@ def _fed(process: Process, data: bytes) -> None:
         process.stdin.close()
 
 
-@pytest.mark.parametrize("ways", WAYS, ids=" ".join)
+@each("ways", WAYS, ids=" ".join)
 @pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize("data", [SOME, MANY], ids=["some", "many"])
 def test_what_went_through_is_counted(

@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from each import each
 
 import evalstream
 from benchmarks import __main__ as command_line
@@ -69,7 +70,7 @@ def board(ours: float, *, is_growing: bool = False, peak: int = 50_000_000) -> F
     }
 
 
-@pytest.mark.parametrize(("budget", "figure"), BUDGETS, ids=[one.name for one, _ in BUDGETS])
+@each(("budget", "figure"), BUDGETS, ids=[one.name for one, _ in BUDGETS])
 def test_each_budget_is_held_and_missed(budget: Budget, figure: Figure) -> None:
     held = Verdict(budget, figure(board(0.5)))
     assert (held.state, held.misses_aim) == (State.HELD, False)

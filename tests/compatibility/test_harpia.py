@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from edits.harpia import EXAMPLE, INPUT, LOG, OUTPUT, documents, written
 from hypothesis import given
 from hypothesis import strategies as st
@@ -858,7 +859,7 @@ def test_documents_are_read_exactly(known: dict[str, Any], tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("role", [INPUT, OUTPUT, LOG])
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         b"",

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, needs_corpus
-from depth import examples
+from depth import examples, some
+from each import each
 from fast_rows import (
     AGENTIC,
     BARE,
@@ -74,7 +75,7 @@ MANNERS: dict[str, Callable[[Row], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("manner", MANNERS)
+@each("manner", MANNERS)
 @pytest.mark.parametrize(("version", "within"), CONTEXTS)
 def test_every_sound_row_is_taken(version: str, within: RowContext, manner: str) -> None:
     lines = [MANNERS[manner](rehashed(row, within)) for row in sound_rows(version)]
@@ -288,7 +289,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@each("text", TEXTS)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_texts_that_look_like_keys_do_not_mislead(version: str, text: str) -> None:
     within = HASHED[version]
@@ -429,7 +430,7 @@ LINES: dict[str, Callable[[bytes], bytes]] = {
 USUAL_LINES = {"unchanged", "returning", "returning twice", "indented", "trailing"}
 
 
-@pytest.mark.parametrize("form", LINES)
+@each("form", LINES)
 @pytest.mark.parametrize("ending", [b"\n", b"", b"\r\n", b"\r", b" ", b"\n\n", b"\n "])
 def test_a_line_is_taken_only_for_itself(form: str, ending: bytes) -> None:
     first, second, third = (written(row) for row in sound_rows(count=3))
@@ -551,9 +552,7 @@ def test_the_scanner_changes_no_outcome(data: bytes, most: int) -> None:
 
 
 @needs_corpus
-@pytest.mark.parametrize(
-    "path", sorted((CORPUS / "eee-pairs").glob("*/")), ids=lambda path: path.name
-)
+@each("path", some(sorted((CORPUS / "eee-pairs").glob("*/")), 60), ids=lambda path: path.name)
 def test_the_scanner_changes_no_report(path: Path) -> None:
     quickly, slow = (evalstream.check(path, engine=name) for name in ("auto", "rust"))
     assert list(quickly) == list(slow)

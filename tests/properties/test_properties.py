@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_files import LONGEST, MARK, _odd_lines, context_for, odd_files, outcome
@@ -99,7 +100,7 @@ def test_any_cut_of_a_stream_gives_the_same(
 
 
 @pytest.mark.parametrize("mark", [b"", MARK, b"\xff\xfe", b"\xfe\xff"])
-@pytest.mark.parametrize("beyond", range(-3, 5))
+@each("beyond", range(-3, 5))
 def test_no_cut_decides_whether_a_marked_line_is_too_long(
     folder: Path, mark: bytes, beyond: int
 ) -> None:
@@ -264,7 +265,7 @@ def _blamed(mutant: dict[str, Any], where: Place, place: Place) -> Place:
     return where
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each("engine", ENGINES)
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity", "-Infinity"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_number_that_is_not_finite_is_found_anywhere(
@@ -348,7 +349,7 @@ def test_both_parsers_have_the_same_longest_integer(digits: int, sign: str) -> N
     assert _taken(text) <= sound
 
 
-@pytest.mark.parametrize("depth", [198, 199, 200, 201, 202, 5000])
+@each("depth", [198, 199, 200, 201, 202, 5000])
 @pytest.mark.parametrize("inner", [b"", b"1", b"{}", b'{"a":1}'])
 def test_the_fast_parser_takes_nothing_too_deep(depth: int, inner: bytes) -> None:
     for opening, closing in ((b"[", b"]"), (b'{"a":', b"}")):

@@ -19,8 +19,8 @@ def each(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test for each case, `group` cases at a time; all that fail are reported together.
 
-    It takes names, cases and ids as `pytest.mark.parametrize` does. If no case fails and some cannot
-    run here, the test counts as skipped, with their number. Each case gets a `tmp_path`, a
+    It takes names, cases and ids as `pytest.mark.parametrize` does. If no case fails and some
+    cannot run here, the test counts as skipped, with their number. Each case gets a `tmp_path`, a
     `monkeypatch` and a `caplog` of its own.
     """
     listed = names.replace(",", " ").split() if isinstance(names, str) else list(names)

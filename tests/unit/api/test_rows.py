@@ -378,4 +378,4 @@ def test_memory_does_not_grow_with_the_rows() -> None:
         return most
 
     peak(10)
-    assert peak(12_000) < 1.5 * peak(6_000)
+    assert peak(4_500) < 1.5 * peak(1_500)

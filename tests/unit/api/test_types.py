@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -34,7 +35,7 @@ def test_the_public_data_types_are_there() -> None:
     assert names >= {"Finding", "Report", "RunSummary", "ComparisonReport", "Options", "Outcome"}
 
 
-@pytest.mark.parametrize("kind", [*PUBLIC, *PARTS], ids=lambda kind: kind.__name__)
+@each("kind", [*PUBLIC, *PARTS], ids=lambda kind: kind.__name__)
 def test_each_field_has_a_type_and_a_sentence(kind: Any) -> None:
     fields = dataclasses.fields(kind)
     assert [one.name for one in fields] == list(inspect.signature(kind).parameters)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, needs_corpus
+from each import each
 from paths import EXAMPLES, REPOSITORY
 
 import evalstream
@@ -109,7 +110,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize(("name", "data", "harness", "command"), LOGS)
+@each(("name", "data", "harness", "command"), LOGS)
 def test_a_log_is_one_finding_with_the_way_to_convert_it(
     name: str, data: bytes, harness: str, command: str | None
 ) -> None:

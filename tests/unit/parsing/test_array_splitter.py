@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 from depth import examples
+from each import each
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -189,7 +190,7 @@ def test_no_beginning_of_a_value_is_malformed(value: Any) -> None:
         assert outcome.issue.message == NOT_CLOSED
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "message", "offset", "line", "texts"),
     [
         (b"", NOT_BEGUN, 0, 1, []),
@@ -333,7 +334,7 @@ def test_rows_that_look_alike_are_taken_together(
 
 
 @pytest.mark.parametrize("size", [50, 1 << 10, LONGEST])
-@pytest.mark.parametrize(
+@each(
     "row",
     [["a", "],[", ["],[", "],["]], [[1], [2]], {"id": [{"id": 1}, {"id": 2}]}, 0, "],[", '","'],
     ids=repr,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES
@@ -45,7 +46,7 @@ def edited(document: str, members: Mapping[str, Any] = WANTED) -> str:
     return set_members(document.encode(), "x", members).decode()
 
 
-@pytest.mark.parametrize(
+@each(
     "spelled",
     [
         lambda text: text,
@@ -97,7 +98,7 @@ def test_layouts_with_little_to_go_by(before: str, after: str) -> None:
     assert edited(before) == after
 
 
-@pytest.mark.parametrize("held", [', "x": null', ', "x": "run.jsonl"', ', "x": {}', ', "x": {\n}'])
+@each("held", [', "x": null', ', "x": "run.jsonl"', ', "x": {}', ', "x": {\n}'])
 @pytest.mark.parametrize("space", ["  ", "    ", "\t"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_a_whole_object_is_indented_as_the_document_is(
@@ -126,7 +127,7 @@ def test_the_aggregate_of_the_examples_keeps_all_but_one_line() -> None:
     assert after == before.replace(b'"total_rows": 8', b'"total_rows": 9')
 
 
-@pytest.mark.parametrize(
+@each(
     ("spelled", "value", "expected"),
     [
         ("8.0", 8, "8.0"),
@@ -187,7 +188,7 @@ def test_names_that_repeat_where_nothing_is_set_survive() -> None:
     assert edited(before, {"rows": 8}) == before.replace("7", "8")
 
 
-@pytest.mark.parametrize(
+@each(
     ("document", "reason"),
     [
         (b'{"x": {}, "x": {}}', "the key 'x' occurs 2 times in one object"),

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import aggregate_of, bounded, bytes_of, sound_rows, write_run
@@ -196,7 +197,7 @@ def test_the_first_of_each_kind_are_held() -> None:
     assert list(limit_findings([one, other])) == [one, other]
 
 
-@pytest.mark.parametrize("name", schema_documents())
+@each("name", schema_documents())
 def test_our_schemas_ask_nothing_of_lists_as_a_whole(name: str) -> None:
     try:
         schema = builtin_schema(name)

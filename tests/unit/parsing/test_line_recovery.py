@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -78,7 +79,7 @@ def rows_of(line: bytes, begins: bytes | None = HEAD) -> list[bytes]:
 
 
 @pytest.mark.parametrize("begins", [None, HEAD, b'{"other":', b"", b"nonsense"])
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         b'{"a":1}',
@@ -98,7 +99,7 @@ def test_a_line_that_is_one_object_is_one_row(line: bytes, begins: bytes | None)
     assert split_line(b" \t" + line + b" \r", begins) == [LinePiece(2, len(line) + 2, whole=True)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "reason"),
     [
         (b"[1]", NOT_AN_OBJECT),
@@ -132,7 +133,7 @@ def test_a_line_that_is_no_row_says_why(line: bytes, reason: str) -> None:
 WRITTEN = b'{"a":[1.5,-0.25e+10,true,false,null,"x\\u00e9\\\\\\"y"],"b":{"c":-Infinity,"d":NaN}}'
 
 
-@pytest.mark.parametrize("length", range(1, len(WRITTEN)))
+@each("length", range(1, len(WRITTEN)))
 def test_a_row_breaks_off_wherever_it_is_cut(length: int) -> None:
     torn = WRITTEN[:length]
     assert shown(torn) == [(torn, BREAKS_OFF)]
@@ -149,7 +150,7 @@ def test_a_row_cut_inside_a_letter_breaks_off() -> None:
 
 
 @pytest.mark.parametrize("begins", [None, HEAD])
-@pytest.mark.parametrize(
+@each(
     "expected",
     [
         [(b'{"a":1}', ROW), (b'{"a":2}', ROW)],

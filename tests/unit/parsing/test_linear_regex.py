@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import ENGINES, bounded, bytes_of, sound_rows
@@ -84,7 +85,7 @@ HOSTILE_SCHEMAS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each("engine", ENGINES)
 @pytest.mark.parametrize("number", range(len(HOSTILE_SCHEMAS)))
 @pytest.mark.parametrize("pattern", [EXPONENTIAL, LOOKING])
 def test_a_schema_of_ones_own_cannot_hang_a_check(

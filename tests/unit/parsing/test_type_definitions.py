@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from depth import some
+from each import each
 from paths import EXAMPLES
 
 from evalstream.model.errors import CannotCheck, MissingExtra
@@ -38,7 +39,7 @@ def loaded(text: str) -> dict[str, Any]:
     return made.__dict__
 
 
-@pytest.mark.parametrize("name", type_names())
+@each("name", type_names())
 def test_a_combined_schema_accepts_what_its_parts_accept(name: str) -> None:
     schema = combined_schema(name)
     assert compile_schema(schema).fits({})

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from depth import examples
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,7 +85,7 @@ def only_issue(text: str | bytes) -> Any:
     return issue
 
 
-@pytest.mark.parametrize(("text", "value"), CORE)
+@each(("text", "value"), CORE)
 def test_plain_scalars_are_read_as_the_core_schema_has_it(text: str, value: Any) -> None:
     assert resolve_plain(text) == value
     assert type(resolve_plain(text)) is type(value)
@@ -159,7 +160,7 @@ def test_line_breaks_of_yaml_1_1_are_characters() -> None:
     assert find_marks(seen.marks, ["/a", "/b"]) == {"/a": (1, 4), "/b": (2, 4)}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line", "place", "words"),
     [
         ("a: 1\n---\nb: 2\n", 2, None, "second document"),

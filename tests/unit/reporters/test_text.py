@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_fixture import (
@@ -48,7 +49,7 @@ SGR = re.compile(r"\x1b\[[\d;]*m")
 Compare = Callable[[Path, str], None]
 
 
-@pytest.mark.parametrize("style", STYLES)
+@each("style", STYLES)
 @pytest.mark.parametrize("name", list(cases()))
 def test_the_report_looks_as_promised(name: str, style: str, compare: Compare) -> None:
     seen = render(TextReporter, cases()[name], STYLES[style])
@@ -394,7 +395,7 @@ def test_reports_of_former_layouts_are_recognised(head: str) -> None:
     assert TextReporter.wrote(head.encode())
 
 
-@pytest.mark.parametrize("style", STYLES.values())
+@each("style", STYLES.values())
 @pytest.mark.parametrize("name", [name for name in cases() if name != "nothing"])
 def test_reports_of_any_style_are_recognised(name: str, style: Style) -> None:
     assert TextReporter.wrote(render(TextReporter, cases()[name], style).encode())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -52,7 +52,7 @@ def test_a_document_is_read_as_the_exact_parser_reads_it(
     assert_alike(text.encode(errors="surrogatepass"))
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         b'{"a": 1e999}',

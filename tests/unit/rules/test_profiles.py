@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from edits import DETAILS
 from paths import EXAMPLES, PAIRS
 
@@ -221,7 +222,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("form", ["relative", "absolute", "folder"])
-@pytest.mark.parametrize("name", PLACES)
+@each("name", PLACES)
 def test_what_lies_elsewhere_is_found(name: str, form: str) -> None:
     aggregate, rows, expected = PLACES[name]
     aggregate, rows = aggregate.format(UUID, OTHER), rows.format(UUID, OTHER)
@@ -241,7 +242,7 @@ def test_what_lies_elsewhere_is_found(name: str, form: str) -> None:
     assert (unaware.counts, unaware.exit_code) == ({}, 0)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "acorn-7b",
@@ -267,7 +268,7 @@ def test_a_portable_name(name: str) -> None:
     assert unportable(name) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "reason"),
     [
         *((f"a{letter}b", "it has one of") for letter in '<>:"\\|?*'),

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from depth import deep, examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import REPORTERS, Row, bounded, bytes_of, line_of, reported, sound_rows, write_run
@@ -367,7 +368,7 @@ def test_the_very_same_bytes_are_a_repeated_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", ["epoch", "repeat", "trial", "seed"])
-@pytest.mark.parametrize("value", [0, 1, "1", "", False])
+@each("value", [0, 1, "1", "", False])
 def test_the_same_repeat_mark_with_other_contents_is_an_error(
     tmp_path: Path, mark: str, value: Any
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
@@ -114,7 +115,7 @@ def test_too_many_subtasks_give_no_mean_over_them_however_they_come() -> None:
     assert first.mean_over_subtasks() is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("claim", "exact", "expected"),
     [
         ("0.75", Fraction(3, 4), True),
@@ -306,7 +307,7 @@ ENDS = {"lower": 0.61, "upper": 0.88}
 FOUR = [1, 1, 1, 0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("scores", "changes", "expected", "words"),
     [
         (FOUR, {}, set(), ""),

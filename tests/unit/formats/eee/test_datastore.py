@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import PAIRS
 
 import evalstream
@@ -57,7 +58,7 @@ def told(path: str, **settings: Any) -> list[tuple[Severity, str | None, Any, An
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("identity", "developer", "expected"),
     [
         ("acme/acorn-7b", None, ("acme", "acorn-7b")),
@@ -85,7 +86,7 @@ def test_an_identity_addresses_a_directory(
     assert derive_address(identity, developer) == Address(*expected)
 
 
-@pytest.mark.parametrize(
+@each(
     ("identity", "developer", "member", "reason"),
     [
         ("", "acme", "id", "is empty"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import (
@@ -92,7 +93,7 @@ def test_a_recipe_is_recognised_by_what_it_made(
         assert matching_recipes(digest, raw, references, [recipe]) == {recipe}
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@each("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("recipe", sorted(COVERED))
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_recipe_verifies_what_it_made(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -418,7 +419,7 @@ def test_a_key_that_stands_twice_is_found_in_every_document(path: str) -> None:
     assert (report.exit_code, codes(report)) == (1, {"ES107"})
 
 
-@pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
+@each("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.7, 0.999])
 def test_a_file_that_breaks_off_never_passes(path: str, share: float) -> None:
     data = Path(path).read_bytes()
@@ -428,7 +429,7 @@ def test_a_file_that_breaks_off_never_passes(path: str, share: float) -> None:
     assert codes(check(".")) or share == 0.0
 
 
-@pytest.mark.parametrize(
+@each(
     "value", ["NaN", "Infinity", "-Infinity", "1e999", "1" * 400, "-1", "true", "null", '"1"', "[]"]
 )
 @pytest.mark.parametrize("member", ["count", "sum", "mean", "stddev"])
@@ -447,7 +448,7 @@ EMPTY = {(ENTRIES, "[]"), (STATISTICS, "[]"), (ENTRIES, "\ufeff[]"), (RUN_SPEC, 
 
 
 @pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC])
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "[" * 5000,

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_archive import HEADER, START, SUMMARIES, members_of, packed, sound_log, summary_of
@@ -125,7 +126,7 @@ def test_a_repeated_key_in_a_sample_is_found_at_its_place(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("kind", ["json", "eval"])
-@pytest.mark.parametrize(("edit", "code"), TAMPERINGS.values(), ids=TAMPERINGS)
+@each(("edit", "code"), TAMPERINGS.values(), ids=TAMPERINGS)
 def test_tampering_is_found(
     edit: Callable[[Log], None], code: str, kind: str, tmp_path: Path
 ) -> None:

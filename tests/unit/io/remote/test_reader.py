@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from remote_stores import (
     BLOCK,
     BUCKET,
@@ -104,7 +105,7 @@ def test_tells_urls_from_paths(path: str, expected: bool) -> None:
     assert is_remote(path) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "expected"),
     [
         ("s3://bucket/a b/key.jsonl", "s3://bucket/a b/key.jsonl"),

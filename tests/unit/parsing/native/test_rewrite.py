@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+from each import each
 
 from evalstream.model.changes import Change, ChangeClass, ChangeKind
 from evalstream.parsing.json_tree import JsonType
@@ -56,7 +57,7 @@ def test_an_action_changes_its_value_alone(place: Place, before: str, after: str
     assert [one.times for one in result.changes] == [1] * (before != after)
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "", "1", "[]", "{", '{"a"}', '{"a":1,}', '{"a":1}{}', '{"a":01}', '{"a":+1}', '{"a":1.}',

@@ -26,6 +26,7 @@ from comparison_fixture import (
     written,
 )
 from depth import examples
+from each import each
 from hostile import texts
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
@@ -93,7 +94,7 @@ def test_json_fits_its_schema_in_its_order(name: str) -> None:
     assert json.loads(lines[-1])["summary"]["flips_shown"] == 1
 
 
-@pytest.mark.parametrize("part", SCHEMA["$defs"])
+@each("part", SCHEMA["$defs"])
 def test_every_part_of_the_schema_is_closed(part: str) -> None:
     assert SCHEMA["$defs"][part]["additionalProperties"] is False
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from rows import (
@@ -71,7 +72,7 @@ UNCERTAINTY = "/evaluation_results/0/score_details/uncertainty"
 INTERVAL = f"{UNCERTAINTY}/confidence_interval"
 
 
-@pytest.mark.parametrize(
+@each(
     ("score", "metric", "expected"),
     [
         (0, {}, []),
@@ -353,7 +354,7 @@ def test_a_share_lies_within_its_own_interval_however_it_is_rounded(
     assert said("ES702", one_result(right / count, uncertainty=interval)) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("identity", "wrong"),
     [
         ("bench/acme/acorn-7b/1760000000", False),
@@ -437,7 +438,7 @@ def test_bootstraps_have_samples(uncertainty: Any, expected: list[str]) -> None:
 BOTH = {"deployment_type": "unknown", "model_availability": "unknown"}
 
 
-@pytest.mark.parametrize("version", ["0.1.0", "0.2.0", "0.2.1", "0.2.2", "0.2.3", "0.3.0"])
+@each("version", ["0.1.0", "0.2.0", "0.2.1", "0.2.2", "0.2.3", "0.3.0"])
 @pytest.mark.parametrize(
     ("details", "severity"),
     [
@@ -507,7 +508,7 @@ def identified(identity: str, **changes: Any) -> dict[str, Any]:
     return {**one_result(), "evaluation_id": identity, **changes}
 
 
-@pytest.mark.parametrize(
+@each(
     ("identity", "model", "faults"),
     [
         ("tiny/acme/acorn-7b/1760000000", "acme/acorn-7b", 0),
@@ -563,7 +564,7 @@ def test_an_id_is_compared_only_with_what_is_known() -> None:
 JUDGE = {"model_info": {"name": "Judge", "id": "acme/judge"}}
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "value", "expected"),
     [
         ("evaluation_timestamp", "1759999000", None),
@@ -708,7 +709,7 @@ NAMED = [result("mmlu"), result("gsm8k"), result("humaneval")]
 JOINED = [result("mmlu", identity="acc"), result("gsm8k", identity="match")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("results", "name", "identity", "foreign"),
     [
         (NAMED, "mmlu", None, False),
@@ -754,7 +755,7 @@ def test_a_name_from_elsewhere_is_foreign(
     assert [violation.pointer for violation in violations] == foreign * ["/evaluation_name"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("results", "version", "identity", "unknown"),
     [
         (JOINED, "0.3.0", "acc", False),

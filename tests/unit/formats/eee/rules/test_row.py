@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from corpus import CORPUS, lines_of
 from depth import examples, some
+from each import each
 from fast_rows import agreed, bare, passed_over, written
 from hypothesis import given
 from hypothesis import strategies as st
@@ -231,12 +232,12 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("number", "changes", "expected"), CASES)
+@each(("number", "changes", "expected"), CASES)
 def test_the_border_of_each_rule(number: int, changes: dict[str, Any], expected: str) -> None:
     assert codes(changed(number, changes)) == set(expected.split())
 
 
-@pytest.mark.parametrize(
+@each(
     ("metric", "score", "correct", "expected"),
     [
         ({"lower_is_better": True}, 0, True, ""),
@@ -325,7 +326,7 @@ def test_a_row_may_say_that_its_correctness_says_nothing() -> None:
 EXACT: dict[str, Any] = {**ANSWER, "extraction_method": "exact_match"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "reference", "choices", "score", "expected"),
     [
         ("5", "5", None, 1, ""),
@@ -534,14 +535,14 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("metadata", SECRETS)
+@each("metadata", SECRETS)
 def test_secrets_are_found(metadata: dict[str, Any]) -> None:
     (violation,) = said(changed(SINGLE, {"metadata": metadata}), ALONE)
     assert (violation.code, violation.pointer) == ("ES316", f"/metadata/{next(iter(metadata))}")
     assert (violation.expected, violation.found) == (None, None)
 
 
-@pytest.mark.parametrize("metadata", HARMLESS)
+@each("metadata", HARMLESS)
 def test_what_only_resembles_a_secret_is_left_alone(metadata: dict[str, Any]) -> None:
     assert codes(changed(SINGLE, {"metadata": metadata})) == set()
 
@@ -667,7 +668,7 @@ def test_usual_rows_are_accepted_quickly(version: str, within: RowContext) -> No
         assert assert_quiet_is_right({**row, "answer_attribution": []}, within)
 
 
-@pytest.mark.parametrize(("number", "changes", "expected"), CASES)
+@each(("number", "changes", "expected"), CASES)
 def test_what_is_accepted_quickly_has_no_violation(
     number: int, changes: dict[str, Any], expected: str
 ) -> None:
