@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from depth import deep
 from each import each
 
 import evalstream
@@ -101,15 +102,15 @@ def test_small_sizes_judge_no_budget() -> None:
 @pytest.mark.parametrize(
     ("name", "workload"),
     [
-        ("evalstream-1", "mixed"),
         ("evalstream-stdin", "mixed"),
-        ("evalstream-optional", "mixed"),
-        ("evalstream-schema", "mixed"),
         ("evalstream-schema", "own-schema"),
         ("evalstream-all", "faulty"),
-        ("evalstream-1", "gzip"),
-        ("evalstream-1", "zstd"),
-        ("evalstream-1", "array"),
+        deep("evalstream-1", "mixed"),
+        deep("evalstream-optional", "mixed"),
+        deep("evalstream-schema", "mixed"),
+        deep("evalstream-1", "gzip"),
+        deep("evalstream-1", "zstd"),
+        deep("evalstream-1", "array"),
         ("evalstream-1", "aggregates"),
     ],
 )

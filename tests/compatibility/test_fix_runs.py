@@ -4,6 +4,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from corpus import CORPUS, needs_corpus
 from each import each
 

@@ -157,8 +157,7 @@ def mutants() -> Iterator[tuple[Any, bytes]]:
     """Yield the mutants with what is expected of them."""
     expected = expectations("infereval/mutants.expected.json")
     lines = lines_of(FOLDER / "mutants.jsonl") if expected else []
-    for entry, line in zip(expected.get("mutants", []), lines, strict=True):
-        yield entry, line
+    yield from zip(expected.get("mutants", []), lines, strict=True)
 
 
 MUTANTS = list(mutants())

@@ -218,6 +218,7 @@ def test_migrated_pairs_are_those_of_the_reference(store: tuple[Path, dict[str, 
 
 
 @needs_corpus
+@pytest.mark.deep
 def test_a_second_migration_changes_nothing(store: tuple[Path, dict[str, Outcome]]) -> None:
     target, made = store
     before = files_of(target)

@@ -330,8 +330,8 @@ def spoilt_rows(count: int, faulty: Iterable[int]) -> bytes:
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 9])
 @pytest.mark.parametrize("room", [1, 2, 3, 4])
 def test_how_many_rows_go_together_changes_nothing(rooms: Rooms, room: int, count: int) -> None:
-    for some in ((), (0,), (count - 1,), (room - 1, room), range(0, count, 2), range(count)):
-        data = spoilt_rows(count, {*some} & {*range(count)})
+    for faulty in ((), (0,), (count - 1,), (room - 1, room), range(0, count, 2), range(count)):
+        data = spoilt_rows(count, {*faulty} & {*range(count)})
         for within in (HASHED["0.2.0"], JOINED["0.2.0"]):
             expected = outcome(slowly(within), data)
             assert outcome(rooms(within, room, 1 << 20), data) == expected
