@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, needs_corpus
-from depth import examples, some
+from depth import deep, examples, some
 from each import each
 from fast_rows import (
     AGENTIC,
@@ -169,7 +169,7 @@ def test_spoilt_bytes_are_judged_alike(line: bytes) -> None:
     agreed(HASHED["0.2.0"], line)
 
 
-@pytest.mark.parametrize("number", [SINGLE, AGENTIC])
+@pytest.mark.parametrize("number", [SINGLE, deep(AGENTIC)])
 def test_each_single_byte_counts(number: int) -> None:
     within = BARE["0.2.0"]
     line = written(changed(bare(sound(number)), "input/formatted", ...), separators=(",", ":"))

@@ -46,6 +46,9 @@ def need_harness(rule: Rule) -> None:
 
 
 RULES = list(CATALOGUE.values())
+every_rule = pytest.mark.parametrize("rule", RULES, ids=CATALOGUE.keys())
+"""So that the examples of one rule can be run: `-k ES401`."""
+
 each_rule = each("rule", RULES, lambda rule: str(rule.code))
 
 
@@ -55,7 +58,7 @@ def check_bad(rule: Rule, folder: Path, **settings: Any) -> evalstream.Report:
         return apply_case(rule.code, "bad", Path()).check(**settings)
 
 
-@each_rule
+@every_rule
 def test_the_bad_example_is_found_and_nothing_else_is_wrong(
     rule: Rule, tmp_path: Path, compare_json: Callable[[Path, Any], None]
 ) -> None:
@@ -73,7 +76,7 @@ def test_the_bad_example_is_found_and_nothing_else_is_wrong(
     compare_json(FINDINGS / f"{rule.code}.json", seen)
 
 
-@each_rule
+@every_rule
 def test_the_good_example_is_sound(rule: Rule, tmp_path: Path) -> None:
     need_harness(rule)
     report = apply_case(rule.code, "good", tmp_path).check()
