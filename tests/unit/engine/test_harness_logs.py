@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from commands import DEVNULL, PIPE, Process, command, run_command
 from corpus import CORPUS, needs_corpus
-from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -108,7 +107,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@each(("name", "data", "harness", "command"), LOGS)
+@pytest.mark.parametrize(("name", "data", "harness", "command"), LOGS)
 def test_a_log_is_one_finding_with_the_way_to_convert_it(
     name: str, data: bytes, harness: str, command: str | None
 ) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from each import each
 from edits import DETAILS
 from paths import EXAMPLES, PAIRS
 
@@ -222,7 +221,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("form", ["relative", "absolute", "folder"])
-@each("name", PLACES)
+@pytest.mark.parametrize("name", PLACES)
 def test_what_lies_elsewhere_is_found(name: str, form: str) -> None:
     aggregate, rows, expected = PLACES[name]
     aggregate, rows = aggregate.format(UUID, OTHER), rows.format(UUID, OTHER)
@@ -242,7 +241,7 @@ def test_what_lies_elsewhere_is_found(name: str, form: str) -> None:
     assert (unaware.counts, unaware.exit_code) == ({}, 0)
 
 
-@each(
+@pytest.mark.parametrize(
     "name",
     [
         "acorn-7b",
@@ -268,7 +267,7 @@ def test_a_portable_name(name: str) -> None:
     assert unportable(name) is None
 
 
-@each(
+@pytest.mark.parametrize(
     ("name", "reason"),
     [
         *((f"a{letter}b", "it has one of") for letter in '<>:"\\|?*'),

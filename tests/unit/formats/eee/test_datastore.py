@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from each import each
 from paths import PAIRS
 
 import evalstream
@@ -58,7 +57,7 @@ def told(path: str, **settings: Any) -> list[tuple[Severity, str | None, Any, An
     ]
 
 
-@each(
+@pytest.mark.parametrize(
     ("identity", "developer", "expected"),
     [
         ("acme/acorn-7b", None, ("acme", "acorn-7b")),
@@ -86,7 +85,7 @@ def test_an_identity_addresses_a_directory(
     assert derive_address(identity, developer) == Address(*expected)
 
 
-@each(
+@pytest.mark.parametrize(
     ("identity", "developer", "member", "reason"),
     [
         ("", "acme", "id", "is empty"),

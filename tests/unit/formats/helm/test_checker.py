@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -419,7 +418,7 @@ def test_a_key_that_stands_twice_is_found_in_every_document(path: str) -> None:
     assert (report.exit_code, codes(report)) == (1, {"ES107"})
 
 
-@each("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
+@pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC, "scenario.json"])
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.7, 0.999])
 def test_a_file_that_breaks_off_never_passes(path: str, share: float) -> None:
     data = Path(path).read_bytes()
@@ -429,7 +428,7 @@ def test_a_file_that_breaks_off_never_passes(path: str, share: float) -> None:
     assert codes(check(".")) or share == 0.0
 
 
-@each(
+@pytest.mark.parametrize(
     "value", ["NaN", "Infinity", "-Infinity", "1e999", "1" * 400, "-1", "true", "null", '"1"', "[]"]
 )
 @pytest.mark.parametrize("member", ["count", "sum", "mean", "stddev"])
@@ -448,7 +447,7 @@ EMPTY = {(ENTRIES, "[]"), (STATISTICS, "[]"), (ENTRIES, "\ufeff[]"), (RUN_SPEC, 
 
 
 @pytest.mark.parametrize("path", [ENTRIES, STATISTICS, STATE, RUN_SPEC])
-@each(
+@pytest.mark.parametrize(
     "text",
     [
         "[" * 5000,
