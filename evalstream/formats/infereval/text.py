@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue
-from evalstream.parsing.json_document import parse_document
+from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.object_splitter import Envelope
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules import syntax

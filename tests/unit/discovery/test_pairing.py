@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import evalstream
-from evalstream.discovery import find_runs
+from evalstream.discovery.inputs import find_runs
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.model.errors import UsageError
