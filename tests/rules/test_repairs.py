@@ -203,7 +203,7 @@ def test_each_safe_repair_is_made_in_some_case(
     assert mended == SAFE - {"ES215", "ES405", "ES502", "ES507"}
 
 
-@pytest.mark.parametrize("code", sorted(SAFE | UNSAFE))
+@each("code", sorted(SAFE | UNSAFE))
 def test_the_text_of_a_rule_says_what_fix_does(code: str) -> None:
     rule = CATALOGUE[code]
     assert rule.repair is not None

@@ -46,7 +46,7 @@ def test_each_field_has_a_type_and_a_sentence(kind: Any) -> None:
         assert one.metadata["doc"].endswith((".", "…")), one.name
 
 
-@pytest.mark.parametrize("kind", PUBLIC, ids=lambda kind: kind.__name__)
+@each("kind", PUBLIC, ids=lambda kind: kind.__name__)
 def test_help_shows_the_class(kind: Any) -> None:
     text = pydoc.plain(pydoc.render_doc(kind))
     assert f"class {kind.__name__}(" in text
@@ -86,7 +86,7 @@ def test_verdicts_are_a_closed_set() -> None:
     assert typing.get_type_hints(evalstream.RunSummary)["verdict"] == Verdict
 
 
-@pytest.mark.parametrize(
+@each(
     ("wrong", "message"),
     [
         ({"select": 3}, "select has an int; it takes a str, or several"),

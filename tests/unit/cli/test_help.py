@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from commands import command, run_command
+from each import each
 from paths import REPOSITORY
 
 from evalstream.cli.command import (
@@ -121,7 +122,7 @@ def completed(line: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "proposed"),
     [
         ("evalstream sal", ["salvage"]),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import DETAILS, aggregate_of, bounded, bytes_of, mutants, sound_rows
@@ -200,7 +201,7 @@ def test_repeats_in_an_array_are_told_by_row_even_from_disk(tmp_path: Path) -> N
             assert found.line == data.count(b"\n", 0, found.offset) + 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("spoil", "code", "rows"),
     [
         (lambda data: data[: len(data) // 2], "ES104", 3),

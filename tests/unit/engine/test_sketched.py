@@ -107,7 +107,7 @@ def test_any_row_can_be_sketched(rows: list[Any]) -> None:
     assert fast.sketch == slow.sketch
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "scores"),
     [
         ("1.0", [1.0]),

@@ -168,7 +168,7 @@ def test_a_list_of_objects_with_ids_may_be_anything() -> None:
     assert FORMATS["harpia"].places["unsure"] == "inputs"
 
 
-@pytest.mark.parametrize(
+@each(
     "layer",
     [
         "cli",

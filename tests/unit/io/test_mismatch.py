@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -49,14 +50,14 @@ def diagnosed(path: Path, sealed: bytes, found: bytes, *, grew: bool) -> str | N
     return reason
 
 
-@pytest.mark.parametrize(("sealed", "found", "grew", "reason"), CASES)
+@each(("sealed", "found", "grew", "reason"), CASES)
 def test_a_small_file_is_read_again(
     tmp_path: Path, sealed: bytes, found: bytes, reason: str | None, *, grew: bool
 ) -> None:
     assert diagnosed(tmp_path / "rows", sealed, found, grew=grew) == reason
 
 
-@pytest.mark.parametrize(("sealed", "found", "grew", "reason"), CASES)
+@each(("sealed", "found", "grew", "reason"), CASES)
 def test_a_large_file_is_read_again_only_for_rows_that_may_have_been_appended(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

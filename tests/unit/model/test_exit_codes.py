@@ -73,7 +73,7 @@ WARNED = totals_of("passed")
 WARNED.severities[Severity.WARNING] = 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("totals", "eee", "zero"),
     [
         (totals_of("passed", "passed"), EeeExitCode.CLEAN, ExitCode.PASSED),

@@ -76,7 +76,7 @@ def test_new_members_look_like_their_neighbours(spelled: Any) -> None:
     assert edited(spelled(PRETTY)) == spelled(PRETTY_EDITED)
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after"),
     [
         ("{}", '{"x": {"rows": 8, "checksum": "ab"}}'),
@@ -170,7 +170,7 @@ def test_non_ascii_is_written_as_the_document_writes_it() -> None:
     assert edited('{"x":{},"a":"ä"}', undecodable) == '{"x":{"path":"run\\udce4.jsonl"},"a":"ä"}'
 
 
-@pytest.mark.parametrize(
+@each(
     "strange",
     [
         *(HUGE, f"-{HUGE}.5e{HUGE}", "NaN", "-Infinity", "1e999", "-0", '"\\ud83d"'),

@@ -214,7 +214,7 @@ def test_what_is_left_of_a_row_without_its_head_is_no_row(rest: bytes) -> None:
         assert shown(before + left)[-1] == (left, EXTRA)
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "begins", "rows"),
     [
         (b'{"b":1}', HEAD, [b'{"b":1}']),
@@ -238,7 +238,7 @@ def test_rows_inside_other_text_begin_as_rows_do(
     assert rows_of(line, begins) == rows
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "beginning"),
     [
         (b'{"a":1}', b'{"a":'),

@@ -81,7 +81,7 @@ def test_settings_of_a_project_change_nothing(
     assert type_definitions("evalguard/v1/task", PYTHON) == before
 
 
-@pytest.mark.parametrize("name", VERSIONS)
+@each("name", VERSIONS)
 def test_interfaces_compile(name: str, tmp_path: Path) -> None:
     tsc = shutil.which("tsc")
     if shutil.which(module.TOOL) is None or tsc is None:

@@ -95,7 +95,7 @@ def test_not_a_number_is_none() -> None:
     assert math.isnan(resolve_plain(".nan"))
 
 
-@pytest.mark.parametrize("text", ["0777", "1e3", "1.10", "+7", "0x1F", ".5", ".inf", "9" * 5000])
+@each("text", ["0777", "1e3", "1.10", "+7", "0x1F", ".5", ".inf", "9" * 5000])
 def test_numbers_that_json_would_write_otherwise_keep_their_spelling(text: str) -> None:
     assert number_spelling(text, resolve_plain(text)) == text
 
@@ -201,7 +201,7 @@ def test_an_older_version_is_a_notice() -> None:
     assert [issue.name for issue in seen.issues] == [OLDER]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "name", "line"),
     [
         (b"a: 1\nb: \xff\n", "invalid-utf8", 2),
@@ -314,7 +314,7 @@ def test_the_fast_path_reads_ordinary_documents(text: str) -> None:
     assert repr(read_plain_yaml(text, DEPTH, yaml)) == repr(explain_yaml(text, DEPTH).value)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *("a: &x 1", "a: !!str 1", "a: 1\na: 2", "<<: a", "? [a]\n: b", "a: *x"),

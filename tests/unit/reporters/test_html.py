@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import EXAMPLES
@@ -292,7 +293,7 @@ def test_claims_are_a_table_by_state_beside_what_was_recomputed() -> None:
     assert "Claims 2 confirmed, 1 rounded, 1 refuted, 1 open" in text
 
 
-@pytest.mark.parametrize("value", [10**400, -(10**400), inf, nan, True, "0.5", []])
+@each("value", [10**400, -(10**400), inf, nan, True, "0.5", []])
 def test_a_claim_of_any_value_is_shown(value: Any) -> None:
     one = run(claims=[claim("accuracy", value, 0.5, State.REFUTED), claim("recall", 0.5, value)])
     assert "accuracy" in checked(page_of(outcome(one))).text
@@ -327,7 +328,7 @@ def test_a_run_without_a_sketch_says_why_there_is_no_picture() -> None:
     assert "has not changed" in page_of(outcome(run(sketch=None, unchanged="2026-01-01T00:00:00Z")))
 
 
-@pytest.mark.parametrize(
+@each(
     ("runs", "exit_code", "verdict"),
     [
         ((), 3, "not checked"),

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 import report_fixture
 from depth import examples
+from each import each
 from hostile import findings as hostile_findings
 from hostile import names
 from hypothesis import given, settings
@@ -124,7 +125,7 @@ def text_of(case: Case, name: str, suite: int = 0) -> str:
     raise KeyError(name)
 
 
-@pytest.mark.parametrize("name", cases())
+@each("name", cases())
 def test_reports_have_the_structure_that_platforms_read(name: str) -> None:
     parsed(cases()[name])
 

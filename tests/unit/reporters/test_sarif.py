@@ -13,6 +13,7 @@ from urllib.parse import unquote
 import jsonschema
 import pytest
 from depth import examples
+from each import each
 from hostile import findings as hostile_findings
 from hypothesis import given, settings
 from paths import EXAMPLES, REPOSITORY
@@ -226,7 +227,7 @@ def test_equal_findings_are_numbered() -> None:
     assert (first[-2:], second[-2:]) == (":1", ":2")
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "uri", "is_based"),
     [
         ("a b/ü.jsonl", "a%20b/%C3%BC.jsonl", True),

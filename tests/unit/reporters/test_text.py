@@ -56,7 +56,7 @@ def test_the_report_looks_as_promised(name: str, style: str, compare: Compare) -
     compare(GOLDEN / f"text-{name}-{style}.txt", seen.replace("\x1b", "␛"))
 
 
-@pytest.mark.parametrize("name", list(cases()))
+@each("name", list(cases()))
 def test_colours_change_nothing_else(name: str) -> None:
     plain, coloured = (
         render(TextReporter, cases()[name], Style(width=80, colour=colour))
@@ -92,7 +92,7 @@ def test_nothing_at_all_prints_nothing() -> None:
     assert render(TextReporter, Case([], [])) == ""
 
 
-@pytest.mark.parametrize("position", range(len('{"é": 1,x}')))
+@each("position", range(len('{"é": 1,x}')))
 def test_the_caret_stands_under_its_letter(position: int) -> None:
     text = '{"é": 1,x}'
     case = Case([SYNTAX._replace(found=Excerpt(text, position))], [])
@@ -349,7 +349,7 @@ def test_a_common_folder_is_named_once_for_many_runs_alone() -> None:
     assert "below" not in render(TextReporter, Case([], runs))
 
 
-@pytest.mark.parametrize(
+@each(
     ("paths", "expected"),
     [
         (["a/x_samples.jsonl", "a/x.json"], "a/x{.json,_samples.jsonl}"),

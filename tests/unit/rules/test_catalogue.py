@@ -59,7 +59,7 @@ def check(options: Options) -> None:
     SMALL.check_selected(replace(options, select=SMALL.expand_codes(options.select)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("select", "preview", "codes"),
     [
         ([], False, ["TS101"]),

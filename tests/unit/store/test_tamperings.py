@@ -516,7 +516,7 @@ HONEST: dict[str, Tampering] = {
 }
 
 
-@pytest.mark.parametrize("name", HONEST)
+@each("name", HONEST)
 def test_an_honest_change_passes(sound: Path, tmp_path: Path, name: str) -> None:
     root = tmp_path / "store"
     shutil.copytree(sound, root)

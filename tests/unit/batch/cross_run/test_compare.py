@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from depth import examples
+from each import each
 from edits import apply_case
 from hypothesis import given
 from hypothesis import strategies as st
@@ -623,7 +624,7 @@ def test_both_speeds_and_all_block_sizes_gather_the_same(
     assert sum(len(decode_words(one["words"])) for one in slowly[1:]) == 2500 * 32
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         b'{"sample_id": "a"}',
@@ -702,13 +703,13 @@ def test_no_more_groups_are_gathered_than_fit(monkeypatch: pytest.MonkeyPatch) -
     assert one.file == "a"
 
 
-@pytest.mark.parametrize("words", ["", "?", "AAAA", "é", 5, None, encode_words(bytes(32))[:-8]])
+@each("words", ["", "?", "AAAA", "é", 5, None, encode_words(bytes(32))[:-8]])
 def test_words_that_were_not_packed_are_refused(words: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         decode_words(words)
 
 
-@pytest.mark.parametrize(
+@each(
     "part",
     [
         {},

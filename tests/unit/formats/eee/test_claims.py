@@ -241,7 +241,7 @@ def test_an_error_follows_as_exactly(
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "number", ["1e999999999", "1E-999999999", "9" * 4000, "0." + "1" * 5000, "-1e400", "NaN", "-0"]
 )
 def test_hostile_numbers_are_no_incomplete_reason(number: str) -> None:
@@ -424,7 +424,7 @@ LEVELS = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("scores", "changes", "expected"),
     [
         ([2, 2, 1, 0], {SCORE: 1.25}, set()),

@@ -268,9 +268,7 @@ def test_dressed_hashes_are_read_and_noticed_on(
     assert (report.exit_code, report.runs[0].recipe) == (0, "concat")
 
 
-@pytest.mark.parametrize(
-    "digest", ["", "n/a", "0" * 63, "g" * 64, "0" * 40, "sha256:", "\uff10" * 64]
-)
+@each("digest", ["", "n/a", "0" * 63, "g" * 64, "0" * 40, "sha256:", "\uff10" * 64])
 def test_what_is_no_digest_is_malformed(tmp_path: Path, digest: str) -> None:
     rows = sound_rows()
     rows[1]["sample_hash"] = digest

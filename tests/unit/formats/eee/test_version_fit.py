@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from corpus import CORPUS, lines_of, needs_corpus
 from depth import examples, some
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import ENGINES, VERSIONS, Row, at, bounded, mutants, places, sound_rows
@@ -99,7 +100,7 @@ def test_versions_that_a_violation_proves_to_refuse_a_row_are_not_asked(
     assert versions_that_fit(row, "0.2.0", "auto", instance=True, violations=violations) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("keyword", "own", "other", "proven"),
     [
         ("type", "number", "integer", True),
@@ -126,7 +127,7 @@ def test_a_keyword_proves_only_what_is_as_strict(
     assert _is_as_strict(node, keyword, own, "b") == proven
 
 
-@pytest.mark.parametrize(
+@each(
     ("route", "path"),
     [
         (("required",), ()),

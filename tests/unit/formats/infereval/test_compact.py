@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,7 +89,7 @@ OTHERWISE = {
 }
 
 
-@pytest.mark.parametrize("text", OTHERWISE.values(), ids=OTHERWISE)
+@each("text", OTHERWISE.values(), ids=OTHERWISE)
 def test_a_benchmark_with_a_defect_is_not_compact(text: bytes) -> None:
     assert compact(text) is None
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,7 +81,7 @@ def test_an_ordinary_item_is_accepted() -> None:
     assert not is_reported(ITEM, EVALUATION)
 
 
-@pytest.mark.parametrize(
+@each(
     ("sample", "pointer"),
     [
         ({"wall_time_ms": 8_001}, "/samples/0/wall_time_ms"),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_archive import HEADER, SUMMARIES, members_of, packed, sound_log
@@ -90,7 +91,7 @@ def test_the_wide_end_of_an_archive_counts_its_entries(tmp_path: Path) -> None:
     assert codes(with_wide_end(data, count + 1), tmp_path) == {"INS101"}
 
 
-@pytest.mark.parametrize("size", [0, 4, 12, 16, 20, 21, 24, 28])
+@each("size", [0, 4, 12, 16, 20, 21, 24, 28])
 def test_only_what_has_the_size_of_a_descriptor_may_follow_a_member(
     size: int, tmp_path: Path
 ) -> None:
@@ -179,7 +180,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@each("damage", DAMAGES.values(), ids=DAMAGES)
 def test_damage_is_found(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
     assert "INS101" in codes(damage(sound(zipfile.ZIP_STORED)), tmp_path)
 

@@ -589,7 +589,7 @@ UNDECLARED: dict[str, tuple[Callable[[Log], None], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("edit", "codes"), UNDECLARED.values(), ids=UNDECLARED)
+@each(("edit", "codes"), UNDECLARED.values(), ids=UNDECLARED)
 def test_a_result_that_is_not_declared_is_found(
     edit: Callable[[Log], None], codes: set[str], tmp_path: Path
 ) -> None:
@@ -642,7 +642,7 @@ RESAMPLED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "params", "figures", "code"), RESAMPLED)
+@each(("name", "params", "figures", "code"), RESAMPLED)
 def test_errors_and_intervals_are_compared_with_closed_forms(
     name: str, params: dict[str, Any], figures: dict[str, float], code: str | None, tmp_path: Path
 ) -> None:

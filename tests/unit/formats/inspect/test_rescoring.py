@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from each import each
 
 from evalstream.formats.inspect.rescoring import answer, choice, exact, last_answer, match
@@ -42,7 +41,7 @@ def test_a_completion_is_scored_as_the_harness_does(
     assert (found and found.value) == value
 
 
-@pytest.mark.parametrize(
+@each(
     ("selected", "targets", "value"),
     [
         ("A", ["A"], "C"),

@@ -82,7 +82,7 @@ def error_of(call: Callable[[], object]) -> OSError:
     return error
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "expected"),
     [
         ("s3://bucket/key", True),

@@ -32,7 +32,7 @@ def rewritten(place: RowPlace, *lines: str) -> RewrittenLines:
     return compiled.rewrite("".join(f"{line}\n" for line in lines).encode())
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "before", "after"),
     [
         (acting(Action.DROP, JsonType.NULL), '{"a":null, "b":1}', '{"b":1}'),
@@ -98,7 +98,7 @@ def test_changes_are_counted_by_rows_with_the_first_lines() -> None:
     assert (change.times, change.lines, change.start, change.stop) == (5, (2, 3, 4), 9, 16)
 
 
-@pytest.mark.parametrize(
+@each(
     ("watch", "line", "rows"),
     [
         (Probe("a", WatchTest.PRESENT), '{"a":null}', 0),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -102,7 +103,7 @@ def test_huge_scores_of_both_signs_do_not_confirm_whatever_is_claimed() -> None:
     assert judge(claim(kinds.MEAN, Decimal("0.99")), evidence).claim.state is State.REFUTED
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "kind"),
     [
         ("accuracy", kinds.MEAN),

@@ -28,7 +28,7 @@ def reduced(values: list[Any], name: str | None) -> Any:
     return reduce_repeats(values, reducer, to_float)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "expected"),
     [
         ("C", 1.0),

@@ -114,7 +114,7 @@ def test_a_placeholder_for_a_score_is_named(score: float, is_placeholder: bool) 
     assert ("leave out a result that has no score" in found.message) == is_placeholder
 
 
-@pytest.mark.parametrize(
+@each(
     ("score", "has_unknown_level", "expected"),
     [
         (0, False, []),
@@ -142,7 +142,7 @@ def test_levels_that_are_none_are_left_to_the_schema(metric: dict[str, Any]) -> 
     assert said("ES708", one_result(99, {**LEVELS, **metric})) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("uncertainty", "expected"),
     [
         ({"standard_error": {"value": 0}}, []),
@@ -160,7 +160,7 @@ def test_spreads_are_finite_and_not_negative(uncertainty: Any, expected: list[An
     assert said("ES702", one_result(uncertainty=uncertainty)) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("score", "lower", "upper", "expected"),
     [
         (0.7, 0.7, 0.7, []),
@@ -216,7 +216,7 @@ def error_over(deviation: Any, samples: Any, error: Any, method: Any = "analytic
     return said("ES703", one_result(uncertainty=uncertainty))
 
 
-@pytest.mark.parametrize(
+@each(
     ("deviation", "samples", "error", "follows"),
     [
         (0.5, 4, 0.25, True),
@@ -246,7 +246,7 @@ def test_an_error_follows_from_its_deviation(
         assert error_over(deviation, samples, error, method) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("deviation", "samples", "error"),
     [
         (-0.5, 4, 0.9), (0.5, 4, -0.01), (0.5, 0, 0.9), (0.5, -4, 0.9), (0.5, 4.5, 0.9),
@@ -388,7 +388,7 @@ def test_an_evaluation_id_has_parts_and_none_is_empty(identity: Any, wrong: bool
     assert said("ES704", document) == wrong * [("/evaluation_id", WARNING)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("retrieved", "wrong"),
     [
         ("1760000000", False),
@@ -413,7 +413,7 @@ def test_a_retrieved_timestamp_is_a_number(retrieved: Any, wrong: bool) -> None:
     assert said("ES704", document) == wrong * [("/retrieved_timestamp", WARNING)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("uncertainty", "expected"),
     [
         ({"standard_error": {"value": 0, "method": "bootstrap"}}, [""]),
@@ -463,7 +463,7 @@ def test_the_deployment_is_asked_for_where_the_schema_does_not(
         assert places == asked * [("/model_info", expected)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("declared", "least", "is_old"),
     [
         ("0.2.2", None, True),
@@ -625,7 +625,7 @@ def test_a_value_is_what_its_description_says(place: str, value: Any, expected: 
         assert said("ES710", document) == ([] if expected is None else [(f"/{place}", expected)])
 
 
-@pytest.mark.parametrize(
+@each(
     ("scoring", "places"),
     [
         ({"judges": [JUDGE]}, []),
@@ -656,7 +656,7 @@ def test_a_missing_deployment_is_said_once_in_every_version(tmp_path: Path) -> N
         assert [finding.code for finding in found] == ["ES706" if version == "0.2.0" else "ES201"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("ids", "repeated"),
     [
         (["a", "b"], []),

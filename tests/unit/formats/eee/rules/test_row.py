@@ -550,7 +550,7 @@ def test_what_only_resembles_a_secret_is_left_alone(metadata: dict[str, Any]) ->
 SAID = "It is the river that runs north."
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "leaks"),
     [
         ({"input/raw": f"Which river?\n{SAID}\n", "output/raw": SAID}, True),
@@ -571,7 +571,7 @@ def test_a_question_with_choices_leaks_only_what_was_said(
     assert bool(list(check(changed(SINGLE, changes)))) is leaks
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "reference", "leaks"),
     [
         ("Which river? the Nile\n", ["the Nile"], True),
