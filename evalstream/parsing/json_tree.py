@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evalstream.parsing.json import fast
-from evalstream.parsing.json_layout import JsonLayout, detect_json_layout
+from evalstream.parsing.json_edit import JsonLayout, detect_json_layout
 from evalstream.parsing.json_positions import TOKEN
 
 
@@ -94,6 +94,11 @@ def quote_text(text: str) -> str:
     """Return a text that is written in JSON as a JSON string that holds it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def read_string(text: str, node: Node | None) -> str | None:
+    """Return the string that a value stands for, None for none and for a value of another type."""
+    return decode_string(text, node) if node is not None and node.type is JsonType.TEXT else None
 
 
 def decode_string(text: str, node: Node) -> str:
@@ -198,6 +203,11 @@ class Splices:
     def of(self, node: Node) -> str:
         """Return the text of a value before any change."""
         return self.text[node.start : node.end]
+
+    def as_text(self, node: Node) -> str:
+        """Return a value as a JSON string: a text as it is written, the text of any other value."""
+        is_text = node.type is JsonType.TEXT
+        return self.of(node) if is_text else quote_text(compact(self.text, node))
 
     def replace(self, node: Node, text: str) -> None:
         """Replace a value by a JSON text."""
