@@ -23,7 +23,8 @@ from typing import Final
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import count_noun
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.describe import file_name, run_name, visible
 from evalstream.reporters.junit_tests import (
     ERROR,
@@ -36,12 +37,8 @@ from evalstream.reporters.junit_tests import (
     iterate_tests,
     rule_tests,
 )
+from evalstream.reporters.overview import run_paths
 from evalstream.reporters.summary import WORST_FIRST, sort_runs, total_lines
-
-_BEGINNING: Final = re.compile(
-    rb'<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites name="evalstream">'
-)
-
 
 MOST_SUITES: Final = 1_000
 MOST_BYTES: Final = 20_000_000
@@ -51,19 +48,18 @@ _ENDINGS: Final = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9]{0,5}){1,2}\Z")
 """The endings of a file name, of which a compressed file has two."""
 
 
-class JunitReporter:
+class JunitReporter(Recognized):
     """Keeps the findings on disk by file, and writes at the end."""
+
+    beginning = LazyPattern(
+        rb'<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites name="evalstream">'
+    )
 
     def __init__(self, output: Sink, _: Style = PLAIN) -> None:
         self._output = output
         self._findings = FindingsByFile(MOST_FINDINGS)
         self._folder, self._classes = 0, set[str]()
         self._suites = self._bytes = 0
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding, if it can be listed."""
@@ -77,7 +73,7 @@ class JunitReporter:
         failing: set[str] = set()
         for run in report.runs:
             failing.update(run.failing)
-            for file in _files(run):
+            for file in run_paths(run):
                 self._findings.claim(file)
         self._folder = len(_common_folder(map(_main_file, report.runs)))
         others, unlisted = self._findings.list_unclaimed(), dict.fromkeys(WORST_FIRST, 0)
@@ -121,7 +117,7 @@ class JunitReporter:
         Where the run is a folder, as in evalguard, they are about files below it, which are taken
         out of the `others`, files of no run.
         """
-        found = [finding for file in _files(run) for finding in self._findings.of(file)]
+        found = [finding for file in run_paths(run) for finding in self._findings.of(file)]
         if run.file is None or run.counts.keys() <= {finding.code for finding in found}:
             return found
         for file in others.copy():
@@ -163,10 +159,6 @@ class JunitReporter:
         self._suites += 1
 
 
-def _files(run: RunSummary) -> list[str]:
-    return [name for name in (run.file, run.aggregate, run.inputs) if name is not None]
-
-
 def _is_below(file: str, folder: str) -> bool:
     if folder == ".":
         return not file.startswith(("/", "../"))
@@ -174,7 +166,7 @@ def _is_below(file: str, folder: str) -> bool:
 
 
 def _main_file(run: RunSummary) -> str:
-    return next(iter(_files(run)), "")
+    return next(iter(run_paths(run)), "")
 
 
 def _common_folder(files: Iterable[str]) -> str:

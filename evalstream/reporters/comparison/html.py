@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip
 from evalstream.model.text import count_noun
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.comparison.figures import number, percent
 from evalstream.reporters.comparison.pictures import (
     MOST_DRAWN,
@@ -44,18 +46,15 @@ VALUE: Final = 400
 """Most characters of an answer."""
 
 
-class HtmlComparison:
+class HtmlComparison(Recognized):
     """Writes a page: its head first, then the flips as they come, then its end."""
+
+    beginning = LazyPattern(re.escape(START + GENERATOR).encode())
 
     def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
         self._output = output
         self._report: ComparisonReport | None = None
         self._flips, self._room = 0, FOR_FLIPS
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return head.startswith((START + GENERATOR).encode())
 
     def begin(self, report: ComparisonReport) -> None:
         """Write all that precedes the flips."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from evalstream.model.comparison import Average, Comparison, ComparisonReport, Estimate, Flip
 from evalstream.model.text import SMALLEST_P, count_noun
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.comparison.figures import number, percent
 from evalstream.reporters.describe import shorten, visible
 
@@ -34,16 +36,13 @@ _COMMANDS: Final = {
 """How a sign is written that LaTeX does not take as it is."""
 
 
-class LatexComparison:
+class LatexComparison(Recognized):
     """Writes one table; flips have no place in it."""
+
+    beginning = LazyPattern(re.escape(TITLE).encode())
 
     def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
         self._output = output
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return head.startswith(TITLE.encode())
 
     def begin(self, report: ComparisonReport) -> None:
         """Write the table; its caption says what was compared and how."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -15,7 +16,8 @@ from evalstream.model.comparison import (
 )
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.comparison.figures import join_groups, number, percent
 from evalstream.reporters.comparison.wording import (
     MOST_DETAILED,
@@ -56,8 +58,10 @@ _SIGNS: Final = {
 TITLE: Final = "## evalstream compare\n\n<strong>"
 
 
-class MarkdownComparison:
+class MarkdownComparison(Recognized):
     """Keeps what has room and writes at the end; the rest is counted."""
+
+    beginning = LazyPattern(re.escape(TITLE).encode())
 
     def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
         self._output = output
@@ -68,11 +72,6 @@ class MarkdownComparison:
         self._shown = 0
         self._left_out = 0
         self._is_full = False
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return head.startswith(TITLE.encode())
 
     def begin(self, report: ComparisonReport) -> None:
         """Keep all but the flips."""

@@ -8,7 +8,7 @@ from typing import Final
 from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip, Matrix
 from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.comparison.figures import join_groups, number, percent
 from evalstream.reporters.comparison.wording import (
     MOST_DETAILED,
@@ -35,23 +35,17 @@ _ROLES: Final = {
 }
 
 
-_COLOUR: Final = LazyPattern(rb"\x1b\[[\d;]*m")
-_BEGINNING: Final = LazyPattern(rb"[^\n]+\n  A  [^\n]*; (?:[^\n]*, )?[\d,]+ samples?\b")
-
-
-class TextComparison:
+class TextComparison(Recognized):
     """Writes a comparison as lines."""
+
+    beginning = LazyPattern(rb"[^\n]+\n  A  [^\n]*; (?:[^\n]*, )?[\d,]+ samples?\b")
+    is_coloured = True
 
     def __init__(self, output: Sink, style: Style = PLAIN) -> None:
         self._lines = LineWriter(output, style)
         self._report: ComparisonReport | None = None
         self._flips = 0
         self._group: tuple[str, str] | None = None
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return _BEGINNING.match(_COLOUR.sub(b"", head)) is not None
 
     def begin(self, report: ComparisonReport) -> None:
         """Write all but the flips."""
