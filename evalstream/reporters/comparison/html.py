@@ -11,23 +11,21 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.comparison.figures import number, percent
-from evalstream.reporters.comparison.pictures import (
+from evalstream.reporters.comparison.tables import (
     MOST_DRAWN,
     NAME,
-    differences,
-    forests,
-    matrix_table,
-    square_table,
-    verdict_mark,
-)
-from evalstream.reporters.comparison.tables import (
     confounders,
+    differences,
     drifts_table,
     flip_row,
+    forests,
     listing,
+    matrix_table,
     names_row,
     rankings,
     runs_table,
+    square_table,
+    verdict_mark,
 )
 from evalstream.reporters.comparison.wording import MOST_DETAILED, iterate_figures
 from evalstream.reporters.markup import GENERATOR, START, Child, Markup, cut_visible, head, tag
