@@ -9,7 +9,7 @@ from evalstream.model.report import Report
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.lines import LineWriter, Span, show_path
-from evalstream.reporters.listing import Listing
+from evalstream.reporters.listing import ListCounts
 from evalstream.reporters.overview import runs_in_log
 from evalstream.reporters.run_lines import run_spans
 from evalstream.reporters.summary import fix_mark, occurrences, total_lines, vanished_lines
@@ -31,7 +31,7 @@ class ConciseReporter(Recognized):
     def __init__(self, output: Sink, style: Style = PLAIN) -> None:
         # Lines are never wrapped.
         self._lines = LineWriter(output, Style(colour=style.colour))
-        self._style, self._listing = style, Listing(style)
+        self._style, self._listing = style, ListCounts(style)
 
     def finding(self, finding: Finding) -> None:
         """Write one finding, unless it is only counted."""

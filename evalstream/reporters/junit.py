@@ -33,7 +33,7 @@ from evalstream.reporters.junit_tests import (
     PASSED,
     SKIPPED,
     FindingsByFile,
-    Test,
+    TestCase,
     iterate_tests,
     rule_tests,
 )
@@ -87,7 +87,9 @@ class JunitReporter(Recognized):
         for number, file in enumerate(others):
             if self._is_full:
                 text = f"findings about {count_noun(len(others) - number, 'more file')} not listed"
-                self._write_suite("other files", "other files", [Test("findings", SKIPPED, text)])
+                self._write_suite(
+                    "other files", "other files", [TestCase("findings", SKIPPED, text)]
+                )
                 break
             tests = list(rule_tests(self._findings.of(file), None, failing, report))
             self._write_suite(file_name(file), self._class_name(file), tests)
@@ -96,7 +98,7 @@ class JunitReporter(Recognized):
         lines = list(total_lines(report))
         if report.totals.unreached or not report.totals.runs:
             message = lines[0] if report.totals.unreached else "nothing was checked"
-            self._write_suite("evalstream", "evalstream", [Test("verdict", ERROR, message)])
+            self._write_suite("evalstream", "evalstream", [TestCase("verdict", ERROR, message)])
         self._output.write("</testsuites>\n")
 
     @property
@@ -131,7 +133,7 @@ class JunitReporter(Recognized):
         self,
         name: str,
         class_name: str,
-        tests: Sequence[Test],
+        tests: Sequence[TestCase],
         properties: Sequence[tuple[str, str]] = (),
         seconds: float = 0.0,
     ) -> None:
@@ -192,11 +194,11 @@ def _in_order(report: Report) -> Iterable[RunSummary]:
     return (run for _, run in sort_runs(report))
 
 
-def _unlisted_tests(unlisted: dict[str, int]) -> list[Test]:
+def _unlisted_tests(unlisted: dict[str, int]) -> list[TestCase]:
     """Return a test for each verdict of the runs without a suite."""
     outcomes = {"failed": FAILURE, "incomplete": ERROR, "unconfirmed": SKIPPED, "passed": PASSED}
     return [
-        Test(
+        TestCase(
             f"verdict {verdict}", outcomes[verdict], f"{count_noun(number, 'more run')}, not listed"
         )
         for verdict, number in unlisted.items()
@@ -204,7 +206,7 @@ def _unlisted_tests(unlisted: dict[str, int]) -> list[Test]:
     ]
 
 
-def _test(class_name: str, test: Test) -> str:
+def _test(class_name: str, test: TestCase) -> str:
     """Return a test as XML. GitLab groups tests by their class name."""
     head = f"    <testcase{_attributes({'name': test.name, 'classname': class_name})}"
     if test.outcome == PASSED:

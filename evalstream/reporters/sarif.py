@@ -28,7 +28,7 @@ from evalstream.model.text import count_noun
 from evalstream.parsing.json import canonical, dumps, dumps_visible
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
-from evalstream.reporters.describe import Places, describe_values, shorten, visible
+from evalstream.reporters.describe import Places, cut_text, describe_values, visible
 from evalstream.reporters.summary import (
     occurrences,
     run_line,
@@ -246,8 +246,8 @@ def _rule(code: str, text: RuleText) -> dict[str, Any]:
     return {
         "id": code,
         "name": text.name,
-        "shortDescription": {"text": shorten(text.summary, DESCRIPTION)},
-        "fullDescription": {"text": shorten(" ".join(found.split()), DESCRIPTION)},
+        "shortDescription": {"text": cut_text(text.summary, DESCRIPTION)},
+        "fullDescription": {"text": cut_text(" ".join(found.split()), DESCRIPTION)},
         **({"helpUri": f"{PAGES}/{text.page}"} if text.page else {}),
         "help": {"text": text.help or text.summary, **markdown},
         **({"defaultConfiguration": {"level": level}} if level else {}),
@@ -284,4 +284,4 @@ def _properties(finding: Finding) -> dict[str, Any]:
 
 
 def _notification(text: str, level: str) -> dict[str, Any]:
-    return {"message": {"text": _LINK.sub("] ", visible(shorten(text, 2_000)))}, "level": level}
+    return {"message": {"text": _LINK.sub("] ", visible(cut_text(text, 2_000)))}, "level": level}

@@ -10,7 +10,7 @@ from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonRe
 from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
-from evalstream.reporters.comparison.figures import number, percent
+from evalstream.reporters.comparison.figures import percent, show_number
 from evalstream.reporters.comparison.tables import (
     MOST_DRAWN,
     NAME,
@@ -198,10 +198,10 @@ def _matrices(report: ComparisonReport) -> Markup | None:
 
 
 def _about(report: ComparisonReport) -> Markup:
-    kept = report.settings
+    kept, least = report.settings, show_number(report.settings.min_delta)
     texts = [
         f"Samples are matched by {kept.by}; the level of intervals is {percent(kept.level)}.",
-        f"The smallest difference that matters is {number(kept.min_delta)} of a metric's range.",
+        f"The smallest difference that matters is {least} of a metric's range.",
         f"The overlap for a verdict is {percent(kept.min_overlap)}.",
         f"Samples are clustered by {cut_visible(kept.cluster, NAME)}." if kept.cluster else "",
         "" if kept.verified else "Runs that do not pass their check are compared, too.",

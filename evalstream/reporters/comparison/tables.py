@@ -12,7 +12,7 @@ from evalstream.model.report import VERDICTS
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
 from evalstream.reporters.charts import Tick, axis, drawing, rectangle, round_steps
-from evalstream.reporters.comparison.figures import join_groups, number, percent
+from evalstream.reporters.comparison.figures import join_groups, percent, show_number
 from evalstream.reporters.comparison.wording import cell_text, difference_text
 from evalstream.reporters.markup import Markup, cut_visible, tag
 
@@ -196,7 +196,7 @@ def rankings(report: ComparisonReport) -> Markup | None:
                 tag("td", rank.rank),
                 tag("th", rank.label, scope="row"),
                 tag("td", join_groups(rank)),
-                tag("td", number(rank.mean)),
+                tag("td", show_number(rank.mean)),
                 tag("td", percent(rank.share)),
             )
             for rank in one.ranks

@@ -9,7 +9,7 @@ from evalstream.model.report import Report
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.lines import LineWriter, Span
-from evalstream.reporters.listing import Listing
+from evalstream.reporters.listing import ListCounts
 from evalstream.reporters.overview import FirstFindings
 from evalstream.reporters.run_lines import RunLines
 
@@ -35,7 +35,7 @@ class TextReporter(Recognized):
 
     def __init__(self, output: Sink, style: Style = PLAIN) -> None:
         self._output, self._style = output, style
-        self._listing, self._firsts = Listing(style), FirstFindings()
+        self._listing, self._firsts = ListCounts(style), FirstFindings()
         self._groups: dict[str, FindingList] = {}
 
     def finding(self, finding: Finding) -> None:
@@ -64,7 +64,7 @@ class LiveTextReporter:
 
     def __init__(self, output: Sink, style: Style = PLAIN) -> None:
         self._lines = LineWriter(output, style)
-        self._listing, self._firsts = Listing(style), FirstFindings()
+        self._listing, self._firsts = ListCounts(style), FirstFindings()
 
     def finding(self, finding: Finding) -> None:
         """Write one finding, its code before its place."""
@@ -83,7 +83,7 @@ class LiveTextReporter:
         _finish(self._lines, self._listing, runs, report)
 
 
-def _finish(lines: LineWriter, listing: Listing, runs: RunLines, report: Report) -> None:
+def _finish(lines: LineWriter, listing: ListCounts, runs: RunLines, report: Report) -> None:
     """Write what follows the findings; the verdict is the last line."""
     if lines.style.statistics:
         for spans in listing.statistics(report):
