@@ -78,8 +78,8 @@ def _check_report_outcomes(lists: Lists, run: Submitted) -> Iterator[Placed]:
             message = f"{one} has a report, and the run report does not list it as evaluated"
             # Another call may have evaluated what this one did not submit.
             severity = Severity.ERROR if one in lists.places("submitted") else None
-            where = {"pointer": found.place, "severity": severity}
-            yield Placed(found.path, SWE303.violation(message, **where))
+            violation = SWE303.violation(message, pointer=found.place, severity=severity)
+            yield Placed(found.path, violation)
     errors = lists.places("error")
     for one in lists.places("completed"):
         if one not in run.outcomes and one not in errors:
