@@ -145,6 +145,7 @@ class _Check:
             found.is_windowed,
             store.are_copies_together,
             dict(store.count_entries()),
+            store.find_confidences,
         )
 
     def _note_instances(self) -> None:

@@ -24,6 +24,9 @@ from evalstream.parsing.native.items import ItemScanner, item_scanner
 WORTH_BYTES: Final = 512 << 10
 """The size of a document from which on loading the scanner takes less time than it saves."""
 
+CONFIDENCE: Final = ("max_prob", "exact_match")
+"""The statistics that calibration needs."""
+
 MOST_FORMS: Final = 256
 """Most ways of writing entries that are known at once."""
 
@@ -39,7 +42,8 @@ class Form(NamedTuple):
 
     `names` are those of the statistics, and `places` the places of their values among those that
     `scanner` reads, NO_FIGURES for statistics without a value. `numbers` are those in totals, and
-    `scores` the names and places of the scores that follow from requests.
+    `scores` the names and places of the scores that follow from requests. `confidence` are the
+    places of the probability of the answer, and of whether it is right.
     """
 
     scanner: EntryForm
@@ -49,6 +53,7 @@ class Form(NamedTuple):
     places: array[int]
     numbers: array[int]
     scores: Sequence[tuple[str, int]]
+    confidence: tuple[int, int] | None
 
 
 class Entry(NamedTuple):
@@ -81,6 +86,25 @@ class Entry(NamedTuple):
             return [(name, self.values[place]) for name, place in self.form.scores]
         pairs = zip(self.names, self.own_stats, strict=True)
         return ((name.name, stat.sum) for name, stat in pairs if stat.count == 1)
+
+    @property
+    def confidence(self) -> tuple[float, int] | None:
+        """The probability of the answer, and whether it is right, as 1 or 0; None for none."""
+        if self.form is not None and self.values is not None:
+            places = self.form.confidence
+            found = None if places is None else [self.values[place] for place in places]
+        else:
+            stats = [self.own_stats[at] for at in _find_confidence(self.names) or ()]
+            found = [one.sum / one.count for one in stats if one.count]
+        return (found[0], int(found[1])) if found and len(found) == len(CONFIDENCE) else None
+
+
+def _find_confidence(names: Sequence[Name]) -> tuple[int, int] | None:
+    """Return the indices of the two statistics that calibration needs, None unless both are one."""
+    known = [name.name for name in names]
+    if any(known.count(name) != 1 for name in CONFIDENCE):
+        return None
+    return known.index(CONFIDENCE[0]), known.index(CONFIDENCE[1])
 
 
 def quick_scanner(options: Options, size: int) -> ItemScanner | None:
@@ -139,8 +163,12 @@ class EntryForms:
             if place != NO_FIGURES and name.name.partition("@")[0] in self._scored
         ]
         _, perturbation, trial = entry.instance
+        pair = _find_confidence(entry.names)
+        confidence = None if pair is None else (places[pair[0]], places[pair[1]])
+        if confidence is not None and NO_FIGURES in confidence:
+            confidence = None
         self._forms.append(
-            Form(scanner, perturbation, trial, entry.names, places, array("I"), scores)
+            Form(scanner, perturbation, trial, entry.names, places, array("I"), scores, confidence)
         )
 
 

@@ -264,7 +264,7 @@ class RunReader:
         if self.scored and first is not None and first.name == FIRST_OF_BASIC:
             scores = arrange_scores(found.scores, self.scored)
         at = Placed(found.instance, self.count, Position(element.line, element.column))
-        self._store.add_entry(at, first, self._cluster, scores)
+        self._store.add_entry(at, first, self._cluster, scores, found.confidence)
         if self._samples is not None:
             self._samples.add(found, element.line, element.offset)
 

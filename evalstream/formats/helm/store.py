@@ -22,7 +22,7 @@ _TABLES: Final = """
     CREATE TABLE entry (
         id BLOB, perturbation BLOB, trial INTEGER, metric BLOB, split BLOB, sub_split BLOB,
         number INTEGER, cluster INTEGER, place INTEGER, line INTEGER, column INTEGER, scores BLOB,
-        PRIMARY KEY (id, perturbation, trial, metric)
+        probability REAL, is_right INTEGER, PRIMARY KEY (id, perturbation, trial, metric)
     ) WITHOUT ROWID;
     CREATE VIEW known AS SELECT
         entry.id AS id, entry.perturbation AS perturbation, entry.trial AS trial,
@@ -36,9 +36,11 @@ _ADD_REQUEST: Final = (
     "ON CONFLICT DO UPDATE SET number = number + 1"
 )
 _ADD_ENTRY: Final = (
-    "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?) "
+    "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET number = number + 1, place = excluded.place, "
-    "line = excluded.line, column = excluded.column"
+    "line = excluded.line, column = excluded.column, "
+    "probability = COALESCE(probability, excluded.probability), "
+    "is_right = COALESCE(is_right, excluded.is_right)"
 )
 _PAGE: Final = "(id, perturbation, trial, metric) > (?, ?, ?, ?) ORDER BY 1, 2, 3, 4 LIMIT 5000"
 _FIRST: Final[tuple[Any, ...]] = (b"", b"", -1, b"")
@@ -93,12 +95,18 @@ class InstanceStore:
             self.flush()
 
     def add_entry(
-        self, one: Placed, first: Name | None, cluster: int, scores: array[float] | None
+        self,
+        one: Placed,
+        first: Name | None,
+        cluster: int,
+        scores: array[float] | None,
+        confidence: tuple[float, int] | None,
     ) -> None:
         """Keep an entry by the name of its first statistic, and the cluster of copies it is in."""
         metric = b"" if first is None else encode_name(first.name)
         splits = (None, None) if first is None else (_encode(first.split), _encode(first.sub_split))
-        row = (*instance_key(one.instance), metric, *splits, cluster, *_where(one), _pack(scores))
+        key, last = instance_key(one.instance), confidence or (None, None)
+        row = (*key, metric, *splits, cluster, *_where(one), _pack(scores), *last)
         self._entries.append(row)
         if len(self._entries) >= _BATCH:
             self.flush()
@@ -148,6 +156,14 @@ class InstanceStore:
             "GROUP BY 1, 2, 3"
         ):
             yield (_decode(split), _decode(sub_split), decode_name(perturbation)), number
+
+    def find_confidences(self, trial: int, name: Name) -> list[tuple[float, int]]:
+        """Return the confidences in the answers of a trial, by split and perturbation of a name."""
+        return self._table.rows(
+            "SELECT probability, is_right FROM entry WHERE probability IS NOT NULL "
+            "AND (trial, perturbation) = (?, ?) AND split IS ? AND sub_split IS ?",
+            *(trial, encode_name(name.perturbation), _encode(name.split), _encode(name.sub_split)),
+        )
 
     def without_entry(self) -> Iterator[Placed]:
         """Iterate over the instances with requests and without statistics."""
