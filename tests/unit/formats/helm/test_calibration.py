@@ -77,3 +77,10 @@ def test_figures_are_those_of_the_package() -> None:
     """The numbers are those of uncertainty-calibration 0.1.4 for the same answers."""
     answers = [(place / 24, int(place % 3 == 0)) for place in range(1, 24)]
     assert measure(answers) == pytest.approx(OF_THE_PACKAGE, abs=1e-12)
+
+
+@pytest.mark.parametrize("outcomes", [(1, 1, 1), (0, 0, 0), (0, 1, 1)])
+def test_scaling_leaves_no_error_where_all_answers_are_alike(outcomes: tuple[int, ...]) -> None:
+    found = measure(list(zip((0.2, 0.5, 0.8), outcomes, strict=True)))
+    alike = {"platt_ece_10_bin": 0.0, "platt_ece_1_bin": 0.0} if len({*outcomes}) == 1 else {}
+    assert {name: value for name, value in found.items() if name.startswith("platt")} == alike
