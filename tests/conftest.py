@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from evalstream.formats.eee import row_engine
-from evalstream.formats.lm_eval import fast_path as lm_eval_fast_path
+from evalstream.formats.lm_eval import row_engine as lm_eval_row_engine
 
 # Helpers are imported by their names alone; test modules never import from each other.
 sys.path.insert(0, str(Path(__file__).parent / "support"))
@@ -82,7 +82,7 @@ def fast_path_for_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     Processes that a test starts decide by size, as for a user.
     """
     monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
-    monkeypatch.setattr(lm_eval_fast_path, "WORTH_BYTES", 0)
+    monkeypatch.setattr(lm_eval_row_engine, "WORTH_BYTES", 0)
 
 
 @pytest.fixture(autouse=True)

@@ -175,7 +175,10 @@ def test_a_wrong_seal_is_refused(members: dict[str, Any], code: str, tmp_path: P
     assert not evalstream.check(tmp_path).totals.fixable
     result = fixed(tmp_path)
     assert result.outcomes[0].status is ChangeStatus.REFUSED
-    assert result.outcomes[0].reasons[0].startswith(f"{code} ")
+    (reason,) = result.outcomes[0].reasons
+    assert reason.startswith(f"{code} ")
+    assert f": /{DETAILS}" in reason
+    assert " line " not in reason
     assert result.exit_code == 1
     assert files == (rows.read_bytes(), aggregate.read_bytes())
 

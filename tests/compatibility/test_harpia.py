@@ -23,6 +23,7 @@ import evalstream
 from evalstream.engine.record_engine import RecordContext
 from evalstream.engine.result import BlockResult
 from evalstream.formats.harpia.catalogue import CATALOGUE
+from evalstream.formats.harpia.checker import LogRecordChecker
 from evalstream.formats.harpia.documents import (
     detect_kind,
     detect_parsed,
@@ -31,7 +32,6 @@ from evalstream.formats.harpia.documents import (
     list_outputs,
     member,
 )
-from evalstream.formats.harpia.log import LogRecordChecker
 from evalstream.formats.harpia.log_tally import Known, LogTally, Pairs
 from evalstream.formats.harpia.values import identifier, is_supervised, parameters_key, value_shape
 from evalstream.model.block import Lines

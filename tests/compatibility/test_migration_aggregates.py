@@ -16,8 +16,8 @@ from odd_sources import sources
 from rows import ODD_VALUES, aggregate_of, at, bounded, places
 from spelled_json import differences, leaves, parse, text_of
 
-from evalstream.formats.eee.changes.additions import AggregateRefused
 from evalstream.formats.eee.changes.aggregate import AggregateMigration, NewSeal, Source
+from evalstream.formats.eee.changes.moves import AggregateRefused
 from evalstream.formats.eee.changes.supplied import Deployment, HarnessLibrary, Supplied
 from evalstream.parsing.schema_files import builtin_validator
 

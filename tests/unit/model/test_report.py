@@ -42,6 +42,7 @@ def test_a_pickle_holds_all_of_a_summary(run: RunSummary) -> None:
         (judged(OPEN, COUNTED), "unconfirmed"),
         (judged(COUNTED), "unconfirmed"),
         (judged(), "unconfirmed"),
+        (judged(HELD, REFUTED), "unconfirmed"),
         (judged(HELD, reason="cut off"), "incomplete"),
         (judged(HELD, REFUTED, failing=1), "failed"),
         (judged(HELD, reason="cut off", failing=1), "failed"),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstream.formats.infereval.catalogue import OF_ITEMS
-from evalstream.formats.infereval.rules.analysts import INF201, INF202
+from evalstream.formats.infereval.rules.design import INF201, INF202
 from evalstream.formats.infereval.rules.samples import INF309
 from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.views import Benchmark, Evaluation, Item

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from each import each
 
-from evalstream.formats.eee.changes.additions import AggregateRefused
 from evalstream.formats.eee.changes.aggregate import AggregateMigration
 from evalstream.formats.eee.changes.inline_samples import InlineSamples
 from evalstream.formats.eee.changes.kinds import DECISIONS
+from evalstream.formats.eee.changes.moves import AggregateRefused
 from evalstream.formats.eee.changes.run_migration import EeeMigration
 from evalstream.formats.eee.changes.supplied import Supplied
 

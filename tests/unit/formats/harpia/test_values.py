@@ -8,7 +8,7 @@ from each import each
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from evalstream.formats.harpia.means import choose_kind, count_decimals, is_mean
+from evalstream.formats.harpia.values import choose_kind, count_decimals, is_mean
 from evalstream.model.claim import State
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
