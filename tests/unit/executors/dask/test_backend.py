@@ -220,6 +220,7 @@ def driver_of(address: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.deep
 def test_a_lost_scheduler_ends_the_work_in_time_and_without_noise(tmp_path: Path) -> None:
     with machines(tmp_path, 2) as cluster, driver_of(cluster.address) as driver:
         assert driver.stdout is not None
