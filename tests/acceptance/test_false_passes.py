@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from rows import DETAILS, Row, aggregate_of, bytes_of, hashed
 
 import evalstream
@@ -339,7 +340,7 @@ def graded(pair: Pair) -> None:
     pair.results[0]["score_details"]["score"] = 1.0
 
 
-@pytest.mark.parametrize(
+@each(
     ("version", "change", "code"),
     [
         # A size of the data set says nothing of what a claim covers.
@@ -494,7 +495,7 @@ def one_third_in_single_precision(pair: Pair) -> None:
     pair.results[0]["score_details"]["score"] = single
 
 
-@pytest.mark.parametrize(
+@each(
     ("version", "change"),
     [
         ("0.2.0", lambda _: None),
