@@ -129,7 +129,7 @@ class RowEngine:
         if not self.context.options.sketches:
             return BlockFindings(self.context.options, self.context.selection, lines.unshown)
         from evalstream.engine.sketched import SketchedFindings
-        from evalstream.formats.eee.sample_rows import row_figures
+        from evalstream.formats.eee.compared import row_figures
 
         return SketchedFindings(self.context, lines, row_figures)
 
@@ -459,7 +459,7 @@ class _Pass:
 
     def _sample(self, entry: _Entry, request: SampleRequest) -> None:
         """Add a row to those of a comparison with other runs."""
-        from evalstream.formats.eee.sample_rows import sample_row
+        from evalstream.formats.eee.compared import sample_row
 
         row = sample_row(
             entry.hashed or entry.row, request, entry.number, entry.offset, is_scored=entry.scored

@@ -13,7 +13,6 @@ from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import BlockResult
 from evalstream.formats.lm_eval.doc_ids import IdRun
 from evalstream.formats.lm_eval.log_tally import FilterRows, LogTotals, RowsTally
-from evalstream.formats.lm_eval.non_finite import as_written
 from evalstream.formats.lm_eval.row import HASHES, iterate_metrics, parse_digest, row_key
 from evalstream.formats.lm_eval.row_scores import (
     CHOICE,
@@ -24,6 +23,7 @@ from evalstream.formats.lm_eval.row_scores import (
 )
 from evalstream.formats.lm_eval.rules.contradictions import find_call_contradictions
 from evalstream.formats.lm_eval.rules.rows import row_digests, row_scores, row_structure
+from evalstream.formats.lm_eval.views import as_written
 from evalstream.model.block import Lines
 from evalstream.model.data_class import field
 from evalstream.model.finding import Finding, Severity, Violation

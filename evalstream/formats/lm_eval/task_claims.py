@@ -16,9 +16,8 @@ from evalstream.formats.lm_eval.aggregations import (
     find_aggregation,
 )
 from evalstream.formats.lm_eval.log_tally import Values
-from evalstream.formats.lm_eval.non_finite import show_value
 from evalstream.formats.lm_eval.task_facts import TaskFacts
-from evalstream.formats.lm_eval.views import NO_STDERR, TaskFigure, as_decimal
+from evalstream.formats.lm_eval.views import NO_STDERR, TaskFigure, as_decimal, show_value
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import corpus_metrics, kinds
