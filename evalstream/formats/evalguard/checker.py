@@ -397,16 +397,18 @@ class _Check:
             text = read_bytes(file.path, self._documents.watch)
         except (OSError, CannotCheck) as error:
             reason = f"cannot be read: {describe_error(error)}"
-            return self._without_bytes(file, ES001.violation(reason), f"{name} {reason}")
+            self._note_unread(file, ES001.violation(reason), f"{name} {reason}")
+            return None
         if text is None:
             message = f"larger than {LARGEST_DOCUMENT >> 20} MiB, the limit for a document"
-            return self._without_bytes(file, ES005.violation(message), f"{name} is {message}")
+            self._note_unread(file, ES005.violation(message), f"{name} is {message}")
+            return None
         self._documents.size += len(text)
         if self._manifests:
             self._digests[os.path.normpath(file.path)] = make_digest(text)
         return text
 
-    def _without_bytes(self, file: File, violation: Violation, reason: str) -> None:
+    def _note_unread(self, file: File, violation: Violation, reason: str) -> None:
         """Note why the bytes of a file could not be read."""
         self._documents.note(violation, printable(file.path))
         self._documents.cannot(reason)
