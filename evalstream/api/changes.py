@@ -24,9 +24,8 @@ from evalstream.io.overwriting import Outputs, ledger_files
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, field
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import UsageError, internal_error
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
 from evalstream.model.text import split_codes, split_entries

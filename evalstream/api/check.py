@@ -258,7 +258,7 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
     # What only merges need is not loaded for every check.
     from evalstream.batch.batch import merge_many
     from evalstream.batch.fingerprint import restore_options
-    from evalstream.batch.merge import open_parts
+    from evalstream.batch.parts import open_parts
 
     whole = open_parts([os.fspath(part) for part in parts])
     try:

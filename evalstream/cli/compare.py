@@ -9,8 +9,7 @@ from typing import Annotated, Final
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import Color, ForceReport, ShowProgress
 from evalstream.cli.program import Judged
-from evalstream.cli.style import comparison_style
-from evalstream.cli.terminal import announce_terminal, guard_output
+from evalstream.cli.terminal import announce_terminal, comparison_style, guard_output
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, OutputKind, refuse_overwriting

@@ -23,7 +23,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.run import Run
 from evalstream.parsing.json import UTF8_MARK, Parsed
-from evalstream.parsing.json_document import parse_document
+from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.limits import FindingLimiter, refuse_many_values
 from evalstream.parsing.schema_errors import error_parts
 from evalstream.parsing.schema_files import builtin_validator

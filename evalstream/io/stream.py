@@ -120,7 +120,7 @@ class StreamSource:
         if self._digest is not None:
             self._digest.start()
         if self._reads_ahead:
-            from evalstream.io.read_ahead import ReadAhead
+            from evalstream.io.readers import ReadAhead
 
             self._reader, self._reads_ahead = ReadAhead(self._reader), False
 

@@ -192,3 +192,15 @@ TO_LIST: Final = _mechanical("to-list", "text to list of one")
 TO_NUMBER: Final = _mechanical("to-number", "boolean to number")
 RENAMED: Final = _mechanical("renamed", "member renamed")
 DIGEST: Final = _mechanical("digest", "digest to lower-case hex without prefix")
+
+
+class SealedText(NamedTuple):
+    """The bytes of a document before and after it is sealed; None before it existed.
+
+    With `is_foreign` the stored file is no document of this kind, and replacing it would lose it.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes
+    is_foreign: bool = False

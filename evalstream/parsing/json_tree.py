@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evalstream.parsing.json import fast
-from evalstream.parsing.json_layout import JsonLayout, detect_json_layout
+from evalstream.parsing.json_edit import JsonLayout, detect_json_layout
 from evalstream.parsing.json_positions import TOKEN
 
 

@@ -17,9 +17,8 @@ from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.report import Report
 from evalstream.model.text import count_noun
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.describe import describe_values, file_name, visible
+from evalstream.reporters.describe import Places, describe_values, file_name, visible
 from evalstream.reporters.overview import runs_in_log
-from evalstream.reporters.places import Places
 from evalstream.reporters.summary import occurrences, run_line, total_lines, vanished_lines
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}

@@ -25,13 +25,13 @@ from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import count_noun
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.describe import file_name, run_name, visible
-from evalstream.reporters.files import FindingsByFile
 from evalstream.reporters.junit_tests import (
     ERROR,
     FAILURE,
     MOST_FINDINGS,
     PASSED,
     SKIPPED,
+    FindingsByFile,
     Test,
     iterate_tests,
     rule_tests,

@@ -27,8 +27,7 @@ from evalstream.model.rule_text import RuleText
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import canonical, dumps, dumps_visible
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.describe import describe_values, shorten, visible
-from evalstream.reporters.places import Places
+from evalstream.reporters.describe import Places, describe_values, shorten, visible
 from evalstream.reporters.summary import (
     occurrences,
     run_line,

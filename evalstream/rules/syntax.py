@@ -10,7 +10,7 @@ from evalstream.model.finding import Excerpt, PlacedViolation, Severity, Violati
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun, with_article
 from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue, type_name
-from evalstream.parsing.json_document import parse_document
+from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.limits import refuse_many_values
 from evalstream.rules.base import FileFacts, Repair, RepairAction, Rule
 

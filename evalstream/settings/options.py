@@ -226,7 +226,7 @@ def _flag(name: str) -> str:
 
 def _refuse_unknown(name: str, value: str | None, choices: Sequence[str]) -> None:
     if value is not None and value not in choices:
-        from evalstream.model.suggestions import describe_unknown
+        from evalstream.model.text import describe_unknown
 
         noun = NOUNS.get(name, name)
         raise UsageError(describe_unknown(noun, value, choices))

@@ -15,7 +15,7 @@ from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Option
-from evalstream.model.suggestions import describe_unknown
+from evalstream.model.text import describe_unknown
 from evalstream.settings.declared import CODES, KEYS_OF_ONE_CALL, PATHS, PER_FILE, SETTINGS
 from evalstream.settings.find import TomlTable
 from evalstream.settings.options import AT_LEAST_ONE, CHOICES, NOT_NEGATIVE

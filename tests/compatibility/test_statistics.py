@@ -16,9 +16,15 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
 from evalstream.model.comparison import CompareSettings, Estimate, MetricName
-from evalstream.stats.inference.binary import exact_mcnemar, mid_p_mcnemar, tango_interval
 from evalstream.stats.inference.clusters import clustered_difference
-from evalstream.stats.inference.distributions import binomial_tail, t_quantile, two_sided_t
+from evalstream.stats.inference.distributions import (
+    binomial_tail,
+    exact_mcnemar,
+    mid_p_mcnemar,
+    t_quantile,
+    tango_interval,
+    two_sided_t,
+)
 from evalstream.stats.inference.estimate import estimate, holm
 from evalstream.stats.inference.paired import PairedScores
 from evalstream.stats.inference.ranks import RankedScores

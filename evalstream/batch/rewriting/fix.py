@@ -10,8 +10,7 @@ from functools import partial
 from typing import Final
 
 from evalstream.batch.rewriting.migrate import describe_file_error, left_rows, show_migrated_path
-from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
-from evalstream.batch.rewriting.result_check import check_with_reasons
+from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome, check_with_reasons
 from evalstream.batch.rewriting.staging import Staging, remove_leftovers, sync_file, sync_folder
 from evalstream.batch.single import check_any
 from evalstream.engine.line_repairs import LineRepairs
@@ -25,9 +24,8 @@ from evalstream.io.progress import Progress
 from evalstream.io.readers import READ_BYTES
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, replace
-from evalstream.model.errors import CannotCheck, CannotWrite
+from evalstream.model.errors import CannotCheck, CannotWrite, internal_error
 from evalstream.model.finding import Finding
-from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run

@@ -7,8 +7,7 @@ import os
 from contextlib import suppress
 from typing import Final
 
-from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
-from evalstream.batch.rewriting.result_check import check_result
+from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome, check_result
 from evalstream.batch.rewriting.staging import Staging, lock_folder, place, sync_file, sync_folder
 from evalstream.batch.single import check_any
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
@@ -21,8 +20,7 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, replace
-from evalstream.model.errors import CannotCheck, CannotWrite
-from evalstream.model.internal_errors import internal_error
+from evalstream.model.errors import CannotCheck, CannotWrite, internal_error
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING, signals_blocked

@@ -31,11 +31,11 @@ from evalstream.formats.eee.seal_refusals import (
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
+from evalstream.model.changes import SealedText
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
-from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import fast

@@ -18,9 +18,9 @@ from evalstream.formats.evalguard.rules.documents import EVG601, EVG602, EVG603,
 from evalstream.io.document import document_bytes
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
+from evalstream.model.changes import SealedText
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
-from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import fast, pointer

@@ -29,9 +29,8 @@ from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import ArrayError, Element
 from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, SyntaxIssue, fast
-from evalstream.parsing.json_document import parse_document
 from evalstream.parsing.json_schema import finite_check
-from evalstream.parsing.json_values import objects
+from evalstream.parsing.json_values import objects, parse_document
 from evalstream.parsing.object_splitter import Envelope
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules import syntax

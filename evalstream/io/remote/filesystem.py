@@ -7,9 +7,14 @@ from typing import Any, TypeVar
 
 from evalstream.io.remote import limits
 from evalstream.io.remote.errors import FOLDER, StoreError
-from evalstream.io.remote.ranges import check_length
 from evalstream.io.remote.retry import BackgroundCall, with_timeout
-from evalstream.io.remote.store import GENERATION, ObjectInfo, ObjectStream, version_marks
+from evalstream.io.remote.store import (
+    GENERATION,
+    ObjectInfo,
+    ObjectStream,
+    check_length,
+    version_marks,
+)
 
 _Returned = TypeVar("_Returned")
 

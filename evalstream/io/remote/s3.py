@@ -5,8 +5,15 @@ from typing import Any
 from evalstream.io.remote import limits
 from evalstream.io.remote.errors import FailureReason, StoreError
 from evalstream.io.remote.filesystem import fsspec_settings, object_info, open_filesystem, run_on
-from evalstream.io.remote.ranges import check_range, read_range
-from evalstream.io.remote.store import ETAG, ObjectInfo, ObjectStream, check_marks, version_marks
+from evalstream.io.remote.store import (
+    ETAG,
+    ObjectInfo,
+    ObjectStream,
+    check_marks,
+    check_range,
+    read_range,
+    version_marks,
+)
 
 
 class S3Object:

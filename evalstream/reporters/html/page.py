@@ -8,13 +8,13 @@ from typing import Final
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
 from evalstream.model.text import count_noun
-from evalstream.reporters.html.commands import format_options
 from evalstream.reporters.html.findings import command_line, findings_section, rule_groups
 from evalstream.reporters.html.run import run_body, run_names
 from evalstream.reporters.html.runs import rules_section, runs_sections
 from evalstream.reporters.html.wording import (
     badge,
     describe_limits,
+    format_options,
     name,
     severity_counts,
     size,

@@ -17,9 +17,14 @@ from evalstream.model.comparison import (
     Square,
 )
 from evalstream.model.data_class import replace
-from evalstream.stats.inference.binary import exact_mcnemar, mid_p_mcnemar, tango_interval
 from evalstream.stats.inference.bounds import difference_bounds
-from evalstream.stats.inference.distributions import t_interval, t_test
+from evalstream.stats.inference.distributions import (
+    exact_mcnemar,
+    mid_p_mcnemar,
+    t_interval,
+    t_test,
+    tango_interval,
+)
 from evalstream.stats.inference.paired import PairedScores
 from evalstream.stats.inference.power import detectable_difference, effect_power, samples_needed
 from evalstream.stats.inference.resamples import bootstrap_intervals, sign_flip_test

@@ -14,7 +14,7 @@ from paths import EXAMPLES, PAIRS
 
 import evalstream
 from evalstream.api.check import merge
-from evalstream.discovery import find_runs
+from evalstream.discovery.inputs import find_runs
 from evalstream.discovery.unrecognised import NAMED, Leftovers
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding, Severity

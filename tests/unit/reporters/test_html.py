@@ -26,8 +26,8 @@ from evalstream.model.report import Report, RunSummary, Totals, Verified
 from evalstream.model.sketch import Histogram, Sketch, Strip
 from evalstream.reporters.charts import round_logs, round_steps
 from evalstream.reporters.html import HtmlReporter
-from evalstream.reporters.html.commands import check_command, quote_word, repeat, shell
-from evalstream.reporters.html.histogram import histogram
+from evalstream.reporters.html.strip import histogram
+from evalstream.reporters.html.wording import check_command, quote_word, repeat, shell
 from evalstream.reporters.markup import POLICY, Markup, cut_visible, join_markup, tag, visible
 from evalstream.reporters.summary import overall_verdict
 

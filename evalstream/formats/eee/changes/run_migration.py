@@ -21,7 +21,7 @@ from evalstream.formats.eee.fixable import describe_unknown_seal
 from evalstream.model.changes import Applied, Need
 from evalstream.model.errors import UsageError
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
-from evalstream.model.suggestions import describe_unknown
+from evalstream.model.text import describe_unknown
 from evalstream.parsing.json import UTF8_MARK, shorten
 
 TARGETS: Final = ("0.2.3", "0.3.0")

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from evalstream.io.digested_target import DigestedTarget
+from evalstream.io.compressors import DigestedTarget
 from evalstream.model.block import Bytes
 from evalstream.model.errors import CannotWrite
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstream.parsing.json import FAST_DEPTH
-from evalstream.parsing.json_document import parse_document
+from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.strict_json import parse_exactly
 
 PIECES = [

@@ -8,7 +8,7 @@ import pytest
 from paths import EXAMPLES, REPOSITORY
 from report_fixture import claim
 
-from evalstream.cli.verdict import verdict_line
+from evalstream.cli.output import verdict_line
 from evalstream.model.claim import State
 from evalstream.model.finding import Severity
 from evalstream.model.report import Report, RunSummary, Totals

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalstream.model.suggestions import describe_unknown, suggestion
+from evalstream.model.text import describe_unknown, suggestion
 
 KNOWN = ("auto", "concat", "concat-first", "json-str")
 

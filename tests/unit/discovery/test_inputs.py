@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_runs import NOTHING, Found, reference_runs
 
-from evalstream.discovery import find_runs
 from evalstream.discovery.file_table import FileTable, listing_key, path_from_key
-from evalstream.discovery.inputs import find_all
+from evalstream.discovery.inputs import find_all, find_runs
 from evalstream.discovery.peek import (
     AGGREGATE,
     BROKEN,
