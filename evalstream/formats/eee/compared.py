@@ -13,7 +13,7 @@ from evalstream.engine.row_lookup import find_objects
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate, Figures, Result
 from evalstream.formats.eee.row_digests import to_double
-from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, answer
+from evalstream.formats.eee.row_view import TRANSCRIPT_KEYS, row_answer
 from evalstream.formats.eee.versions import nearest_version
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
@@ -67,7 +67,7 @@ def answers(
             yield None
             continue
         declared = text_or_none(row.get("schema_version"))
-        output, turns = answer(row, nearest_version(declared or "", instance=True))
+        output, turns = row_answer(row, nearest_version(declared or "", instance=True))
         is_whole = output is None or not any(map(row.get, TRANSCRIPT_KEYS))
         shown = turns if output is None else output
         sample = row.get("sample_id")

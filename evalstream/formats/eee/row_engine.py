@@ -470,7 +470,7 @@ class _Pass:
         """Digest what copies of a sample share: the choices and the model's output."""
         sample = row.get("input")
         choices = sample.get("choices") if sample.__class__ is dict else None
-        answer = row_view.answer(row, self._engine.context.choose_version(row))
+        answer = row_view.row_answer(row, self._engine.context.choose_version(row))
         return choices_digest(row_view.choices_text(choices)) ^ answer_digest(answer)
 
     def _link(self, entry: _Entry) -> None:

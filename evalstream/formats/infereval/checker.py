@@ -26,7 +26,7 @@ from evalstream.formats.infereval.documents import (
     kind_by_members,
 )
 from evalstream.formats.infereval.files import NOT_OURS, RereadDocument
-from evalstream.formats.infereval.items import ItemPass, read_envelope
+from evalstream.formats.infereval.items import ItemPass, parse_envelope
 from evalstream.formats.infereval.rules.copies import missing_items
 from evalstream.formats.infereval.rules.samples import INF308, open_votes
 from evalstream.formats.infereval.rules.structure import INF101
@@ -150,7 +150,7 @@ class EvaluationCheck:
             self._fail(ES003, f"the part outside the items is longer than {limit}")
             return None
         refuse_many_values(envelope.text)
-        text = read_envelope(envelope, self._options.max_depth)
+        text = parse_envelope(envelope, self._options.max_depth)
         for violation, line in text.violations:
             self._documents.note(violation, line=line)
         if not text.readable:

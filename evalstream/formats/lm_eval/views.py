@@ -275,6 +275,6 @@ def show_value(value: Any) -> Any:
     return _SPELLINGS.get(value, "NaN")
 
 
-def is_same(one: Any, other: Any) -> bool:
+def is_same_value(one: Any, other: Any) -> bool:
     """Tell whether two figures are the same; NaN is the same as NaN."""
     return bool(one == other) or (one != one and other != other)  # noqa: PLR0124
