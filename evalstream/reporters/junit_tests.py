@@ -61,7 +61,8 @@ def _verdict(run: RunSummary) -> Test:
     if run.verdict == "passed":
         return Test("verdict", text=line)
     if run.verdict == "unconfirmed":
-        return Test("verdict", SKIPPED, f"no score was confirmed: {line}")
+        doubt = "a claim is refuted" if run.has_refuted_claims else "no score was confirmed"
+        return Test("verdict", SKIPPED, f"{doubt}: {line}")
     return Test("verdict", SKIPPED, line)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -237,7 +238,7 @@ def planned(output_type: str, *metrics: str, is_chat: bool = False) -> LogContex
 @needs_scanner
 @pytest.mark.parametrize("is_chat", [False, True])
 @given(block=st.lists(choice_lines(), min_size=1, max_size=6))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_both_paths_judge_choices_alike(block: list[bytes], is_chat: bool) -> None:
     context = planned("multiple_choice", "acc", "acc_norm", is_chat=is_chat)
     check_both_paths(b"".join(block), context)
@@ -245,7 +246,7 @@ def test_both_paths_judge_choices_alike(block: list[bytes], is_chat: bool) -> No
 
 @needs_scanner
 @given(block=st.lists(answer_lines(), min_size=1, max_size=6))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_both_paths_judge_answers_alike(block: list[bytes]) -> None:
     check_both_paths(b"".join(block), planned("generate_until", "exact_match"))
 
