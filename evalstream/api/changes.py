@@ -10,9 +10,9 @@ from typing import Any, Final
 from evalstream.api.arguments import Input, optional_path, require_path, require_paths
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.rewriting.fix import FixJob, fix_any
-from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any, show_migrated_path
+from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any
 from evalstream.batch.rewriting.migration_ledger import MigrationLedger
-from evalstream.batch.rewriting.outcome import Outcome
+from evalstream.batch.rewriting.outcome import Outcome, new_outcome
 from evalstream.batch.rewriting.staging import Staging
 from evalstream.batch.shards import parse_shard
 from evalstream.discovery.inputs import find_all
@@ -146,9 +146,7 @@ def _migrate_run(
             outcome = migrate_any(found, job)
             memory.record(state, outcome)
     except BaseException as error:  # noqa: BLE001 - whatever is wrong with this run
-        outcome = Outcome(
-            show_migrated_path(found.rows or found.inputs), show_migrated_path(found.aggregate)
-        )
+        outcome = new_outcome(found)
         outcome.leave_unread(str(internal_error(error)))
     return outcome
 

@@ -552,7 +552,7 @@ def _keep_baseline(options: Options, written: Outputs) -> None:
 
 def _wait_for_rows(rows: str, seconds: float, *, progress: bool) -> None:
     """Wait until a file that is to be followed has rows, and say so if progress is shown."""
-    from evalstream.io.follow import wait_for_rows
+    from evalstream.io.file import wait_for_rows
 
     name = on_one_line(printable(rows))
     text = f"waiting for the first row of {name}; --idle-timeout ends it after {seconds:g} s"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.parsing import json
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import Recognized
 
 FORMAT_VERSION: Final = 3
 """The version of the format of parts."""
@@ -28,12 +29,6 @@ MOST_SHARDS: Final = 1_000_000
 
 TRAILER_BYTES: Final = 1 << 16
 """Upper limit of the length of the last line."""
-
-
-_BEGINNING: Final = re.compile(
-    rb'\{"(?:code":"[A-Z]+\d+","name":"|run":\{"file":|links":|part":\{"layout":)'
-)
-"""The beginning of a part: a finding, a run without findings, or the last lines without runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +50,17 @@ class PartTrailer:
     tool: str = __version__
 
 
-class PartReporter:
+class PartReporter(Recognized):
     """Writes findings, after them their run, and at the end the links of all runs."""
+
+    beginning = LazyPattern(
+        rb'\{"(?:code":"[A-Z]+\d+","name":"|run":\{"file":|links":|part":\{"layout":)'
+    )
+    """A finding, a run without findings, or the last lines without runs."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
         self._digest = hashlib.sha256()
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is a part."""
-        return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
         """Write one finding."""

@@ -41,7 +41,7 @@ GONE: Final = "gone"
 NOT_OURS: Final = "not_ours"
 
 
-class Kind(NamedTuple):
+class LeftKind(NamedTuple):
     """The noun for files of a kind, singular and plural, and how severe it is to find them.
 
     `severity` None keeps the severity of the rule. A kind that `leaves_open` may hold data, so that
@@ -62,48 +62,52 @@ _CHECKED_WHOLE: Final = " or ".join(
 _WRITERS: Final = " or ".join(one.label for one in FORMATS.values() if one.event_members)
 """The formats that write a log of events."""
 
-KINDS: Final[Mapping[str, Kind]] = {
-    ROWS_LIKE: Kind("file named like rows", "files named like rows"),
-    AGGREGATE_LIKE: Kind(
+KINDS: Final[Mapping[str, LeftKind]] = {
+    ROWS_LIKE: LeftKind("file named like rows", "files named like rows"),
+    AGGREGATE_LIKE: LeftKind(
         "JSON file with members of a known document", "JSON files with members of known documents"
     ),
-    LINK_OUT: Kind("link that leads out of the folder", "links that lead out of the folder"),
-    DANGLING_LINK: Kind("link that leads nowhere", "links that lead nowhere"),
-    HIDDEN_LINK: Kind("link to a hidden folder", "links to hidden folders"),
-    SPECIAL: Kind("FIFO, socket or device", "FIFOs, sockets or devices"),
-    UNREADABLE: Kind("file that cannot be read", "files that cannot be read"),
-    STORED_DOCUMENT: Kind(
+    LINK_OUT: LeftKind("link that leads out of the folder", "links that lead out of the folder"),
+    DANGLING_LINK: LeftKind("link that leads nowhere", "links that lead nowhere"),
+    HIDDEN_LINK: LeftKind("link to a hidden folder", "links to hidden folders"),
+    SPECIAL: LeftKind("FIFO, socket or device", "FIFOs, sockets or devices"),
+    UNREADABLE: LeftKind("file that cannot be read", "files that cannot be read"),
+    STORED_DOCUMENT: LeftKind(
         f"{_CHECKED_WHOLE} document in a store",
         f"{_CHECKED_WHOLE} documents in a store, which are checked locally",
     ),
-    JSON: Kind(
+    JSON: LeftKind(
         "JSON file of an unknown format", "JSON files of unknown formats", leaves_open=False
     ),
-    INDEX: Kind(
+    INDEX: LeftKind(
         "manifest, index or list of entries of a datastore",
         "manifests, indexes and lists of entries of a datastore",
         Severity.INFO,
         leaves_open=False,
     ),
-    TWIN: Kind(
+    TWIN: LeftKind(
         "object of a datastore whose file in data/ is checked",
         "objects of a datastore whose files in data/ are checked",
         Severity.INFO,
         leaves_open=False,
     ),
-    LISTING: Kind("listing of logs", "listings of logs", Severity.INFO, leaves_open=False),
-    REPORT: Kind("report of evalstream", "reports of evalstream", Severity.INFO, leaves_open=False),
-    BASELINE: Kind(
+    LISTING: LeftKind("listing of logs", "listings of logs", Severity.INFO, leaves_open=False),
+    REPORT: LeftKind(
+        "report of evalstream", "reports of evalstream", Severity.INFO, leaves_open=False
+    ),
+    BASELINE: LeftKind(
         "baseline of evalstream", "baselines of evalstream", Severity.INFO, leaves_open=False
     ),
-    ATTESTATION: Kind("attestation", "attestations", Severity.INFO, leaves_open=False),
-    EVENTS: Kind(
+    ATTESTATION: LeftKind("attestation", "attestations", Severity.INFO, leaves_open=False),
+    EVENTS: LeftKind(
         f"event log of {_WRITERS}", f"event logs of {_WRITERS}", Severity.INFO, leaves_open=False
     ),
-    OTHER: Kind("file of another kind", "files of other kinds", Severity.INFO, leaves_open=False),
-    HIDDEN: Kind("hidden name", "hidden names", Severity.INFO, leaves_open=False),
-    GONE: Kind("name that is gone", "names that are gone", Severity.INFO, leaves_open=False),
-    NOT_OURS: Kind(
+    OTHER: LeftKind(
+        "file of another kind", "files of other kinds", Severity.INFO, leaves_open=False
+    ),
+    HIDDEN: LeftKind("hidden name", "hidden names", Severity.INFO, leaves_open=False),
+    GONE: LeftKind("name that is gone", "names that are gone", Severity.INFO, leaves_open=False),
+    NOT_OURS: LeftKind(
         "file that is not an evaluation file",
         "files that are not evaluation files",
         Severity.INFO,

@@ -31,9 +31,15 @@ from evalstream.rules.base import FileFacts
 from evalstream.rules.catalogue import Catalogue
 from evalstream.rules.claims import find_nothing_confirmed
 from evalstream.rules.inputs import ES001, ES002, ES006, changed_while_read
-from evalstream.rules.schema import explain
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES112, ObjectReading, read_document
-from evalstream.rules.syntax import explain as explain_syntax
+from evalstream.rules.schema import explain_schema
+from evalstream.rules.syntax import (
+    BEGINS_WITH_MARK,
+    ES102,
+    ES112,
+    ObjectReading,
+    explain,
+    read_document,
+)
 
 if TYPE_CHECKING:
     from evalstream.stats.run_samples import RunSamples
@@ -103,9 +109,7 @@ class DocumentCheck:
         """
         rest = self.without_mark(text, name)
         parsed = parse_document(rest, self.options.max_depth)
-        for violation, issue in zip(
-            explain_syntax(parsed.issues, torn=False), parsed.issues, strict=True
-        ):
+        for violation, issue in zip(explain(parsed.issues, torn=False), parsed.issues, strict=True):
             self.note(violation, name, issue.line, issue.column)
         if not parsed.readable:
             self.cannot(f"{name} could not be read{as_what}")
@@ -193,7 +197,9 @@ class DocumentCheck:
         """Return every violation of one of our schemas by a value, under one code."""
         validator = builtin_validator(schema, self.options.engine)
         for part in error_parts(validator, value):
-            yield from (violation._replace(code=code) for violation in explain(part, own=True))
+            yield from (
+                violation._replace(code=code) for violation in explain_schema(part, own=True)
+            )
 
     def note(
         self,

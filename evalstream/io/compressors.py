@@ -126,7 +126,7 @@ class Compressor(Protocol):
         """End the stream and return its last bytes."""
 
 
-class Sink(Protocol):
+class ByteSink(Protocol):
     """Whatever takes bytes, such as `evalstream.io.output.Output`."""
 
     def write(self, data: Bytes, /) -> object:
@@ -136,7 +136,7 @@ class Sink(Protocol):
 class CompressingWriter:
     """Compresses bytes and writes them to a target as one stream. Raises what the target raises."""
 
-    def __init__(self, target: Sink, kind: str, threads: int = 1) -> None:
+    def __init__(self, target: ByteSink, kind: str, threads: int = 1) -> None:
         """Wrap a target; `kind` is a key of COMPRESSORS. Raises MissingExtra.
 
         With more than one of `threads`, gzip uses them after the first STEP_BYTES.
@@ -206,12 +206,16 @@ class DigestedTarget:
     """
 
     def __init__(
-        self, target: Sink | None, codec: str | None, algorithms: Sequence[str], threads: int = 1
+        self,
+        target: ByteSink | None,
+        codec: str | None,
+        algorithms: Sequence[str],
+        threads: int = 1,
     ) -> None:
         self._digest = BackgroundDigest(RunningDigest(algorithms))
         stored = _StoredBytes(target, self._digest)
         self._compressing = None if codec is None else CompressingWriter(stored, codec, threads)
-        self._first: Sink = stored if self._compressing is None else self._compressing
+        self._first: ByteSink = stored if self._compressing is None else self._compressing
 
     def write(self, data: bytes) -> None:
         """Write bytes. Raises CannotWrite."""
@@ -238,7 +242,7 @@ class DigestedTarget:
 class _StoredBytes:
     """Digests bytes and passes them to a target."""
 
-    def __init__(self, target: Sink | None, digest: BackgroundDigest) -> None:
+    def __init__(self, target: ByteSink | None, digest: BackgroundDigest) -> None:
         self._target, self._digest = target, digest
 
     def write(self, data: Bytes) -> None:

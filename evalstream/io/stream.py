@@ -147,7 +147,7 @@ class StreamSource:
         A file or an object is read again if it is small, or `grew`: if it may have more rows than
         were sealed.
         """
-        from evalstream.io.mismatch import explain_end, explain_mismatch
+        from evalstream.io.digest import explain_end, explain_mismatch
 
         if self._digest is None:
             return None

@@ -48,7 +48,7 @@ def _escape(letter: str) -> str:
     return letter.encode("unicode_escape").decode()
 
 
-def shorten(text: str, most: int) -> str:
+def cut_text(text: str, most: int) -> str:
     """Return a text of at most this many characters; an ellipsis shows that it was cut."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 

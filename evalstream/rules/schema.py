@@ -21,7 +21,7 @@ Explanation = tuple[Rule, str]
 """The rule that a schema error violates, and the message."""
 
 
-def explain(
+def explain_schema(
     errors: Iterable[SchemaError],
     *,
     own: bool,

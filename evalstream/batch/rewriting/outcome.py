@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from itertools import chain, islice
 from typing import Final
@@ -12,11 +12,13 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.changes import ChangeTally, Need
 from evalstream.model.data_class import DataClass, field, replace
+from evalstream.model.errors import CannotCheck, CannotWrite, internal_error
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
-from evalstream.model.run import Run
+from evalstream.model.run import NoInput, Run
+from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.reporters.groups import Caps, join_findings
 
@@ -94,6 +96,40 @@ class Outcome(DataClass):
 def _shorten(reason: str) -> str:
     """Cut a reason that repeats a long name of the source."""
     return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"
+
+
+def new_outcome(run: Run) -> Outcome:
+    """Return the outcome of a run of which nothing is known yet."""
+    rows, aggregate = run.rows or run.inputs, run.aggregate
+    return Outcome(
+        None if rows is None else printable(rows),
+        None if aggregate is None else printable(aggregate),
+    )
+
+
+def change_run(found: Run | NoInput, change: Callable[[Run, Outcome], None]) -> Outcome:
+    """Fix or migrate one run, and return its outcome. Raises Stopped, and CannotWrite.
+
+    `change` raises ValueError for a run that is refused, CannotCheck, OSError and Stopped.
+    """
+    if isinstance(found, NoInput):
+        return Outcome(printable(found.path), None, ChangeStatus.UNREAD, reasons=(found.reason,))
+    outcome = new_outcome(found)
+    try:
+        change(found, outcome)
+    except ValueError as error:
+        outcome.refuse(str(error))
+    except (CannotCheck, OSError) as error:
+        is_system = isinstance(error, OSError) and error.strerror
+        outcome.leave_unread(f"{error.filename}: {error.strerror}" if is_system else str(error))  # type: ignore[union-attr]
+    except CannotWrite:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a library raises
+        outcome.leave_unread(str(internal_error(error)))
+    if outcome.status is ChangeStatus.UNREAD:
+        # A check that a signal stops is incomplete: it does not raise Stopped itself.
+        STOPPING.check_again()
+    return outcome
 
 
 MOST_REASONS: Final = 20

@@ -89,7 +89,7 @@ class RowReader:
         options = self._context.options
         if self._only is not None:
             version = "" if options.schema else options.schema_version
-            return schema.explain(
+            return schema.explain_schema(
                 self._only.errors(row),
                 own=self._own_schema,
                 version=version,
@@ -98,7 +98,7 @@ class RowReader:
             ), False
         version, unknown = self._checked_version(row)
         found = list(self._validator(version).errors(row))
-        violations = schema.explain(
+        violations = schema.explain_schema(
             found, own=True, version=version, missing=MISSING, known_nulls=KNOWN_NULLS
         )
         if not violations or ES216.code not in self._context.enabled_codes:

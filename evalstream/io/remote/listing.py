@@ -82,7 +82,7 @@ def _iterate_pages(url: str, scheme: str) -> Iterator[list[Listed]]:
 
         return hub_pages(url)
     if scheme in S3:
-        from evalstream.io.remote.s3 import open_s3
+        from evalstream.io.remote.filesystem import open_s3
 
         files, path = open_s3(url, scheme)
         bucket, key, _ = files.split_path(path)

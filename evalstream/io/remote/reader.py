@@ -50,7 +50,7 @@ def _open_store(url: str, scheme: str) -> Store:
 
         return HubObject(url, scheme)
     if scheme in S3:
-        from evalstream.io.remote.s3 import S3Object
+        from evalstream.io.remote.filesystem import S3Object
 
         return S3Object(url, scheme)
     from evalstream.io.remote.filesystem import AnyObject

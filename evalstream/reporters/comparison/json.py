@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import re
+from typing import Any
 
 from evalstream.model.comparison import ComparisonReport, Flip
 from evalstream.parsing import json
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.comparison.figures import comparison_dict, flip_dict, head_dict
 
 
-class JsonComparison:
+class JsonComparison(Recognized):
     """Writes one object; the flips are written as they come."""
+
+    beginning = LazyPattern(re.escape(b'{"schema":1,"first_line":'))
 
     def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
         self._output, self._flips = output, 0
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return head.startswith(b'{"schema":1,"first_line":')
 
     def begin(self, report: ComparisonReport) -> None:
         """Write all but the flips."""
@@ -41,23 +39,17 @@ class JsonComparison:
         self._output.write(b"]}\n")
 
 
-_BEGINNING: Final = LazyPattern(
-    rb'\{"(?:drift|comparison|flip)":\{"|\{"summary":\{"schema":\d+,"first_line":"'
-)
-
-
-class JsonLinesComparison:
+class JsonLinesComparison(Recognized):
     """Writes one object per line, whose only member says what it is."""
+
+    beginning = LazyPattern(
+        rb'\{"(?:drift|comparison|flip)":\{"|\{"summary":\{"schema":\d+,"first_line":"'
+    )
 
     def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
         self._output = output
         self._report: ComparisonReport | None = None
         self._flips = 0
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return _BEGINNING.match(head) is not None
 
     def begin(self, report: ComparisonReport) -> None:
         """Write drifts and comparisons."""

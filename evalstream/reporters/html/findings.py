@@ -10,7 +10,7 @@ from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report
 from evalstream.model.rule_text import RuleText
 from evalstream.model.text import count_noun
-from evalstream.reporters.groups import Caps, Entry, Place, PlacedValues, join_findings
+from evalstream.reporters.groups import Caps, EntryPlace, FindingEntry, PlacedValues, join_findings
 from evalstream.reporters.html.wording import ALL, VALUE, name, repeat, shell
 from evalstream.reporters.markup import Child, Markup, cut_visible, join_markup, tag
 from evalstream.reporters.overview import Overview, relative
@@ -194,7 +194,7 @@ def _entries(report: Report, group: RuleGroup, overview: Overview) -> Iterator[t
             yield _entry(entry, own, folder), entry.findings - entry.more_findings
 
 
-def _entry(entry: Entry, own: str | None, folder: str) -> Markup:
+def _entry(entry: FindingEntry, own: str | None, folder: str) -> Markup:
     """Return what findings say that are equal but for their place; `own` is not named."""
     label = entry.severity.label
     pointer = (
@@ -220,7 +220,7 @@ def _entry(entry: Entry, own: str | None, folder: str) -> Markup:
     )
 
 
-def _place(place: Place, own: str | None, folder: str) -> list[Markup]:
+def _place(place: EntryPlace, own: str | None, folder: str) -> list[Markup]:
     """Return a file with its lines, and below it the values."""
     first, parts = place.first, []
     if place.file != own:

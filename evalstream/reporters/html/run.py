@@ -11,7 +11,7 @@ from evalstream.model.report import RunSummary, Verified
 from evalstream.model.text import count_noun
 from evalstream.reporters.claims import sort_claims
 from evalstream.reporters.html.strip import histogram, strips
-from evalstream.reporters.html.wording import name, number, size, subject, value
+from evalstream.reporters.html.wording import format_number, name, size, subject, value
 from evalstream.reporters.markup import Child, Markup, cut_visible, join_markup, tag
 from evalstream.reporters.summary import COVERED, remarks
 
@@ -82,7 +82,7 @@ def _figure(found: Any) -> str | Markup:
     """Return a number as all numbers of the page; another value as JSON."""
     if found is None:
         return "—"
-    return number(found) if _is_number(found) else value(found)
+    return format_number(found) if _is_number(found) else value(found)
 
 
 def _difference(claim: JudgedClaim) -> str | Markup:

@@ -17,7 +17,7 @@ from evalstream.reporters.charts import (
     round_logs,
     round_steps,
 )
-from evalstream.reporters.html.wording import number
+from evalstream.reporters.html.wording import format_number
 from evalstream.reporters.markup import Markup, tag
 
 MOST_BARS: Final = 120
@@ -79,7 +79,7 @@ def _bars(values: Histogram) -> list[Bar]:
 
 def _between(bar: Bar) -> str:
     low, high, _ = bar
-    return number(low) if low == high else f"{number(low)} to {number(high)}"
+    return format_number(low) if low == high else f"{format_number(low)} to {format_number(high)}"
 
 
 def _value_ticks(values: Histogram, bars: list[Bar]) -> list[Tick]:
@@ -94,7 +94,7 @@ def _value_ticks(values: Histogram, bars: list[Bar]) -> list[Tick]:
     for at in round_logs(low, high) if is_log else round_steps(low, high):
         edge = log(at, values.width) if is_log else at / values.width
         place = zeros + (edge - values.first) / step
-        ticks.append(Tick(min(1.0, max(0.0, place / len(bars))), number(at)))
+        ticks.append(Tick(min(1.0, max(0.0, place / len(bars))), format_number(at)))
     return ticks
 
 
@@ -130,19 +130,19 @@ def _scores(key: str, strip: Strip) -> list[Markup]:
             shapes.append(rectangle(place, 45, 1, 10, tip, class_="unscored"))
             continue
         share = (mean - low) / (high - low) if high > low else 1.0
-        tip = f"{_lines(strip, place)}: mean score {number(mean)} of {strip.scored[place]:,}"
+        tip = f"{_lines(strip, place)}: mean score {format_number(mean)} of {strip.scored[place]:,}"
         shade = f"{0.08 + 0.92 * share:.2f}"
         shapes.append(rectangle(place, 0, 1, HEIGHT, tip, class_="shade", fill_opacity=shade))
     description = (
         f"The mean score in {count_noun(len(known), 'part')} of the file is between "
-        f"{number(min(known))} and {number(max(known))}."
+        f"{format_number(min(known))} and {format_number(max(known))}."
     )
     title = "Mean score along the file"
     legend = tag(
         "span",
-        number(low),
+        format_number(low),
         tag("i", class_="ramp", aria_hidden="true"),
-        number(high),
+        format_number(high),
         class_="note legend",
     )
     picture = drawing(key, title, description, shapes, len(means), HEIGHT, 34)

@@ -34,7 +34,7 @@ SIGNS: Final = {
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB")
 
 
-def number(value: float | None, absent: str = "—") -> str:
+def format_number(value: float | None, absent: str = "—") -> str:
     """Return a number with six significant digits, as all numbers of the page have."""
     if value is None:
         return absent

@@ -422,7 +422,7 @@ def _intervals_of_mean(mean: float, spreads: Iterable[Spread], level: float) -> 
             yield formulas.wilson(mean, number, quantile)
     for spread in known:
         if spread.number > 1:
-            half = formulas.t_quantile((1 + level) / 2, spread.number - 1) * spread.error
+            half = formulas.cached_t_quantile((1 + level) / 2, spread.number - 1) * spread.error
             yield mean - half, mean + half
 
 

@@ -106,14 +106,6 @@ def _range_of_scores(evidence: Evidence) -> Bounds:
     return evidence.extremes or (None, None)
 
 
-def _unit_range(_evidence: Evidence) -> Bounds:
-    return 0, 1
-
-
-def _above_one(_evidence: Evidence) -> Bounds:
-    return 1, None
-
-
 def _not_negative(_evidence: Evidence) -> Bounds:
     return 0, None
 

@@ -29,7 +29,7 @@ from evalstream.reporters.charts import round_logs, round_steps
 from evalstream.reporters.html import HtmlReporter
 from evalstream.reporters.html.strip import histogram
 from evalstream.reporters.html.wording import check_command, quote_word, repeat, shell
-from evalstream.reporters.markup import POLICY, Markup, cut_visible, join_markup, tag, visible
+from evalstream.reporters.markup import POLICY, Markup, cut_visible, join_markup, tag, visible_text
 from evalstream.reporters.summary import overall_verdict
 
 ELEMENTS = frozenset(
@@ -494,15 +494,15 @@ def test_no_text_breaks_out(text: str) -> None:
     excerpt = made(file=text, found=Excerpt(text, len(text) // 2))
     page = page_of(outcome(one, options={"noise": text}), finding, excerpt)
     parsed = checked(page)
-    assert visible(text) in parsed.text
+    assert visible_text(text) in parsed.text
     assert all(letter.isprintable() or letter == "\n" for letter in page)
 
 
 @given(HOSTILE)
 def test_text_and_attributes_round_trip(text: str) -> None:
     parsed = Parsed(tag("p", text, class_=text))
-    assert parsed.text == visible(text)
-    assert parsed.attributes == [("class", visible(text))]
+    assert parsed.text == visible_text(text)
+    assert parsed.attributes == [("class", visible_text(text))]
 
 
 def test_markup_is_built_from_parts() -> None:

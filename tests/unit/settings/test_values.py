@@ -17,12 +17,13 @@ from evalstream.model.finding import Severity
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.settings.declared import SETTINGS
 from evalstream.settings.find import TomlTable
-from evalstream.settings.schema import settings_schema, settings_schema_text
 from evalstream.settings.values import (
     LONGEST_TEXT,
     MOST_TEXTS,
     allowed_values,
     read_values,
+    settings_schema,
+    settings_schema_text,
     typed_values,
 )
 

@@ -15,7 +15,7 @@ from evalstream.parsing.json import pointer, resolve_pointer
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.schema_errors import SchemaError, Validator
 from evalstream.rules.base import Rule
-from evalstream.rules.schema import explain
+from evalstream.rules.schema import explain_schema
 
 SCHEMA: Final = "$schema"
 API: Final = "openapi"
@@ -64,7 +64,9 @@ def check_schema(value: Mapping[str, Any], engine: str) -> Iterator[Violation]:
         return
     # The meta-schema knows the URI only with https.
     errors = map(_nearest, _meta_schema(known, engine).errors({**value, SCHEMA: known}))
-    yield from (violation._replace(code=EVG210.code) for violation in explain(errors, own=False))
+    yield from (
+        violation._replace(code=EVG210.code) for violation in explain_schema(errors, own=False)
+    )
 
 
 def _nearest(error: SchemaError) -> SchemaError:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
 
-from evalstream.io import mismatch
+from evalstream.io import digest as mismatch
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource
 

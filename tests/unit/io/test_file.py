@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evalstream.io import follow
-from evalstream.io.follow import wait_for_rows
+from evalstream.io import file as follow
+from evalstream.io.file import wait_for_rows
 
 Step = tuple[float, Callable[[], object]]
 
