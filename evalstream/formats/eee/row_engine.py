@@ -53,7 +53,7 @@ from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.fast_block import FastBlock
-    from evalstream.formats.eee.taken_violations import ScanPlan
+    from evalstream.formats.eee.scan_results import ScanPlan
     from evalstream.model.options import SampleRequest
 
 JSON_BLANK: Final = b" \t\r"
