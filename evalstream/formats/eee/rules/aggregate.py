@@ -265,7 +265,6 @@ ES701: Final = Rule(
     Severity.ERROR,
     "a score that is not finite or outside its bounds, or bounds that are reversed",
     aggregate=_aggregate_score,
-    about_aggregate=True,
     former_names=("aggregate-score",),
 )
 
@@ -275,7 +274,6 @@ ES702: Final = Rule(
     Severity.ERROR,
     "an uncertainty that cannot result from a measurement",
     aggregate=_uncertainty,
-    about_aggregate=True,
     former_names=("uncertainty",),
 )
 
@@ -285,7 +283,6 @@ ES703: Final = Rule(
     Severity.WARNING,
     "standard_error is not standard_deviation / sqrt(num_samples)",
     aggregate=_standard_error,
-    about_aggregate=True,
     former_names=("standard-error",),
 )
 
@@ -295,7 +292,6 @@ ES704: Final = Rule(
     Severity.WARNING,
     "evaluation_id without a separator or with an empty part, or a timestamp that is not a number",
     aggregate=_evaluation_id_shape,
-    about_aggregate=True,
     former_names=("evaluation-id-shape",),
 )
 
@@ -305,7 +301,6 @@ ES705: Final = Rule(
     Severity.WARNING,
     "a bootstrap method without num_bootstrap_samples, or a number of samples of 0 or less",
     aggregate=_bootstrap,
-    about_aggregate=True,
     former_names=("bootstrap",),
 )
 
@@ -326,7 +321,6 @@ ES708: Final = Rule(
     Severity.WARNING,
     "a levels score that is not an index of level_names",
     aggregate=_level_score,
-    about_aggregate=True,
     former_names=("level-score",),
 )
 

@@ -269,7 +269,6 @@ ES709: Final = Rule(
     Severity.WARNING,
     "evaluation_id names another model or time than the aggregate does",
     aggregate=_evaluation_id_disagrees,
-    about_aggregate=True,
 )
 
 ES710: Final = Rule(
@@ -279,7 +278,6 @@ ES710: Final = Rule(
     "a value that the schema's description of the member rules out",
     row=_neither_zero_nor_one,
     aggregate=_implausible_member,
-    about_aggregate=True,
     reads=("/evaluation/score",),
     in_scanner=True,
 )
