@@ -151,7 +151,7 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
         return Counter(result.name for result in self.context.results)
 
 
-def samples_beside(facts: RunFacts, result: Result) -> int:
+def count_samples_beside(facts: RunFacts, result: Result) -> int:
     """Return the least number of samples that the results over a result's dataset score."""
     covers = _covers_beside(facts, result)
     largest = max((cover.samples for cover in covers), default=0)

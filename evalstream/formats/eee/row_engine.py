@@ -53,7 +53,7 @@ from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.fast_block import FastBlock
-    from evalstream.formats.eee.taken_violations import ScanPlan
+    from evalstream.formats.eee.scan_results import ScanPlan
     from evalstream.model.options import SampleRequest
 
 JSON_BLANK: Final = b" \t\r"
@@ -129,7 +129,7 @@ class RowEngine:
         if not self.context.options.sketches:
             return BlockFindings(self.context.options, self.context.selection, lines.unshown)
         from evalstream.engine.sketched import SketchedFindings
-        from evalstream.formats.eee.sample_rows import row_figures
+        from evalstream.formats.eee.compared import row_figures
 
         return SketchedFindings(self.context, lines, row_figures)
 
@@ -459,7 +459,7 @@ class _Pass:
 
     def _sample(self, entry: _Entry, request: SampleRequest) -> None:
         """Add a row to those of a comparison with other runs."""
-        from evalstream.formats.eee.sample_rows import sample_row
+        from evalstream.formats.eee.compared import sample_row
 
         row = sample_row(
             entry.hashed or entry.row, request, entry.number, entry.offset, is_scored=entry.scored
@@ -470,7 +470,7 @@ class _Pass:
         """Digest what copies of a sample share: the choices and the model's output."""
         sample = row.get("input")
         choices = sample.get("choices") if sample.__class__ is dict else None
-        answer = row_view.answer(row, self._engine.context.choose_version(row))
+        answer = row_view.row_answer(row, self._engine.context.choose_version(row))
         return choices_digest(row_view.choices_text(choices)) ^ answer_digest(answer)
 
     def _link(self, entry: _Entry) -> None:
