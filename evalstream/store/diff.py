@@ -9,9 +9,8 @@ from evalstream.model.data_class import NamedTuple
 from evalstream.store.choice import read_snapshot
 from evalstream.store.contents import is_same_json
 from evalstream.store.files import StoreFiles, hash_file, open_store
-from evalstream.store.layout import LATEST, Entry, object_path
-from evalstream.store.listing import Tables
-from evalstream.store.object_table import mark_path
+from evalstream.store.layout import LATEST, SAMPLES, Entry, object_path
+from evalstream.store.object_table import ObjectTable
 
 CHANGED: Final = "changed"
 CHANGES: Final = (
@@ -34,7 +33,7 @@ class _Side(NamedTuple):
     """A snapshot, and the store around it if its manifest is in one."""
 
     entries: Iterator[Entry]
-    tables: Tables
+    table: ObjectTable
     files: StoreFiles | None
 
 
@@ -48,34 +47,34 @@ def diff_snapshots(old: str, new: str) -> Iterator[StoreChange]:
         for change in _changes(entry, before, after):
             yield StoreChange(change, entry.uuid, entry.collection, entry.legacy_path)
     for entry in before.entries:
-        if entry.uuid not in after.tables.aggregates:
+        if after.table.find(entry.uuid) is None:
             yield StoreChange("removed", entry.uuid, entry.collection, entry.legacy_path)
 
 
 def _open(path: str) -> _Side:
     manifest = path if path.endswith(".json") else f"{path.rstrip('/')}/{LATEST}"
     root, flat, _ = manifest.rpartition("flat/")
-    entries, tables = read_snapshot(manifest)
-    return _Side(entries, tables, open_store(root or ".") if flat else None)
+    entries, table = read_snapshot(manifest)
+    return _Side(entries, table, open_store(root or ".") if flat else None)
 
 
 def _changes(entry: Entry, before: _Side, after: _Side) -> Iterator[str]:
-    known = before.tables.aggregates.find(entry.uuid)
+    known = before.table.find(entry.uuid)
     if known is None:
         yield "added"
         return
-    if known.mark != mark_path(entry.legacy_path):
+    if not known.has_path(entry.legacy_path):
         yield "moved"
     changed = []
     for ending, content in entry.files:
-        earlier = before.tables.of(ending).find(entry.uuid)
-        if earlier is not None and earlier.content != content:
+        earlier = known.content(ending)
+        if earlier is not None and earlier != content:
             path = object_path(entry.uuid, ending)
-            digests = earlier.content.sha256, content.sha256
+            digests = earlier.sha256, content.sha256
             changed.append(not _is_rewritten(before.files, after.files, path, digests))
     if changed:
         yield CHANGED if any(changed) else "reserialised"
-    had_rows = entry.uuid in before.tables.companions
+    had_rows = known.content(SAMPLES) is not None
     if had_rows != (entry.companion is not None):
         yield "companion-removed" if had_rows else "companion-attached"
 
