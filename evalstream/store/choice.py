@@ -60,7 +60,7 @@ class Choice:
     def __init__(self, request: StoreRequest) -> None:
         """Read the snapshot of `since`. Raises CannotCheck."""
         self._request = request
-        self._since = read_snapshot(request.since)[1] if request.since is not None else None
+        self._since = read_snapshot(request.since).table if request.since is not None else None
 
     def takes(self, entry: Entry) -> bool:
         """Tell whether an entry is read, but for `draw`."""
@@ -97,8 +97,16 @@ def is_listed(entry: Entry, table: ObjectTable) -> bool:
     return known is not None and all(known.content(one) == content for one, content in entry.files)
 
 
-def read_snapshot(manifest: str) -> tuple[Iterator[Entry], ObjectTable]:
-    """Return the entries of one manifest, by its path or URL, and their table.
+class Snapshot(NamedTuple):
+    """A snapshot that matches its digests: what its manifest is named by, and its entries."""
+
+    core: str
+    table: ObjectTable
+    entries: Iterator[Entry]
+
+
+def read_snapshot(manifest: str) -> Snapshot:
+    """Return the snapshot of one manifest, by its path or URL.
 
     Raises CannotCheck where the manifest cannot be followed, or the entries are not its own.
     """
@@ -122,4 +130,4 @@ def read_snapshot(manifest: str) -> tuple[Iterator[Entry], ObjectTable]:
         raise CannotCheck(
             f"{printable(manifest)}: the manifest or its entries do not match their digests"
         )
-    return (entry for _, entry in Entries(files, path)), table
+    return Snapshot(known.core, table, (entry for _, entry in Entries(files, path)))

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalstream.model.data_class import NamedTuple
-from evalstream.store.choice import read_snapshot
+from evalstream.store.choice import Snapshot, read_snapshot
 from evalstream.store.contents import is_same_json
 from evalstream.store.files import StoreFiles, hash_file, open_store
 from evalstream.store.layout import LATEST, SAMPLES, Entry, object_path
-from evalstream.store.object_table import ObjectTable
 
 CHANGED: Final = "changed"
 CHANGES: Final = (
@@ -32,8 +31,7 @@ class StoreChange(NamedTuple):
 class _Side(NamedTuple):
     """A snapshot, and the store around it if its manifest is in one."""
 
-    entries: Iterator[Entry]
-    table: ObjectTable
+    snapshot: Snapshot
     files: StoreFiles | None
 
 
@@ -43,23 +41,22 @@ def diff_snapshots(old: str, new: str) -> Iterator[StoreChange]:
     What was removed comes last. Raises CannotCheck where one of them cannot be followed.
     """
     before, after = _open(old), _open(new)
-    for entry in after.entries:
+    for entry in after.snapshot.entries:
         for change in _changes(entry, before, after):
             yield StoreChange(change, entry.uuid, entry.collection, entry.legacy_path)
-    for entry in before.entries:
-        if after.table.find(entry.uuid) is None:
+    for entry in before.snapshot.entries:
+        if after.snapshot.table.find(entry.uuid) is None:
             yield StoreChange("removed", entry.uuid, entry.collection, entry.legacy_path)
 
 
 def _open(path: str) -> _Side:
     manifest = path if path.endswith(".json") else f"{path.rstrip('/')}/{LATEST}"
     root, flat, _ = manifest.rpartition("flat/")
-    entries, table = read_snapshot(manifest)
-    return _Side(entries, table, open_store(root or ".") if flat else None)
+    return _Side(read_snapshot(manifest), open_store(root or ".") if flat else None)
 
 
 def _changes(entry: Entry, before: _Side, after: _Side) -> Iterator[str]:
-    known = before.table.find(entry.uuid)
+    known = before.snapshot.table.find(entry.uuid)
     if known is None:
         yield "added"
         return

@@ -45,8 +45,7 @@ def test_a_sound_store_passes_with_one_request_a_file(hub: FakeHub) -> None:
     assert (report.exit_code, set(report.counts)) == (0, set())
     pages = -(-files_in(hub.folder, "") // 7)
     assert hub.count("/tree/") == pages
-    # The latest entries are read twice: into the table, and to say what is to be read.
-    assert len(hub.paths) <= pages + files_in(hub.folder, "flat", "data") + SPARE
+    assert len(hub.paths) == 1 + pages + files_in(hub.folder, "flat", "data")
     assert {f"/{hub_files.ENDPOINT}" in path for path in hub.paths} == {False}
 
 
@@ -94,6 +93,41 @@ def test_limits_are_waited_for(hub: FakeHub, monkeypatch: pytest.MonkeyPatch) ->
     hub.limits = [{"Retry-After": "7"}, {"RateLimit": '"api";r=0;t=55'}]
     assert verify(hub.url, level="manifest").exit_code == 0
     assert not hub.limits
+
+
+def test_limits_and_errors_cost_one_request_each(
+    hub: FakeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_files, "MOST_PAUSE_SECONDS", 0.01)
+    hub.limits, hub.broken = [{"Retry-After": "7"}, {"Retry-After": "soon"}], 2
+    assert verify(hub.url).exit_code == 0
+    assert len(hub.paths) == 1 + 1 + files_in(hub.folder, "flat", "data") + 4
+
+
+@pytest.mark.parametrize("headers", [{"Retry-After": "86400"}, {}])
+def test_a_limit_without_end_is_not_waited_for_without_end(
+    hub: FakeHub, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str]
+) -> None:
+    monkeypatch.setattr(hub_files, "MOST_PAUSE_SECONDS", 0.01)
+    hub.limits = [headers] * 100
+    report = verify(hub.url)
+    assert (report.exit_code, len(hub.paths)) == (3, limits.TRIES)
+
+
+def test_a_hub_that_breaks_down_amid_the_files_leaves_the_check_incomplete(
+    hub: FakeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = FakeHub._send
+
+    def send_or_fail(self: FakeHub, folder: Path, name: str, part: str | None) -> Any:
+        is_object = name.startswith("flat/objects/")
+        return hub_answer(503) if is_object else send(self, folder, name, part)
+
+    monkeypatch.setattr(FakeHub, "_send", send_or_fail)
+    report = verify(hub.url)
+    assert (report.exit_code, set(report.counts)) == (3, {"ES001"})
+    objects = files_in(hub.folder, "flat/objects")
+    assert hub.count("/flat/objects/") <= limits.TRIES * objects
 
 
 def test_a_spent_limit_delays_the_next_request() -> None:

@@ -556,7 +556,11 @@ TAMPERINGS: dict[str, tuple[Tampering, str, str]] = {
         "manifest",
         "ES920",
     ),
-    "an older snapshot in the future": (date_older("2027-01-01T03:00:00+00:00"), "manifest", "ES920"),
+    "an older snapshot in the future": (
+        date_older("2027-01-01T03:00:00+00:00"),
+        "manifest",
+        "ES920",
+    ),
     "an older snapshot at no time": (date_older("2026-01-01"), "manifest", "ES929"),
     "a rollback as new": (roll_back_as_new, "manifest", "ES927"),
     "a member twice in an entry": (
@@ -591,11 +595,7 @@ TAMPERINGS: dict[str, tuple[Tampering, str, str]] = {
     ),
     "a size with a fraction": (edit_entry(FIRST, size_bytes=12.0), "manifest", "ES921"),
     "a false size": (edit_entry(FIRST, size_bytes=12), "manifest", "ES924"),
-    "a false size of rows": (
-        edit_entry(FIRST, instance_level_size_bytes=12),
-        "manifest",
-        "ES924",
-    ),
+    "a false size of rows": (edit_entry(FIRST, instance_level_size_bytes=12), "manifest", "ES924"),
     "letters decomposed": (decompose, "manifest", "ES927"),
     "a version that no record has": (
         edit_entry(FIRST, eval_schema_version="9.9.9"),
