@@ -62,9 +62,9 @@ def check_contents(
     files: StoreFiles, tasks: Iterable[ContentTask], jobs: int
 ) -> Iterator[ContentResult]:
     """Check the contents of files in threads, and yield the results in the order of the tasks."""
-    workers = max(jobs, _REMOTE_READERS) if is_remote(files.root) else jobs
+    workers, size = (max(jobs, _REMOTE_READERS), 1) if is_remote(files.root) else (jobs, _BUNDLE)
     source = iter(tasks)
-    bundles = iter(lambda: list(islice(source, _BUNDLE)), [])
+    bundles = iter(lambda: list(islice(source, size)), [])
     check = partial(_check_bundle, files)
     for results in run_in_order(threads.backend(workers), check, bundles):
         yield from results

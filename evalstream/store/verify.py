@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.block_tasks import usable_cores
 from evalstream.io.names import printable
+from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
@@ -29,8 +30,12 @@ if TYPE_CHECKING:
     from evalstream.store.memory import StoreMemory
 
 
+_MOST_UNREAD: Final = 20
+"""How many files in a row may fail on a host before the check ends."""
+
+
 class StoreCheck:
-    """The check of one store; `table` and `current` are complete after it."""
+    """The check of one store; `table` is complete after it, and `current` None if it broke off."""
 
     def __init__(self, root: str, request: StoreRequest, options: Options) -> None:
         self.files: StoreFiles = open_store(root)
@@ -40,7 +45,7 @@ class StoreCheck:
         self._request, self._options = request, options
         self._memory: StoreMemory | None = None
         self._differing: set[str] = set()
-        self._read = self._remembered = self._trusted = 0
+        self._read = self._remembered = self._trusted = self._unread = 0
         self._summary = RunSummary(printable(root), None, "store", noun="record")
 
     def run(
@@ -52,8 +57,10 @@ class StoreCheck:
             with self._open_memory(ledger, overwrite=overwrite) as self._memory:
                 self._check()
         except Stopped as stopped:
+            self.current = None
             self._summary.incomplete_reason = f"stopped by {stopped.name}"
         except (OSError, CannotCheck) as error:
+            self.current = None
             self._findings.leave_open("", getattr(error, "strerror", None) or str(error))
         self._summary.seconds = time.monotonic() - begin
         self._findings.finish(self._summary, show)
@@ -136,6 +143,7 @@ class StoreCheck:
         """Report the faults of a file, and remember its digest."""
         self._read += result.digest is not None
         self._summary.bytes += result.bytes
+        self._give_up(result)
         for one in result.faults:
             if one.code == "ES001":
                 self._findings.leave_open(one.path, one.message)
@@ -146,6 +154,13 @@ class StoreCheck:
                 self._findings.report(one.code, one.path, one.message, **one.details)
         if self._memory is not None and result.digest is not None and result.mark is not None:
             self._memory.record(result.path, result.mark, result.digest)
+
+    def _give_up(self, result: ContentResult) -> None:
+        """Raise CannotCheck for a host that answers nothing: each file is waited for in vain."""
+        is_unread = any(one.code == "ES001" for one in result.faults)
+        self._unread = self._unread + 1 if is_unread and is_remote(self.files.root) else 0
+        if self._unread >= _MOST_UNREAD:
+            raise CannotCheck(f"{self._unread} files in a row cannot be read; the check ends here")
 
     def _report_missing(self, current: CurrentSnapshot, listing: Listing) -> None:
         """Report objects and files of data/ that are listed by entries alone."""

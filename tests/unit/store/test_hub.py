@@ -15,6 +15,7 @@ from evalstream.io.remote import hub as hub_files
 from evalstream.io.remote import limits
 from evalstream.io.remote.hub import parse_hub
 from evalstream.io.remote.store import ETAG
+from evalstream.store import verify as verify_module
 
 pytest.importorskip("aiohttp")
 pytest.importorskip("fsspec")
@@ -126,8 +127,25 @@ def test_a_hub_that_breaks_down_amid_the_files_leaves_the_check_incomplete(
     monkeypatch.setattr(FakeHub, "_send", send_or_fail)
     report = verify(hub.url)
     assert (report.exit_code, set(report.counts)) == (3, {"ES001"})
-    objects = files_in(hub.folder, "flat/objects")
-    assert hub.count("/flat/objects/") <= limits.TRIES * objects
+    assert hub.count("/flat/objects/") <= limits.TRIES * files_in(hub.folder, "flat/objects")
+
+
+def test_a_hub_that_answers_nothing_more_ends_the_check(
+    hub: FakeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify_module, "_MOST_UNREAD", 3)
+    contents = ("flat/objects/", "data/")
+    send = FakeHub._send
+
+    def send_or_fail(self: FakeHub, folder: Path, name: str, part: str | None) -> Any:
+        return hub_answer(403) if name.startswith(contents) else send(self, folder, name, part)
+
+    monkeypatch.setattr(FakeHub, "_send", send_or_fail)
+    report = verify(hub.url, level="rows")
+    assert (report.exit_code, len(report.runs)) == (3, 1)
+    messages = [one.message for one in report]
+    assert any("3 files in a row cannot be read" in one for one in messages)
+    assert len(messages) < files_in(hub.folder, "flat/objects")
 
 
 def test_a_spent_limit_delays_the_next_request() -> None:
