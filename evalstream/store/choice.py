@@ -124,8 +124,7 @@ def read_snapshot(manifest: str) -> Snapshot:
         path = f"manifests/sha256_{known.core}/{path}"
     entries, table = Entries(files, path), ObjectTable()
     for _, entry in entries:
-        if table.find(entry.uuid) is None:
-            table.add(entry, LISTED)
+        table.add(entry, LISTED)
     if known.faults or any(entries.digest_faults(known)):
         raise CannotCheck(
             f"{printable(manifest)}: the manifest or its entries do not match their digests"

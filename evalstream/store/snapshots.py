@@ -98,12 +98,10 @@ class SnapshotCheck:
         report, add = self._findings.report, self._findings.add
         entries = Entries(self._files, path, lambda violation, line: add(violation, path, line))
         for line, entry in entries:
-            if self._table.find(entry.uuid) is not None:
+            if self._table.add(entry, LISTED | CURRENT | CHOSEN * self._choose(entry)) is not None:
                 message = "another entry has the same UUID"
                 details = {"pointer": "/object_uuid", "found": entry.uuid, "line": line}
                 report("ES922", path, message, **details)
-                continue
-            self._table.add(entry, LISTED | CURRENT | CHOSEN * self._choose(entry))
         for message, details in entries.digest_faults(manifest):
             report("ES921", path, message, **details)
         for message, details in entries.count_faults(manifest):
@@ -136,11 +134,8 @@ class SnapshotCheck:
 
         entries = Entries(self._files, path, warn)
         for line, entry in entries:
-            known = self._table.find(entry.uuid)
-            if known is None:
-                self._table.add(entry, LISTED | CHOSEN * self._choose(entry))
-                continue
-            for ending, content in entry.files:
+            known = self._table.add(entry, LISTED | CHOSEN * self._choose(entry))
+            for ending, content in entry.files if known is not None else ():
                 newer = known.content(ending)
                 if newer is None:
                     known.add_rows(content)
