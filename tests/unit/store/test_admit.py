@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import command, environment
+from commands import command, environment, run_command
+from each import each
 from made_store import (
     NEW,
     entries_file,
@@ -188,7 +189,7 @@ def _copy_new(root: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@each("name", REQUESTS)
 def test_a_request_is_judged(accepted: Path, tmp_path: Path, name: str) -> None:
     request, code, found = REQUESTS[name]
     assert judged(accepted, tmp_path, request) == (code, found)
@@ -285,13 +286,12 @@ def test_names_come_from_git(accepted: Path, tmp_path: Path) -> None:
     write(target / "notes.txt", b"x")
     run_git(root, "add", "-A")
     names = run_git(root, "diff", "-z", "--name-only", "--no-renames", "--cached", "HEAD")
-    done = subprocess.run(
+    done = run_command(
         command("store", "admit", "--files-from", "-", "--store", str(accepted), "-f", "jsonl"),
         cwd=root,
         input=names,
         capture_output=True,
         env=environment(),
-        check=False,
     )
     lines = map(json.loads, done.stdout.splitlines())
     findings = [one for one in lines if "code" in one]
@@ -309,10 +309,7 @@ def run_git(root: Path, *arguments: str) -> bytes:
 
 
 def test_a_request_of_nothing_is_wrong_usage(accepted: Path) -> None:
-    done = subprocess.run(
-        command("store", "admit", "--store", str(accepted)),
-        capture_output=True,
-        env=environment(),
-        check=False,
+    done = run_command(
+        command("store", "admit", "--store", str(accepted)), capture_output=True, env=environment()
     )
     assert (done.returncode, b"no changed file given" in done.stderr) == (2, True)

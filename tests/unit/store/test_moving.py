@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from made_store import (
     NEW,
     entries_file,
@@ -181,10 +182,11 @@ CHANGES: dict[str, tuple[Change, set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@each("name", CHANGES)
 def test_a_change_between_listing_and_reading(
-    store: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    store = make_store(tmp_path / "store")
     change, expected = CHANGES[name]
     draw = Choice.draw
 
