@@ -129,6 +129,8 @@ def _has_json_of(files: StoreFiles, path: str, sha256: str, other: str) -> bool:
         is_sound = hash_file(files, path) == sha256
     except FileNotFoundError:
         return False
+    except OSError as error:
+        raise OSError(f"its object cannot be read: {error.strerror or error}") from error
     return is_sound and is_same_json(files, path, files, other)
 
 

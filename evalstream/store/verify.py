@@ -143,7 +143,7 @@ class StoreCheck:
         """Report the faults of a file, and remember its digest."""
         self._read += result.digest is not None
         self._summary.bytes += result.bytes
-        self._give_up(result)
+        self._count_unread(result)
         for one in result.faults:
             if one.code == "ES001":
                 self._findings.leave_open(one.path, one.message)
@@ -155,7 +155,7 @@ class StoreCheck:
         if self._memory is not None and result.digest is not None and result.mark is not None:
             self._memory.record(result.path, result.mark, result.digest)
 
-    def _give_up(self, result: ContentResult) -> None:
+    def _count_unread(self, result: ContentResult) -> None:
         """Raise CannotCheck for a host that answers nothing: each file is waited for in vain."""
         is_unread = any(one.code == "ES001" for one in result.faults)
         self._unread = self._unread + 1 if is_unread and is_remote(self.files.root) else 0
