@@ -112,7 +112,9 @@ class RunCheck:
         streamed: bool = False,
     ) -> None:
         self._started = time.perf_counter()
-        self._awaited, self._is_stream = awaited, streamed or comes_by(run, options)
+        # Only a seal asks, and asking costs a disk access.
+        seals = options.routing.seal_to is not None
+        self._awaited, self._is_stream = awaited, streamed or (seals and comes_by(run, options))
         self._run, self._options, self._show, self._progress = run, options, show, progress
         self._rows_name = printable(run.rows) if run.rows else None
         self._aggregate_name = printable(run.aggregate) if run.aggregate else None
