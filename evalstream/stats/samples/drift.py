@@ -10,9 +10,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evalstream.stats.arrays import Array
-from evalstream.stats.samples.grouping import mark_starts, number_groups, rank_in_groups
 from evalstream.stats.samples.joining import Joined
-from evalstream.stats.samples.record_store import RecordStore, read_together
+from evalstream.stats.samples.record_store import (
+    RecordStore,
+    mark_starts,
+    number_groups,
+    rank_in_groups,
+    read_together,
+)
 
 MEMORY_BYTES: Final = 1 << 22
 """How much each of four stores of samples without a partner keeps in memory."""

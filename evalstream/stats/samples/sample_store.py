@@ -17,8 +17,13 @@ from evalstream.model.sample_record import (
     SampleScore,
 )
 from evalstream.stats.arrays import Array
-from evalstream.stats.samples.grouping import mark_starts, sort_rows
-from evalstream.stats.samples.record_store import MEMORY_BYTES, RecordStore, read_together
+from evalstream.stats.samples.record_store import (
+    MEMORY_BYTES,
+    RecordStore,
+    mark_starts,
+    read_together,
+    sort_rows,
+)
 
 MOST_GROUPS: Final = 1 << 24
 """The number of groups of one run; they are numbered from 0, without gaps."""
