@@ -62,10 +62,11 @@ def encode_run(summary: RunSummary) -> dict[str, Any]:
 def decode_run(encoded: dict[str, Any]) -> RunSummary:
     """Return a run from its JSON. Raises KeyError or TypeError if it is not valid."""
     checksum, sketch = encoded["checksum"], encoded.get("sketch")
+    same: dict[str, Any] = {name: encoded[name] for name in _ALWAYS}
+    same |= {name: encoded.get(name) for name in _SELDOM}
+    same |= {name: dict(encoded.get(name, {})) for name in _COUNTS}
     return RunSummary(
-        **{name: encoded[name] for name in _ALWAYS},
-        **{name: encoded.get(name) for name in _SELDOM},
-        **{name: dict(encoded.get(name, {})) for name in _COUNTS},
+        **same,
         algorithm=checksum["algorithm"],
         declared=checksum["declared"],
         actual=checksum["actual"],

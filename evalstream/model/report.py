@@ -81,7 +81,7 @@ class RunSummary(DataClass):
         version: The version of most rows, else that of the aggregate.
         rows: The number of rows, blank lines not counted.
         verdict: `failed` if a finding fails the run, `incomplete` if something could not be
-            checked, `unconfirmed` if the rows confirm no score, else `passed`.
+            checked, `unconfirmed` if the rows confirm no score or refute a claim, else `passed`.
         algorithm: The algorithm of the checksum, None if there is none to compare with.
         declared: The checksum that the aggregate declares.
         actual: The checksum of the rows, in hex digits.
@@ -181,7 +181,12 @@ class RunSummary(DataClass):
     @property
     def is_refuted(self) -> bool:
         """Whether the run failed, and at least one of its claims is refuted."""
-        return self.verdict == "failed" and any(one.state is State.REFUTED for one in self.claims)
+        return self.verdict == "failed" and self.has_refuted_claims
+
+    @property
+    def has_refuted_claims(self) -> bool:
+        """Whether at least one of the claims is refuted."""
+        return any(one.state is State.REFUTED for one in self.claims)
 
     def count(self, code: str, severity: Severity, times: int) -> None:
         """Count more occurrences of a code."""
@@ -196,7 +201,7 @@ class RunSummary(DataClass):
         self.failing = dict(failing)
         if self.incomplete_reason is not None:
             self.otherwise = "incomplete"
-        elif has_scores and not confirms_score(self.claims):
+        elif (has_scores and not confirms_score(self.claims)) or self.has_refuted_claims:
             self.otherwise = "unconfirmed"
         else:
             self.otherwise = "passed"

@@ -94,6 +94,11 @@ def quote_text(text: str) -> str:
     return f'"{escaped}"'
 
 
+def read_string(text: str, node: Node | None) -> str | None:
+    """Return the string that a value stands for, None for none and for a value of another type."""
+    return decode_string(text, node) if node is not None and node.type is JsonType.TEXT else None
+
+
 def decode_string(text: str, node: Node) -> str:
     """Return the string that a text value stands for."""
     value: str = json.loads(text[node.start : node.end])
@@ -268,6 +273,11 @@ class Splices:
     def of(self, node: Node) -> str:
         """Return the text of a value before any change."""
         return self.text[node.start : node.end]
+
+    def as_text(self, node: Node) -> str:
+        """Return a value as a JSON string: a text as it is written, the text of any other value."""
+        is_text = node.type is JsonType.TEXT
+        return self.of(node) if is_text else quote_text(compact(self.text, node))
 
     def replace(self, node: Node, text: str) -> None:
         """Replace a value by a JSON text."""

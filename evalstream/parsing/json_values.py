@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, fast
@@ -13,6 +15,24 @@ def parse_or_none(text: bytes) -> Any:
     try:
         return fast(text.removeprefix(UTF8_MARK))
     except ValueError:
+        return None
+
+
+def read_decimals(text: bytes) -> Any:
+    """Read a text whose numbers become Decimal, as they are written; None for one that is not JSON.
+
+    A number whose exponent no Decimal has becomes None.
+    """
+    try:
+        return json.loads(text, parse_float=_read_decimal, parse_int=_read_decimal)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _read_decimal(digits: str) -> Decimal | None:
+    try:
+        return Decimal(digits)
+    except ArithmeticError:
         return None
 
 

@@ -63,7 +63,8 @@ def _verdict(run: RunSummary) -> TestCase:
     if run.verdict == "passed":
         return TestCase("verdict", text=line)
     if run.verdict == "unconfirmed":
-        return TestCase("verdict", SKIPPED, f"no score was confirmed: {line}")
+        doubt = "a claim is refuted" if run.has_refuted_claims else "no score was confirmed"
+        return TestCase("verdict", SKIPPED, f"{doubt}: {line}")
     return TestCase("verdict", SKIPPED, line)
 
 

@@ -68,6 +68,19 @@ def cluster_digest(value: Any) -> int:
     return UNKNOWN if value is None else bytes_digest(json.canonical(value))
 
 
+def id_digest(sample: Any) -> int:
+    """Return the digest of a sample id, of any JSON type, UNKNOWN for none."""
+    text = sample_text(sample)
+    return bytes_digest(text) if text else UNKNOWN
+
+
+def read_cluster(request: SampleRequest, record: Any) -> int:
+    """Return the digest of the value by which a record is clustered, UNKNOWN for none."""
+    if request.cluster is None:
+        return UNKNOWN
+    return cluster_digest(json.resolve_pointer(record, request.cluster))
+
+
 def encode_text(text: str) -> bytes:
     """Return the bytes of a text, which may contain lone surrogates."""
     return text.encode(errors="surrogatepass")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from changed_runs import files_of
-from commands import command, environment
+from commands import command, environment, run_command
 from paths import EXAMPLES
 from rows import aggregate_of, bytes_of, sound_rows
 
@@ -47,7 +47,7 @@ def only(runs: ChangedRuns) -> Outcome:
 
 
 def ran(*arguments: str, folder: Path) -> tuple[int, str, str]:
-    done = subprocess.run(
+    done = run_command(
         command(*arguments), cwd=folder, env=environment(), capture_output=True, check=False
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()

@@ -116,7 +116,10 @@ def _check_source(run: Run, job: FixJob) -> RunSummary:
 
     def show(finding: Finding) -> None:
         if main_format().refuses_repair(finding.code, finding.severity):
-            where = "" if finding.line is None else f"line {finding.line:,}: "
+            is_of_rows = run.rows is not None and finding.file == printable(run.rows)
+            line = None if finding.line is None else f"line {finding.line:,}"
+            place = line if is_of_rows else finding.pointer
+            where = f"{place}: " if place else ""
             refused.append(f"{finding.code} {finding.name}: {where}{finding.message}")
 
     before = check_any(run, replace(job.options, max_findings=1), show, job.progress)

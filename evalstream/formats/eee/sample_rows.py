@@ -13,12 +13,12 @@ from evalstream.formats.eee import row_view
 from evalstream.formats.eee.row_digests import to_double
 from evalstream.model.options import SampleRequest
 from evalstream.model.sample_record import UNKNOWN, SampleFlag, SampleRow
-from evalstream.parsing.json import member, resolve_pointer
+from evalstream.parsing.json import member
 from evalstream.stats.sample_digests import (
     InputDigests,
-    bytes_digest,
-    cluster_digest,
     encode_text,
+    id_digest,
+    read_cluster,
     sample_text,
     text_digest,
     text_identity,
@@ -43,7 +43,7 @@ def sample_row(
     prompt = holder.get("formatted") if isinstance(holder, dict) else None
     return SampleRow(
         *_identity(row, request.by, shown, sample),
-        bytes_digest(sample) if sample else UNKNOWN,
+        id_digest(row.get("sample_id")),
         0,
         number,
         offset,
@@ -52,16 +52,7 @@ def sample_row(
         UNKNOWN if shown is None else shown.question,
         UNKNOWN if shown is None else shown.input,
         text_digest(prompt),
-        row_cluster(row, request),
-    )
-
-
-def row_cluster(row: Any, request: SampleRequest) -> int:
-    """Return the digest of the value by which a row is clustered, UNKNOWN where it has none."""
-    return (
-        UNKNOWN
-        if request.cluster is None
-        else cluster_digest(resolve_pointer(row, request.cluster))
+        read_cluster(request, row),
     )
 
 

@@ -16,9 +16,8 @@ from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, read_aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import parse_path
-from evalstream.formats.eee.expectations import unmet_expectations
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.file_violations import FileViolations, violation_key
+from evalstream.formats.eee.file_violations import FileViolations, unmet_expectations, violation_key
 from evalstream.formats.eee.rules.seal import LOOKED_AT
 from evalstream.formats.eee.seal_refusals import (
     Digests,

@@ -18,7 +18,7 @@ from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag
 from evalstream.parsing import json
 from evalstream.parsing.array_splitter import Element
-from evalstream.parsing.json import member, resolve_pointer, text_or_none
+from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
@@ -26,11 +26,10 @@ from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import (
     InputDigests,
     SampleBatch,
-    bytes_digest,
-    cluster_digest,
     has_identity,
+    id_digest,
+    read_cluster,
     record_sample,
-    sample_text,
 )
 
 AGREEMENT: Final = "observed agreement"
@@ -81,13 +80,11 @@ class ItemSamples:
 
     def _cluster(self, item: Mapping[str, Any]) -> int:
         """Digest the value in an item, or in the benchmark's, by which samples are clustered."""
-        if self._request.cluster is None:
-            return UNKNOWN
-        found = resolve_pointer(item, self._request.cluster)
-        benchmark, name = self._evaluation.benchmark, item.get("id")
-        if found is None and benchmark is not None and isinstance(name, str):
-            found = resolve_pointer(benchmark.by_id.get(name), self._request.cluster)
-        return cluster_digest(found)
+        found, benchmark = read_cluster(self._request, item), self._evaluation.benchmark
+        name = item.get("id")
+        if found == UNKNOWN and benchmark is not None and isinstance(name, str):
+            return read_cluster(self._request, benchmark.by_id.get(name))
+        return found
 
 
 class Inputs:
@@ -234,9 +231,8 @@ def _read_answer(text: bytes) -> Answered | None:
         return None
     if not isinstance(item, dict):
         return None
-    sample = sample_text(item.get("id"))
-    digest = bytes_digest(sample) if sample else 0
-    return Answered(item.get("id"), item.get("model_verdict"), digest, True, item)
+    sample = item.get("id")
+    return Answered(sample, item.get("model_verdict"), id_digest(sample), True, item)
 
 
 def _evaluation_name(evaluation: Evaluation) -> str:

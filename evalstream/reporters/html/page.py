@@ -109,11 +109,13 @@ def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
     totals = report.totals
     if unchecked := unchecked_line(totals):
         yield f"{unchecked}."
+    refuted = totals.claims.get("refuted")
+    doubt = "a claim is refuted" if refuted else "no score was confirmed"
     yield {
         "passed": "No finding fails the check. The page lists what was verified, and what was not.",
         "failed": "Findings fail the check.",
         "incomplete": "No finding fails the check, but not everything could be checked.",
-        "unconfirmed": "No finding fails the check, but no score was confirmed.",
+        "unconfirmed": f"No finding fails the check, but {doubt}.",
         NOT_CHECKED: "Nothing was checked.",
     }[verdict]
     if limits:

@@ -1,10 +1,9 @@
 """The one-line verdict beside a report in a file."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import command, run_command
 from paths import EXAMPLES, REPOSITORY
 from report_fixture import claim
 
@@ -60,8 +59,8 @@ def test_refuted_claims_are_counted() -> None:
 
 def check(folder: Path, *options: str, name: str = "run.jsonl") -> tuple[int, str]:
     """Check an example, and return the exit code and what stderr has."""
-    done = subprocess.run(
-        [sys.executable, "-m", "evalstream", "check", str(EXAMPLES / name), *options],
+    done = run_command(
+        command("check", str(EXAMPLES / name), *options),
         cwd=folder,
         env={"PYTHONPATH": str(REPOSITORY)},
         capture_output=True,

@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -48,14 +50,14 @@ def diagnosed(path: Path, sealed: bytes, found: bytes, *, grew: bool) -> str | N
     return reason
 
 
-@pytest.mark.parametrize(("sealed", "found", "grew", "reason"), CASES)
+@each(("sealed", "found", "grew", "reason"), CASES)
 def test_a_small_file_is_read_again(
     tmp_path: Path, sealed: bytes, found: bytes, reason: str | None, *, grew: bool
 ) -> None:
     assert diagnosed(tmp_path / "rows", sealed, found, grew=grew) == reason
 
 
-@pytest.mark.parametrize(("sealed", "found", "grew", "reason"), CASES)
+@each(("sealed", "found", "grew", "reason"), CASES)
 def test_a_large_file_is_read_again_only_for_rows_that_may_have_been_appended(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -70,7 +72,7 @@ def test_a_large_file_is_read_again_only_for_rows_that_may_have_been_appended(
     assert diagnosed(tmp_path / "rows", sealed, found, grew=grew) == known
 
 
-@bounded(max_examples=200)
+@bounded(max_examples=examples(200))
 @given(pieces=st.lists(st.sampled_from([b"", b"\n", b"a", b"b\n", b"c\nd"]), max_size=6))
 def test_the_digest_without_a_final_newline(pieces: list[bytes]) -> None:
     running, whole = RunningDigest(["md5"]), b"".join(pieces)

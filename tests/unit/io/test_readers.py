@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -35,7 +36,7 @@ class Pieces:
         self.is_closed = True
 
 
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 @given(pieces=st.lists(st.binary(min_size=1, max_size=9), max_size=9), breaks=st.booleans())
 def test_the_same_pieces_come_in_order(pieces: list[bytes], breaks: bool) -> None:
     error = BrokenCompression("broken") if breaks else None

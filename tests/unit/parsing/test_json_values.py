@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,7 +68,7 @@ def check_same(text: bytes, depth: int) -> None:
     assert repr(parse_document(text, depth, refuses)) == repr(exact)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.lists(st.sampled_from(PIECES), max_size=10).map("".join), st.sampled_from([2, 200, 999]))
 def test_any_text_is_read_as_by_the_exact_parser(text: str, depth: int) -> None:
     check_same(text.encode(errors="surrogatepass"), depth)

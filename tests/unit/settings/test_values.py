@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import REPOSITORY
@@ -94,7 +95,7 @@ def test_the_schema_file_is_up_to_date() -> None:
     assert path.read_text(encoding="utf-8") == settings_schema_text(), "run scripts/settings_schema"
 
 
-@pytest.mark.parametrize(
+@each(
     ("table", "message"),
     [
         ({"strct": True}, "unknown setting 'strct'; did you mean strict?"),

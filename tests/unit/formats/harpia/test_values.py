@@ -4,10 +4,11 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
+from each import each
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from evalstream.formats.harpia.means import choose_kind, count_decimals, is_mean
+from evalstream.formats.harpia.values import choose_kind, count_decimals, is_mean
 from evalstream.model.claim import State
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
@@ -16,7 +17,7 @@ from evalstream.stats.claims.kinds import ClaimKind
 from evalstream.stats.claims.rounding import is_small_whole
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "path", "expected"),
     [
         ("accuracy", (), True),
@@ -36,7 +37,7 @@ def test_means_are_known_by_name_and_member(
     assert is_mean(name, path) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "decimals"),
     [(1.0, 0), (0.5, 1), (0.25, 2), (1e-7, 7), (1e20, 0), (-0.125, 3), (float("nan"), 0)],
 )
@@ -44,7 +45,7 @@ def test_decimals(number: float, decimals: int) -> None:
     assert count_decimals(number) == decimals
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "path", "expected"),
     [
         ("accuracy", (), kinds.MEAN),

@@ -1,16 +1,14 @@
-"""The places of rows: what `migrate` and `fix` do with each value of a row."""
+"""The places of rows and aggregates: what `migrate` and `fix` do with each of their values."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.changes.kept_values import with_evaluation_id
-from evalstream.formats.eee.changes.kinds import VERSION
-from evalstream.formats.eee.changes.schema_places import SchemaPlaces
+from evalstream.formats.eee.changes.kinds import EVALUATION_ID, MIGRATED, VERSION
 from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_TYPES
 from evalstream.model.changes import ChangeKind
 from evalstream.model.data_class import replace
@@ -18,6 +16,91 @@ from evalstream.parsing.json_tree import JsonType
 from evalstream.parsing.reshape import Action, Place, Probe, RowPlace, Test
 from evalstream.parsing.schema_files import builtin_schema
 from evalstream.rules.base import RepairAction
+
+TO_TEXT: Final[Mapping[JsonType, Action]] = {
+    kind: Action.TEXT for kind in JsonType if kind is not JsonType.TEXT
+}
+"""Text of every value."""
+
+IN_MAP: Final[Mapping[JsonType, Action]] = {**TO_TEXT, JsonType.NULL: Action.DROP}
+"""Text of every value in a map of strings, where null says as much as no member."""
+
+Schema = Mapping[str, Any]
+
+
+class SchemaPlaces:
+    """Derives places from a schema.
+
+    Null in an optional member that may not be null is dropped, and so is null in a map of strings;
+    other values in such a map become text.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def root(self) -> Place:
+        """Return the place of a whole document."""
+        return self.place(self._schema, "", optional=False)
+
+    def place(self, schema: Schema, pointer: str, *, optional: bool) -> Place:
+        """Return the place of a value that a part of the schema describes."""
+        variants = list(self._variants(schema))
+        actions: dict[JsonType, Action] = {}
+        if optional and not any(map(_allows_null, variants)):
+            actions[JsonType.NULL] = Action.DROP
+        members: dict[str, Place] = {}
+        others = items = None
+        for variant in variants:
+            members = self._members(variant, pointer) | members
+            others = others or self._others(variant, pointer)
+            items = items or self._items(variant, pointer)
+        closed = any(variant.get("additionalProperties") is False for variant in variants)
+        return Place(pointer, actions, members, others, items, closed=closed)
+
+    def _variants(self, schema: Schema) -> Iterator[Schema]:
+        """Iterate over the alternatives of a part of the schema, references resolved."""
+        reference = schema.get("$ref")
+        if reference is not None:
+            node: Any = self._schema
+            for key in reference.removeprefix("#/").split("/"):
+                node = node[key]
+            schema = node
+        alternatives = schema.get("oneOf")
+        if alternatives is None:
+            yield schema
+            return
+        for alternative in alternatives:
+            yield from self._variants(alternative)
+
+    def _members(self, schema: Schema, pointer: str) -> dict[str, Place]:
+        required = schema.get("required", ())
+        return {
+            name: self.place(inner, f"{pointer}/{name}", optional=name not in required)
+            for name, inner in schema.get("properties", {}).items()
+        }
+
+    def _others(self, schema: Schema, pointer: str) -> Place | None:
+        others = schema.get("additionalProperties")
+        if not isinstance(others, Mapping) or _types(others) != ["string"]:
+            return None
+        return Place(f"{pointer}/*", IN_MAP)
+
+    def _items(self, schema: Schema, pointer: str) -> Place | None:
+        items = schema.get("items")
+        if not isinstance(items, Mapping):
+            return None
+        return self.place(items, f"{pointer}/*", optional=False)
+
+
+def _allows_null(schema: Schema) -> bool:
+    types = _types(schema)
+    return "null" in types or (not types and None in schema.get("enum", (None,)))
+
+
+def _types(schema: Schema) -> Sequence[str]:
+    types = schema.get("type", ())
+    return [types] if isinstance(types, str) else list(types)
+
 
 OLD_TRANSCRIPT: Final = "interactions"
 NEW_TRANSCRIPT: Final = "messages"
@@ -27,6 +110,10 @@ REPAIRS: Final = {Action.DROP: RepairAction.DROP_NULL, Action.TEXT: RepairAction
 
 In a map of strings both are part of writing text.
 """
+
+
+METADATA: Final = "metadata"
+KEPT_ID: Final = f"{MIGRATED}evaluation_id"
 
 
 def migration_place(
@@ -42,7 +129,7 @@ def migration_place(
     place = _schema_place(target)
     members, exact = dict(place.members), _MISPLACED
     if evaluation_id is not None and sets_id:
-        members = with_evaluation_id(members, evaluation_id)
+        members = _with_evaluation_id(members, evaluation_id)
     elif evaluation_id is not None:
         exact += ((Probe("evaluation_id", Test.DIFFERS, evaluation_id),),)
     if keeps_hash:
@@ -84,6 +171,19 @@ _MISPLACED: Final[tuple[tuple[Probe, ...], ...]] = (
 """Rows of unknown versions, and what a version with one transcript per row has no place for."""
 
 
+def _with_evaluation_id(members: Mapping[str, Place], evaluation_id: str) -> dict[str, Place]:
+    """Return the places of members of a row that gets an evaluation_id and keeps its own."""
+    own = replace(
+        members["evaluation_id"],
+        actions=dict.fromkeys(JsonType, Action.SET),
+        constant=json.dumps(evaluation_id, ensure_ascii=False),
+        kind=EVALUATION_ID,
+        is_kept=True,
+    )
+    metadata = replace(members[METADATA], keeps=json.dumps(KEPT_ID))
+    return {**members, "evaluation_id": own, METADATA: metadata}
+
+
 def other_ids(evaluation_id: str, foreign_id: str) -> tuple[Probe, ...]:
     """Return the tests of rows that have neither the one evaluation_id nor the other."""
     known = sorted({evaluation_id, foreign_id})
@@ -110,7 +210,7 @@ def repair_place(
     if RepairAction.WRITE_PLAIN_SAMPLE_HASH in repairs:
         members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
     if evaluation_id is not None:
-        members = with_evaluation_id(members, evaluation_id)
+        members = _with_evaluation_id(members, evaluation_id)
     exact = ((Probe("schema_version", Test.DIFFERS, number),),)
     return RowPlace(replace(place, members=members, closed=False), exact, place)
 
@@ -191,3 +291,39 @@ def _rename_sources(place: Place) -> Place:
     items = place.items or Place()
     source = _acting(items.members["source"], {JsonType.TEXT: Action.TURN})
     return replace(place, items=_with_members(items, {"source": source}))
+
+
+RESULT: Final = ("evaluation_results", "*")
+SAMPLE_IDS: Final = (*RESULT, "source_data", "sample_ids", "*")
+STEPS: Final = (*RESULT, "generation_config", "generation_args", "eval_plan", "steps", "*")
+
+
+@lru_cache(maxsize=8)
+def aggregate_migration_place(target: str) -> Place:
+    """Return the place of an aggregate that is migrated to a version."""
+    place = SchemaPlaces(builtin_schema(versions.aggregate_schema_name(target))).root()
+    number = Place(
+        "/schema_version", dict.fromkeys(JsonType, Action.SET), constant=f'"{target}"', kind=VERSION
+    )
+    place = replace(place, members={**place.members, "schema_version": number})
+    place = _acting_below(place, SAMPLE_IDS, {JsonType.NUMBER: Action.TEXT})
+    return _acting_below(place, STEPS, TO_TEXT)
+
+
+@lru_cache(maxsize=32)
+def aggregate_repair_place(version: str, repairs: Collection[RepairAction]) -> Place:
+    """Return the place of an aggregate of a version, for the repairs that are to be made."""
+    return only(
+        SchemaPlaces(builtin_schema(versions.aggregate_schema_name(version))).root(), repairs
+    )
+
+
+def _acting_below(place: Place, path: tuple[str, ...], actions: Mapping[JsonType, Action]) -> Place:
+    """Return a place with more actions at a path below it."""
+    if not path:
+        return _acting(place, actions)
+    first, *rest = path
+    if first == "*":
+        return replace(place, items=_acting_below(place.items or Place(), tuple(rest), actions))
+    inner = _acting_below(place.members[first], tuple(rest), actions)
+    return _with_members(place, {first: inner})
