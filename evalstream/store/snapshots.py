@@ -135,7 +135,9 @@ class SnapshotCheck:
         entries = Entries(self._files, path, warn)
         for line, entry in entries:
             known = self._table.add(entry, LISTED | CHOSEN * self._choose(entry))
-            for ending, content in entry.files if known is not None else ():
+            if known is None:
+                continue
+            for ending, content in entry.files:
                 newer = known.content(ending)
                 if newer is None:
                     known.add_rows(content)
