@@ -377,7 +377,7 @@ def test_memory_does_not_grow_with_the_number_of_runs(inside: None) -> None:
         assert count == len(os.listdir(folder)) // 2
         return peak
 
-    for folder, count in (("warm", 10), ("few", 200), ("many", 1000)):
+    for folder, count in (("warm", 10), ("few", 600), ("many", 1400)):
         for number in range(count):
             put(f"{folder}/{number}_samples.jsonl")
             put(f"{folder}/{number}.json", aggregate(f"{number}_samples.jsonl"))
