@@ -74,11 +74,11 @@ class ItemPass:
             self.count += 1
             return
         text = self._read(element)
-        found = [PlacedViolation(violation, line) for violation, line in text.violations]
+        found = text.violations
         if text.readable:
             if self._samples is not None and isinstance(text.value, dict):
                 self._samples.add(text.value, element.line, element.offset)
-            found += [
+            found = found + [
                 PlacedViolation(violation)
                 for violation in self._violations(text.value, element.line)
                 if violation.pointer not in text.replaced
@@ -109,15 +109,14 @@ class ItemPass:
         place = f"/{ITEMS}/{self.count}"
         rule = BREAKS[error.name]
         message = f"{error.message} (byte {error.offset:,} of the file)"
-        violation, line = rule.violation(message), error.line
+        broken = PlacedViolation(rule.violation(message), error.line, error.column)
         if last is not None and error.name in ("invalid-json", "truncated-record"):
             text = self._read(last)
             if not text.readable:
-                violation, at = text.violations[0]
-                line = at or line
-        self._show(
-            violation._replace(message=f"{violation.message}; {before}", pointer=place), line
-        )
+                broken = text.violations[0]
+        violation, line, column = broken
+        message = f"{violation.message}; {before}"
+        self._show(violation._replace(message=message, pointer=place), line, column)
         self._documents.cannot("the items could not be read to their end")
 
     def _sample_collector(self) -> ItemSamples | None:
@@ -160,7 +159,8 @@ class ItemPass:
         value = self._fast(element)
         if value is not None:
             return ParsedText(value, readable=True, violations=[])
-        return read_item(element.text, element.offset, element.line, self._depth)
+        start = Position(element.line, element.column)
+        return read_item(element.text, element.offset, start, self._depth)
 
     def _violations(self, value: Any, line: int) -> Iterator[Violation]:
         is_valid = fits(self._schema, value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.log_reading import UNREADABLE, parse_text
-from evalstream.engine.positions import place_in_part
+from evalstream.engine.positions import move_behind, place_in_part
 from evalstream.formats.inspect.documents import EXTRA, VERSIONS
 from evalstream.formats.inspect.library import Library, attachment_digest, inspect_library
 from evalstream.formats.inspect.rules import (
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 
 MOST_MODELS = 1_000
 """Most models, and most numbers of each, whose usage is summed."""
+
+NOWHERE = (None, None)
+"""The line and the column of what has no position in the file."""
 
 _SHORT = 1_000
 """Longer texts are cut in summaries (log/_util.py of inspect_ai: 1,024 characters)."""
@@ -116,32 +119,35 @@ class LogCheck:
             return None
 
     def parse(
-        self, text: bytes, line_of: Callable[[int], int] | None = None, place: str = ""
+        self, text: bytes, move: Callable[[Position], Position] | None = None, place: str = ""
     ) -> Any:
         """Return the value of a text, or UNREADABLE with its violations noted.
 
-        `event_line` returns the line in the file of a line in the text, if it has one.
+        `move` returns the position in the file of one in the text, if it has one.
         """
         value, violations = self._parsed(text, place)
         for violation, at in violations:
-            line = None if line_of is None or at is None else line_of(at)
-            self.documents.note(violation, line=line)
+            line, column = NOWHERE if move is None or at is None else move(at)
+            self.documents.note(violation, line=line, column=column)
         return value
 
     def _parse_sample(self, one: SampleText) -> Any:
         value, violations = self._parsed(one.text, one.place)
         for violation, at in violations:
-            if one.line is None or at is None:
+            if one.start is None or at is None:
                 self._note_sample(one, [violation])
             else:
-                self.documents.note(violation, line=one.line + at - 1)
+                line, column = move_behind(one.start, at)
+                self.documents.note(violation, line=line, column=column)
         return value
 
-    def _parsed(self, text: bytes, place: str) -> tuple[Any, list[tuple[Violation, int | None]]]:
-        """Return the value of a text, or UNREADABLE, and its violations with lines in the text."""
-        violations: list[tuple[Violation, int | None]] = []
+    def _parsed(
+        self, text: bytes, place: str
+    ) -> tuple[Any, list[tuple[Violation, Position | None]]]:
+        """Return the value of a text, or UNREADABLE, and its violations with their positions."""
+        violations: list[tuple[Violation, Position | None]] = []
 
-        def note(violation: Violation, at: int | None) -> None:
+        def note(violation: Violation, at: Position | None) -> None:
             where = place + (violation.pointer or "")
             violations.append((violation._replace(pointer=where or None), at))
 
