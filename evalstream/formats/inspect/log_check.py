@@ -171,7 +171,7 @@ class LogCheck:
             names = ("run_id", "eval_id", "created", "task_id")
             run = [view.eval[name] for name in names if view.eval.get(name) is not None]
             model = text_or_none(view.eval.get("model"))
-            self._links = LogLinks(run or None, view.eval.get("task"), model or "")
+            self._links = LogLinks(run or None, view.eval.get("task"), model or "", _data(view))
 
     def refuse_version(self, version: Any) -> None:
         """Refuse a log of a layout that is newer than those that are known."""
@@ -266,7 +266,8 @@ class LogCheck:
     def _link(self, links: LogLinks, view: SampleView) -> None:
         """Add a sample to the links. Its times tell its answer from that of any other model."""
         value = view.value
-        links.add_sample(str(value["id"]), self.count)
+        shown = [view.resolved_within(value.get(name)) for name in ("input", "choices", "target")]
+        links.add_sample(str(value["id"]), _without_ids(shown))
         times = value.get("total_time"), value.get("working_time")
         if isinstance(times[0], float) and times[0] > 0:
             said = member(value.get("output"), "completion")
@@ -367,6 +368,23 @@ class LogCheck:
 def _by_rules(rules: tuple[Rule, ...], view: LogView) -> Iterator[Violation]:
     for rule in rules:
         yield from rule.apply(view)
+
+
+def _data(view: LogView) -> list[Any] | None:
+    """Return what names the data of a log; None without a name, and where ids may be places."""
+    dataset = object_or_empty(view.eval.get("dataset"))
+    if not dataset.get("name") or dataset.get("shuffled"):
+        return None
+    return [dataset["name"], *(view.eval.get(one) for one in ("task_version", "task_args"))]
+
+
+def _without_ids(value: Any) -> Any:
+    """Return a value without the ids of messages, which differ from run to run."""
+    if isinstance(value, list):
+        return [_without_ids(one) for one in value]
+    if isinstance(value, dict):
+        return {name: one for name, one in value.items() if name != "id"}
+    return value
 
 
 def _answer(score: Mapping[str, Any]) -> str | None:

@@ -25,7 +25,7 @@ class LmEvalFormat(PairedFormat):
     noun = "row"
     versions: Mapping[str, Sequence[str]] = {}
     places: ClassVar[Mapping[str, Place]] = {SAMPLES: "rows", RESULTS: "aggregate"}
-    compared = frozenset({"files", "answers", "paths"})
+    compared = frozenset({"files", "samples", "answers", "paths"})
     options = frozenset({"routing", "skip_noise"})
 
     def detect_kind(self, file: Beginning) -> str | None:
