@@ -19,7 +19,7 @@ from evalstream.formats.eee.scanned_rows import ScannedRows
 from evalstream.formats.eee.taken_violations import ScanPlan, TakenViolations, lists_samples
 from evalstream.model.block import Lines
 from evalstream.model.options import SampleRequest
-from evalstream.model.sample_record import ROW_WORDS
+from evalstream.model.sample_record import ROW_WORDS, UNKNOWN, SampleRow
 from evalstream.parsing import json
 from evalstream.parsing.native.binding import (
     LINK_WORDS,
@@ -243,14 +243,16 @@ class FastBlock:
     def _sample(self, rows: ScannedRows, request: SampleRequest) -> None:
         """Add the rows to those of a comparison with other runs."""
         words = rows.samples({scope: group.number for scope, group in self._known.items()})
-        if request.cluster is not None:
-            from evalstream.formats.eee.sample_rows import row_cluster
+        from evalstream.formats.eee.sample_rows import folded_input, row_cluster
 
-            places = zip(rows.column("start"), rows.column("stop"), strict=True)
-            lines = (json.fast(self._data[start:stop]) for start, stop in places)
-            words[ROW_WORDS - 1 :: ROW_WORDS] = array(
-                "Q", [row_cluster(row, request) for row in lines]
-            )
+        at = range(SampleRow._fields.index("cluster"), len(words), ROW_WORDS)
+        places = zip(at, rows.column("start"), rows.column("stop"), strict=True)
+        for place, start, stop in places:
+            if request.cluster is not None:
+                words[place] = row_cluster(json.fast(self._data[start:stop]), request.cluster)
+            elif words[place] == UNKNOWN:
+                # The scanner folds ASCII texts alone.
+                words[place] = folded_input(json.fast(self._data[start:stop]))
         self._groups.sample(words.tobytes())
 
     def _add_links(self, place: int, words: Sequence[int]) -> None:

@@ -52,17 +52,21 @@ def sample_row(
         UNKNOWN if shown is None else shown.question,
         UNKNOWN if shown is None else shown.input,
         text_digest(prompt),
-        row_cluster(row, request),
-    )
-
-
-def row_cluster(row: Any, request: SampleRequest) -> int:
-    """Return the digest of the value by which a row is clustered, UNKNOWN where it has none."""
-    return (
-        UNKNOWN
+        (UNKNOWN if shown is None else shown.folded)
         if request.cluster is None
-        else cluster_digest(resolve_pointer(row, request.cluster))
+        else row_cluster(row, request.cluster),
     )
+
+
+def row_cluster(row: Any, pointer: str) -> int:
+    """Return the digest of the value by which a row is clustered, UNKNOWN where it has none."""
+    return cluster_digest(resolve_pointer(row, pointer))
+
+
+def folded_input(row: Mapping[str, Any]) -> int:
+    """Return the digest that copies of a question share, UNKNOWN for a row without an input."""
+    shown = _input_digests(row)
+    return UNKNOWN if shown is None else shown.folded
 
 
 def _input_digests(row: Mapping[str, Any]) -> InputDigests | None:

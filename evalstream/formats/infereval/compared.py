@@ -60,11 +60,14 @@ class ItemSamples:
         """Add an item, by the line and the byte offset of its beginning in the document."""
         shown = self._inputs.digests(item)
         row = record_sample(self._request, item.get("id"), shown, line, offset)
-        row = row._replace(cluster=self._cluster(item))
+        if self._request.cluster is not None:
+            row = row._replace(cluster=self._cluster(item, self._request.cluster))
         self._unidentified += not has_identity(row)
         if not self._inputs.are_texts:
             # Ids of bearers show which inputs are the same, but not which ones differ.
             row = row._replace(question=UNKNOWN, input=UNKNOWN)
+            if self._request.cluster is None:
+                row = row._replace(cluster=UNKNOWN)
         agreement, coverage, flags = read_scores(item)
         self._batch.add(self._agreement, row._replace(score=agreement, flags=int(flags)))
         # An abstention is not wrong, so coverage says nothing of right and wrong.
@@ -79,14 +82,12 @@ class ItemSamples:
         self._samples.unidentified = self._unidentified
         self._samples.description = describe_evaluation(self._evaluation, self._samples.labels)
 
-    def _cluster(self, item: Mapping[str, Any]) -> int:
+    def _cluster(self, item: Mapping[str, Any], pointer: str) -> int:
         """Digest the value in an item, or in the benchmark's, by which samples are clustered."""
-        if self._request.cluster is None:
-            return UNKNOWN
-        found = resolve_pointer(item, self._request.cluster)
+        found = resolve_pointer(item, pointer)
         benchmark, name = self._evaluation.benchmark, item.get("id")
         if found is None and benchmark is not None and isinstance(name, str):
-            found = resolve_pointer(benchmark.by_id.get(name), self._request.cluster)
+            found = resolve_pointer(benchmark.by_id.get(name), pointer)
         return cluster_digest(found)
 
 

@@ -51,9 +51,10 @@ class RowSamples:
         """Yield a sample for each metric of a row; values that are not `certain` are not known."""
         shown = digests(row) if certain else None
         sample = record_sample(self._request, row.get("doc_id"), shown, line, offset)
-        sample = sample._replace(
-            prompt=text_digest(hashed_prompt(row)), cluster=_cluster(row, self._request)
-        )
+        sample = sample._replace(prompt=text_digest(hashed_prompt(row)))
+        if self._request.cluster is not None:
+            cluster = cluster_digest(resolve_pointer(row, self._request.cluster))
+            sample = sample._replace(cluster=cluster)
         name = row.get("filter", "")
         for metric, value in iterate_metrics(row):
             label = GroupLabel(None, name if isinstance(name, str) else "", metric)
@@ -175,9 +176,3 @@ def _make_sample(sample: SampleRow, value: Any) -> SampleRow:
         return sample
     flags = {1.0: SampleFlag.RIGHT, 0.0: SampleFlag.WRONG}.get(number, SampleFlag(0))
     return sample._replace(score=number, flags=int(flags))
-
-
-def _cluster(row: Mapping[str, Any], request: SampleRequest) -> int:
-    if request.cluster is None:
-        return UNKNOWN
-    return cluster_digest(resolve_pointer(row, request.cluster))

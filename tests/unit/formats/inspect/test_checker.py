@@ -286,7 +286,7 @@ def test_rounding_is_not_a_mismatch(tmp_path: Path) -> None:
     metrics["stderr"] |= {"value": 6e-8, "params": {"cluster": "topic"}}
     log["eval"]["scorers"][0]["metrics"][1]["options"] = {"cluster": "topic"}
     for sample in log["samples"]:
-        sample["metadata"]["topic"] = "one"
+        sample["metadata"]["topic"] = sample["events"][0]["sample"]["metadata"]["topic"] = "one"
         sample["scores"]["match"]["value"] = sample["events"][1]["score"]["value"] = 16.5
     metrics["accuracy"]["value"] = 16.5
     for reduced in log["reductions"][0]["samples"]:
@@ -332,6 +332,7 @@ def test_nan_is_a_missing_score(tmp_path: Path) -> None:
 def test_the_layout_of_the_first_releases_is_read(tmp_path: Path) -> None:
     log = sound_log()
     log["version"] = 1
+    log["eval"]["packages"]["inspect_ai"] = "0.3.20"
     result = log["results"].pop("scores")[0]
     log["results"] |= {
         "scorer": {"name": "match"},
