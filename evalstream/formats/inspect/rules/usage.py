@@ -22,7 +22,6 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
     told = object_or_empty(sample.value.get("model_usage"))
     if not told or sample.value.get("error_retries") or sample.value.get("model_fallbacks"):
         return
-    yield from _unrecorded_calls(sample, told)
     sums: dict[str, dict[str, int]] = {}
     for index, event in _counted_calls(sample):
         model = text_or_none(event.get("model"))
@@ -54,6 +53,7 @@ def _usage(sample: SampleView) -> Iterator[Violation]:
                     message, pointer=place, expected=at_least(expected), found=found
                 )
                 break
+    yield from _unrecorded_calls(sample, told)
 
 
 def _unrecorded_calls(sample: SampleView, told: Mapping[str, Any]) -> Iterator[Violation]:

@@ -684,6 +684,36 @@ def test_the_answer_of_a_score_is_compared_with_its_event_and_summary(tmp_path: 
     assert found(tmp_path / "run.eval") == {"INS206": "error"}
 
 
+def test_summaries_have_single_spaces_in_answers(tmp_path: Path) -> None:
+    log = sound_log()
+    sample = log["samples"][0]
+    sample["output"]["completion"] = "So:\n\n  4"
+    for holder in (sample["messages"][1], sample["output"]["choices"][0]["message"]):
+        holder["content"] = "So:\n\n  4"
+    for score in (sample["scores"]["match"], sample["events"][1]["score"]):
+        score |= {"answer": "So:\n\n  4", "explanation": "So:\n\n  4"}
+    members = members_of(log)
+    members[SUMMARIES][0]["scores"]["match"]["answer"] = "So: 4"
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    assert found(tmp_path / "run.eval") == {}
+    members[SUMMARIES][0]["scores"]["match"]["answer"] = "So: 5"
+    (tmp_path / "run.eval").write_bytes(packed(members))
+    assert found(tmp_path / "run.eval") == {"INS206": "error"}
+
+
+@pytest.mark.parametrize(("ended", "codes"), [("09:00", set()), ("10:30", {"INS210"})])
+def test_usage_of_samples_of_a_resumed_log_is_not_of_this_run(
+    ended: str, codes: set[str], tmp_path: Path
+) -> None:
+    log = sound_log()
+    log["stats"]["started_at"] = "2026-03-02T10:00:00+00:00"
+    log["samples"][0]["completed_at"] = f"2026-03-02T{ended}:00+00:00"
+    usage = log["stats"]["model_usage"]["mockllm/model"]
+    for name, number in log["samples"][0]["model_usage"]["mockllm/model"].items():
+        usage[name] -= number
+    assert found(written(log, tmp_path, "json")).keys() == codes
+
+
 def test_a_log_that_declares_its_scorers_last_is_not_passed(tmp_path: Path) -> None:
     log = sound_log()
     log["eval"] = log.pop("eval")
