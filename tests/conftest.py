@@ -10,15 +10,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from evalstream.formats.eee import row_engine
-from evalstream.formats.lm_eval import fast_path as lm_eval_fast_path
+from evalstream.formats.lm_eval import row_engine as lm_eval_row_engine
 
 # Helpers are imported by their names alone; test modules never import from each other.
 sys.path.insert(0, str(Path(__file__).parent / "support"))
+from depth import examples, is_deep, set_depth
 from skips import MOST_SKIPPED
-
-# A busy machine must not fail a property.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
 
 Compare = Callable[[Path, str], None]
 
@@ -29,6 +26,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--rewrite", action="store_true", help="rewrite tests/rules/findings and tests/transcripts"
     )
     parser.addoption("--few-skips", action="store_true", help="fail if too many tests are skipped")
+    parser.addoption("--deep", action="store_true", help="search far (tests/support/depth.py)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how far tests search, before their modules are imported."""
+    set_depth(deep=config.getoption("--deep"))
+    # A busy machine must not fail a property.
+    settings.register_profile(
+        "untimed",
+        deadline=None,
+        max_examples=examples(100),
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("untimed")
 
 
 def pytest_report_header() -> str:
@@ -36,12 +47,16 @@ def pytest_report_header() -> str:
     return "fast path: for files of any size (fixture fast_path_for_any_size)"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run last what leaves threads behind.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is deep, unless that is asked for, and run last what leaves threads behind.
 
     Workers see what a test patched only if they are forked, and they are forked only from a process
     with one thread.
     """
+    if not is_deep():
+        deep = [item for item in items if item.get_closest_marker("deep") is not None]
+        config.hook.pytest_deselected(items=deep)
+        items[:] = [item for item in items if item.get_closest_marker("deep") is None]
     items.sort(key=lambda item: item.get_closest_marker("leaves_threads") is not None)
 
 
@@ -67,7 +82,7 @@ def fast_path_for_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     Processes that a test starts decide by size, as for a user.
     """
     monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
-    monkeypatch.setattr(lm_eval_fast_path, "WORTH_BYTES", 0)
+    monkeypatch.setattr(lm_eval_row_engine, "WORTH_BYTES", 0)
 
 
 @pytest.fixture(autouse=True)

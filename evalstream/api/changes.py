@@ -10,9 +10,9 @@ from typing import Any, Final
 from evalstream.api.arguments import Input, optional_path, require_path, require_paths
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.rewriting.fix import FixJob, fix_any
-from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any, show_migrated_path
+from evalstream.batch.rewriting.migrate import MigrationJob, migrate_any
 from evalstream.batch.rewriting.migration_ledger import MigrationLedger
-from evalstream.batch.rewriting.outcome import Outcome
+from evalstream.batch.rewriting.outcome import Outcome, new_outcome
 from evalstream.batch.rewriting.staging import Staging
 from evalstream.batch.shards import parse_shard
 from evalstream.discovery.inputs import find_all
@@ -24,9 +24,8 @@ from evalstream.io.overwriting import Outputs, ledger_files
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, field
-from evalstream.model.errors import UsageError
+from evalstream.model.errors import UsageError, internal_error
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
 from evalstream.model.text import split_codes, split_entries
@@ -147,9 +146,7 @@ def _migrate_run(
             outcome = migrate_any(found, job)
             memory.record(state, outcome)
     except BaseException as error:  # noqa: BLE001 - whatever is wrong with this run
-        outcome = Outcome(
-            show_migrated_path(found.rows or found.inputs), show_migrated_path(found.aggregate)
-        )
+        outcome = new_outcome(found)
         outcome.leave_unread(str(internal_error(error)))
     return outcome
 

@@ -258,7 +258,7 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
     # What only merges need is not loaded for every check.
     from evalstream.batch.batch import merge_many
     from evalstream.batch.fingerprint import restore_options
-    from evalstream.batch.merge import open_parts
+    from evalstream.batch.parts import open_parts
 
     whole = open_parts([os.fspath(part) for part in parts])
     try:
@@ -552,7 +552,7 @@ def _keep_baseline(options: Options, written: Outputs) -> None:
 
 def _wait_for_rows(rows: str, seconds: float, *, progress: bool) -> None:
     """Wait until a file that is to be followed has rows, and say so if progress is shown."""
-    from evalstream.io.follow import wait_for_rows
+    from evalstream.io.file import wait_for_rows
 
     name = on_one_line(printable(rows))
     text = f"waiting for the first row of {name}; --idle-timeout ends it after {seconds:g} s"

@@ -33,8 +33,7 @@ from evalstream.model.exit_codes import ExitCode
 from evalstream.model.extras import install_command
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, NoInput, Run
-from evalstream.model.suggestions import describe_unknown
-from evalstream.model.text import count_noun, split_codes
+from evalstream.model.text import count_noun, describe_unknown, split_codes
 from evalstream.reporters.base import ComparisonReporter
 from evalstream.settings.options import kept_options, usual_value
 

@@ -10,11 +10,11 @@ from evalstream.api.arguments import Input, optional_path, require_path, require
 from evalstream.api.check import FindingSink, check_inputs
 from evalstream.api.reports import Report
 from evalstream.batch.parquet import RowSource, load_library, write_rows
-from evalstream.batch.rewriting.staging import Staging, sync_file, sync_folder
+from evalstream.batch.rewriting.staging import Staging
 from evalstream.engine.row_lookup import every_row
 from evalstream.formats.registry import MAIN
 from evalstream.io.names import find_folders, name_below, printable
-from evalstream.io.output import writing
+from evalstream.io.output import sync_file, sync_folder, writing
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck, UsageError

@@ -77,35 +77,33 @@ COMPARED_COLUMNS: Final[Mapping[str, Columns]] = {
 
 def iterate_records(report: Report, table: ReportTable) -> Iterator[Record]:
     """Iterate over the rows of a table of a report. Raises UsageError for an unknown one."""
-    if table == "findings":
-        return _order_columns(map(_finding, report.findings), COLUMNS[table])
-    if table == "runs":
-        return _order_columns(map(_run, report.runs), COLUMNS[table])
-    if table == "claims":
-        return _order_columns(
-            (claim for run in report.runs for claim in _claims(run)), COLUMNS[table]
-        )
-    raise UsageError(f"unknown table {table!r}; a report has findings, runs and claims")
+    tables: Mapping[str, Iterable[Record]] = {
+        "findings": map(_finding, report.findings),
+        "runs": map(_run, report.runs),
+        "claims": (claim for run in report.runs for claim in _claims(run)),
+    }
+    return _choose_table("report", tables, table, COLUMNS)
 
 
 def iterate_compared(report: ComparisonReport, table: ComparedTable) -> Iterator[Record]:
     """Iterate over the rows of a table of a comparison. Raises UsageError for an unknown one."""
-    if table == "comparisons":
-        return _order_columns(map(_comparison, report.comparisons), COMPARED_COLUMNS[table])
-    if table == "flips":
-        flips = (_with_json(flip._asdict(), "answer_a", "answer_b") for flip in report.flips)
-        return _order_columns(flips, COMPARED_COLUMNS[table])
-    if table == "drifts":
-        return _order_columns((drift._asdict() for drift in report.drifts), COMPARED_COLUMNS[table])
-    if table == "runs":
-        return _order_columns(map(vars, report.runs), COMPARED_COLUMNS[table])
-    raise UsageError(
-        f"unknown table {table!r}; a comparison has comparisons, flips, drifts and runs"
-    )
+    tables: Mapping[str, Iterable[Record]] = {
+        "comparisons": map(_comparison, report.comparisons),
+        "flips": (_with_json(one._asdict(), "answer_a", "answer_b") for one in report.flips),
+        "drifts": (drift._asdict() for drift in report.drifts),
+        "runs": map(vars, report.runs),
+    }
+    return _choose_table("comparison", tables, table, COMPARED_COLUMNS)
 
 
-def _order_columns(records: Iterable[Record], columns: Columns) -> Iterator[Record]:
-    return ({name: record[name] for name in columns} for record in records)
+def _choose_table(
+    noun: str, tables: Mapping[str, Iterable[Record]], table: str, columns: Mapping[str, Columns]
+) -> Iterator[Record]:
+    """Return the rows of a table, with its columns in order. Raises UsageError."""
+    if table not in tables:
+        *first, last = tables
+        raise UsageError(f"unknown table {table!r}; a {noun} has {', '.join(first)} and {last}")
+    return ({name: record[name] for name in columns[table]} for record in tables[table])
 
 
 def pandas_frame(records: Iterable[Record], columns: Columns) -> pd.DataFrame:
@@ -162,24 +160,12 @@ def _finding(finding: Finding) -> Record:
 def _run(run: RunSummary) -> Record:
     verified = run.verified
     return {
-        "file": run.file,
-        "aggregate": run.aggregate,
-        "format": run.format,
-        "version": run.version,
-        "verdict": run.verdict,
-        "rows": run.rows,
+        **vars(run),
         "checksum_ok": None if verified is None else verified.checksum,
         "row_count_ok": None if verified is None else verified.row_count,
         "hashes_verified": None if verified is None else verified.hashes,
-        "recipe": run.recipe,
         **{f"claims_{state}": count for state, count in count_states(run.claims).items()},
-        "errors": run.severities.get(Severity.ERROR, 0),
-        "warnings": run.severities.get(Severity.WARNING, 0),
-        "infos": run.severities.get(Severity.INFO, 0),
-        "incomplete_reason": run.incomplete_reason,
-        "remark": run.remark,
-        "seconds": run.seconds,
-        "bytes": run.bytes,
+        **{f"{one.label}s": run.severities.get(one, 0) for one in Severity},
     }
 
 
@@ -193,26 +179,19 @@ def _claims(run: RunSummary) -> Iterator[Record]:
 def _comparison(comparison: Comparison) -> Record:
     estimate = comparison.estimate
     interval = None if estimate is None else estimate.interval
-    figures: Mapping[str, Any] = {
+    return {
+        **vars(comparison),
+        "metric": comparison.metric.label,
+        "verdict": comparison.verdict.value,
         "n": 0 if estimate is None else estimate.n,
-        "mean_a": None if estimate is None else estimate.mean_a,
-        "mean_b": None if estimate is None else estimate.mean_b,
-        "difference": None if estimate is None else estimate.difference,
+        **{name: getattr(estimate, name, None) for name in _FIGURES},
         "low": None if interval is None else interval.low,
         "high": None if interval is None else interval.high,
         "p": None if estimate is None or estimate.test is None else estimate.test.p,
-        "adjusted_p": None if estimate is None else estimate.adjusted_p,
-    }
-    return {
-        "a": comparison.a,
-        "b": comparison.b,
-        "metric": comparison.metric.label,
-        "verdict": comparison.verdict.value,
-        "better": comparison.better,
-        **figures,
         "matched": comparison.alignment.matched,
         "overlap": comparison.alignment.overlap,
-        "right_to_wrong": comparison.right_to_wrong,
-        "wrong_to_right": comparison.wrong_to_right,
-        "sentence": comparison.sentence,
     }
+
+
+_FIGURES: Final = ("mean_a", "mean_b", "difference", "adjusted_p")
+"""The columns that are members of an estimate."""

@@ -1,10 +1,9 @@
-"""Parts: the report of one shard, written as JSON lines and read back only if complete."""
+"""Parts: the report of one shard, as JSON lines read back only if complete, and their merge."""
 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,10 +14,12 @@ from evalstream.batch.shards import Shard
 from evalstream.batch.stored_shapes import decode_stored_finding, decode_stored_run
 from evalstream.io.names import printable
 from evalstream.io.output import Output
-from evalstream.model.errors import CannotCheck
+from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.parsing import json
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import Recognized
 
 FORMAT_VERSION: Final = 3
 """The version of the format of parts."""
@@ -28,12 +29,6 @@ MOST_SHARDS: Final = 1_000_000
 
 TRAILER_BYTES: Final = 1 << 16
 """Upper limit of the length of the last line."""
-
-
-_BEGINNING: Final = re.compile(
-    rb'\{"(?:code":"[A-Z]+\d+","name":"|run":\{"file":|links":|part":\{"layout":)'
-)
-"""The beginning of a part: a finding, a run without findings, or the last lines without runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +50,17 @@ class PartTrailer:
     tool: str = __version__
 
 
-class PartReporter:
+class PartReporter(Recognized):
     """Writes findings, after them their run, and at the end the links of all runs."""
+
+    beginning = LazyPattern(
+        rb'\{"(?:code":"[A-Z]+\d+","name":"|run":\{"file":|links":|part":\{"layout":)'
+    )
+    """A finding, a run without findings, or the last lines without runs."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
         self._digest = hashlib.sha256()
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is a part."""
-        return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
         """Write one finding."""
@@ -241,3 +236,68 @@ _TRAILER: Final[Mapping[str, type]] = {
     "digest": str,
 }
 """The types of the values in the last line."""
+
+
+MOST_NAMED: Final = 10
+"""Number of missing shards that the message names."""
+
+
+def open_parts(paths: Sequence[str]) -> list[PartFile]:
+    """Open parts and check that together they are one complete report.
+
+    Raises CannotCheck that names the part which is missing, repeated, truncated, damaged, or of
+    another batch; UsageError where no part is given; OSError.
+    """
+    if not paths:
+        raise UsageError("no part given")
+    parts = [PartFile(path) for path in paths]
+    first = parts[0]
+    seen: dict[int, PartFile] = {}
+    for part in parts:
+        _refuse_other_batch(part, first)
+        number = part.trailer.shard.number
+        if number in seen:
+            raise CannotCheck(
+                f"{part.path}: shard {number} is given twice, also as {seen[number].path}; "
+                "nothing was merged"
+            )
+        seen[number] = part
+        if part.trailer.partial:
+            raise CannotCheck(
+                f"{part.path}: the check of this shard was stopped before its last run; run it "
+                "again; nothing was merged"
+            )
+    _refuse_missing(seen, first.trailer)
+    for part in parts:
+        part.verify()
+    return [seen[number] for number in sorted(seen)]
+
+
+def _refuse_other_batch(part: PartFile, first: PartFile) -> None:
+    own, expected = part.trailer, first.trailer
+    for what, one, other in (
+        ("number of shards", own.shard.of, expected.shard.of),
+        ("version of evalstream", own.tool, expected.tool),
+        ("options", own.options, expected.options),
+        ("list of runs", (own.plan, own.planned), (expected.plan, expected.planned)),
+    ):
+        if one != other:
+            raise CannotCheck(
+                f"{part.path}: different {what} than in {first.path}; nothing was merged"
+            )
+
+
+def _refuse_missing(seen: dict[int, PartFile], trailer: PartTrailer) -> None:
+    missing = [number for number in range(1, trailer.shard.of + 1) if number not in seen]
+    if missing:
+        named = ", ".join(map(str, missing[:MOST_NAMED]))
+        more = f" and {len(missing) - MOST_NAMED:,} more" if len(missing) > MOST_NAMED else ""
+        raise CannotCheck(
+            f"missing shards of {trailer.shard.of:,}: {named}{more}; nothing was merged"
+        )
+    runs = sum(part.trailer.runs for part in seen.values())
+    if runs != trailer.planned:
+        raise CannotCheck(
+            f"the parts contain {runs:,} of {trailer.planned:,} runs because files changed "
+            "between the shards; nothing was merged"
+        )

@@ -21,9 +21,8 @@ from evalstream.engine.block_tasks import WORTH_A_POOL_BYTES, usable_cores
 from evalstream.executors import serial
 from evalstream.executors.base import Backend
 from evalstream.io.progress import Progress
-from evalstream.model.errors import ExecutorLost
+from evalstream.model.errors import ExecutorLost, internal_error
 from evalstream.model.finding import Severity
-from evalstream.model.internal_errors import internal_error
 from evalstream.model.notices import notify
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run

@@ -12,13 +12,13 @@ from evalstream.formats.registry import FORMATS, MAIN
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.model.changes import SealedText
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, Sealing
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
-from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING, Stopped
 
 NO_AGGREGATE: Final = (

@@ -7,11 +7,30 @@ from typing import Any, Final
 
 from evalstream.model.claim import STATES, JudgedClaim
 from evalstream.model.finding import Excerpt, Finding, KnownFinding, Severity
-from evalstream.model.report import NOUN, VERDICTS, Checked, GoneRuns, RunSummary, Totals, Verified
+from evalstream.model.report import (
+    NOUN,
+    RARE_TOTALS,
+    VERDICTS,
+    Checked,
+    GoneRuns,
+    RunSummary,
+    Totals,
+    Verified,
+)
 from evalstream.model.sketch import Sketch
 
 LEFT_OUT: Final = ("excluded", "missing", "other_files")
 """The numbers of names that a note counts."""
+
+_ALWAYS: Final = (
+    *("file", "aggregate", "format", "version", "rows", "verdict", "recipe"),
+    *("seconds", "bytes"),
+)
+_SELDOM: Final = (
+    *("inputs", "incomplete_reason", "sealed", "change", "unchanged", "otherwise_reason", "remark"),
+)
+_COUNTS: Final = ("counts", "failing", "known", "fixable", "fixable_unsafely")
+"""Members of a run that are as they are in its summary: given always, or seldom, and counts."""
 
 _SEVERITIES = {severity.label: severity for severity in Severity}
 
@@ -43,44 +62,27 @@ def encode_run(summary: RunSummary) -> dict[str, Any]:
 def decode_run(encoded: dict[str, Any]) -> RunSummary:
     """Return a run from its JSON. Raises KeyError or TypeError if it is not valid."""
     checksum, sketch = encoded["checksum"], encoded.get("sketch")
+    same: dict[str, Any] = {name: encoded[name] for name in _ALWAYS}
+    same |= {name: encoded.get(name) for name in _SELDOM}
+    same |= {name: dict(encoded.get(name, {})) for name in _COUNTS}
     return RunSummary(
-        file=encoded["file"],
-        aggregate=encoded["aggregate"],
-        format=encoded["format"],
-        inputs=encoded.get("inputs"),
-        version=encoded["version"],
-        rows=encoded["rows"],
-        verdict=encoded["verdict"],
+        **same,
         algorithm=checksum["algorithm"],
         declared=checksum["declared"],
         actual=checksum["actual"],
         covers=checksum.get("covers"),
-        recipe=encoded["recipe"],
-        counts=dict(encoded["counts"]),
-        seconds=encoded["seconds"],
-        bytes=encoded["bytes"],
         severities=_decode_severities(encoded["severities"]),
-        incomplete_reason=encoded.get("incomplete_reason"),
         claims=[JudgedClaim.from_dict(claim) for claim in encoded["claims"]["list"]],
         verified=_decode_verified(encoded.get("verified")),
         selected=tuple(encoded.get("selected", ())),
         ignored=tuple(encoded.get("ignored", ())),
-        sealed=encoded.get("sealed"),
-        change=encoded.get("change"),
-        unchanged=encoded.get("unchanged"),
         sketch=None if sketch is None else Sketch.from_dict(sketch),
-        failing=dict(encoded.get("failing", {})),
         otherwise=encoded.get("otherwise", encoded["verdict"]),
-        otherwise_reason=encoded.get("otherwise_reason"),
-        known=dict(encoded.get("known", {})),
         known_severities=_decode_severities(encoded.get("known_severities", {})),
-        fixable=dict(encoded.get("fixable", {})),
-        fixable_unsafely=dict(encoded.get("fixable_unsafely", {})),
         unfixable=encoded.get("unfixable", 0),
         is_note=encoded.get("note", False),
         **{name: encoded.get(name, 0) for name in LEFT_OUT},
         noun=encoded.get("noun", NOUN),
-        remark=encoded.get("remark"),
         checked=tuple(Checked(one["text"], one["ok"]) for one in encoded.get("checked", ())),
     )
 
@@ -91,21 +93,13 @@ def decode_totals(encoded: dict[str, Any]) -> Totals:
         runs=encoded["runs"],
         rows=encoded["rows"],
         bytes=encoded["bytes"],
-        unchanged=encoded.get("unchanged", 0),
-        unreached=encoded.get("unreached", 0),
+        **{name: encoded.get(name, 0) for name in RARE_TOTALS if name != "lost"},
         lost=encoded.get("lost"),
-        unchecked=encoded.get("unchecked", 0),
-        damaged=encoded.get("damaged", 0),
-        **{name: encoded.get(name, 0) for name in LEFT_OUT},
         verdicts={verdict: encoded[verdict] for verdict in VERDICTS if encoded[verdict]},
         counts=dict(encoded["counts"]),
         severities=_decode_severities(encoded["severities"]),
         known=dict(encoded.get("known", {})),
         known_severities=_decode_severities(encoded.get("known_severities", {})),
-        vanished=encoded.get("vanished", 0),
-        fixable=encoded.get("fixable", 0),
-        fixable_unsafely=encoded.get("fixable_unsafely", 0),
-        unfixable=encoded.get("unfixable", 0),
         claims={state.value: encoded["claims"][state.value] for state in STATES},
         refuted_runs=encoded["refuted_runs"],
         gone=GoneRuns(encoded["gone"]["runs"], tuple(encoded["gone"]["names"]))

@@ -76,7 +76,7 @@ def check_safely(
     except BaseException as error:
         if shown.failed:
             raise
-        from evalstream.model.internal_errors import internal_error
+        from evalstream.model.errors import internal_error
 
         reason = str(internal_error(error))
         violation = ES010.violation(reason)

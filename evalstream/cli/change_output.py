@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final
 
@@ -13,8 +14,10 @@ from evalstream.batch.rewriting.change_report import (
     report_line,
 )
 from evalstream.batch.rewriting.outcome import Outcome
+from evalstream.cli.terminal import guard_output
 from evalstream.io.output import Output
 from evalstream.io.overwriting import OutputKind
+from evalstream.model.options import Options
 
 CHANGES: Final = OutputKind("a report of evalstream about changed runs", is_change_report)
 
@@ -63,3 +66,26 @@ class ChangeOutput:
         sys.stdout.flush()
         if self._file is not None:
             self._file.write(report_line(self._report.as_dict()))
+
+
+def run_changes(
+    call: Callable[..., object],
+    summary: ChangeReport,
+    report: str | None,
+    options: Options,
+    *,
+    force: bool,
+    progress: bool | None,
+) -> None:
+    """Fix or migrate runs, and write their outcomes and what all amount to."""
+    with (
+        guard_output(),
+        ChangeOutput(summary, report, show_values=options.show_values, force=force) as output,
+    ):
+        call(
+            outputs=[] if report is None else [report],
+            options=options,
+            show=output.add,
+            progress=sys.stderr.isatty() if progress is None else progress,
+        )
+        output.finish()

@@ -252,7 +252,7 @@ def _chosen(one: Argument | Option, value: Any) -> Any:
     if value == "" and isinstance(one, Option):
         raise UsageError(f"{long_flag(one)} is empty; leave it out, or give it a value")
     if one.text.choices and value is not None and value not in one.text.choices:
-        from evalstream.model.suggestions import describe_unknown
+        from evalstream.model.text import describe_unknown
 
         name = long_flag(one) if isinstance(one, Option) else one.text.metavar
         raise UsageError(f"{name}: {describe_unknown('value', value, one.text.choices)}")

@@ -7,26 +7,21 @@ from collections import Counter
 from typing import Annotated, Final
 
 from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.options import Color, ForceReport, ShowProgress
+from evalstream.cli.options import WORK_LIMITS, Color, ForceReport, ShowProgress
 from evalstream.cli.program import Judged
-from evalstream.cli.style import comparison_style
-from evalstream.cli.terminal import announce_terminal, guard_output
+from evalstream.cli.terminal import announce_terminal, comparison_style, guard_output
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, OutputKind, refuse_overwriting
-from evalstream.model.options import OPTIONS, Group, Options, OptionText
+from evalstream.model.options import Group, Options, OptionText
 from evalstream.model.text import on_one_line, split_codes
 from evalstream.reporters import COMPARISON_REPORTERS, comparison_type, is_comparison
 
-SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
-"""The options of a check that the command takes, too."""
-
 _OWN: Final = Group.COMPARISON
-_TAKEN: Final = [OPTIONS[name].text for name in SHARED]
 
 
 @command(
-    lambda option: option in _TAKEN,
+    lambda option: option in WORK_LIMITS,
     examples=(
         "evalstream compare a.json b.json",
         "evalstream compare a.json b.json --fail-if regression --format markdown",

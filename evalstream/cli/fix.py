@@ -2,11 +2,12 @@
 
 # The annotations are objects, not text, as they are read when the module is imported.
 
-import sys
-from typing import Annotated, Final
+from functools import partial
+from typing import Annotated
 
 from evalstream.cli.command import command
 from evalstream.cli.options import (
+    WORK_LIMITS,
     FilesFrom,
     ForceReport,
     Inputs,
@@ -15,21 +16,16 @@ from evalstream.cli.options import (
     named_inputs,
 )
 from evalstream.cli.program import Judged
-from evalstream.cli.terminal import announce_terminal, guard_output
+from evalstream.cli.terminal import announce_terminal
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.options import OPTIONS, Group, Options, OptionText
+from evalstream.model.options import Group, Options, OptionText
 from evalstream.model.text import split_codes
-
-SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
-"""The options of a check that the command takes, too."""
-
-_TAKEN: Final = [OPTIONS[name].text for name in SHARED]
 
 
 @command(
-    lambda option: option in _TAKEN,
+    lambda option: option in WORK_LIMITS,
     examples=(
         "evalstream fix results/",
         "evalstream fix results/ --write",
@@ -81,7 +77,7 @@ def fix(
     """
     from evalstream.api.changes import fix as run_fix
     from evalstream.batch.rewriting.change_report import FIXED, ChangeReport
-    from evalstream.cli.change_output import ChangeOutput
+    from evalstream.cli.change_output import run_changes
 
     if not inputs and files_from is None:
         raise UsageError("no input given; evalstream fix results/ shows what would be repaired")
@@ -91,22 +87,15 @@ def fix(
     is_dry = not write and to is None
     shows = is_dry if diff is None else diff
     summary = ChangeReport(FIXED, is_dry=is_dry, diff=shows, show_values=options.show_values)
-    with (
-        guard_output(),
-        ChangeOutput(summary, report, show_values=options.show_values, force=force) as output,
-    ):
-        run_fix(
-            named_inputs(inputs or [], files_from),
-            aggregate=aggregate,
-            write=write,
-            to=to,
-            select=split_codes(select),
-            unsafe=unsafe,
-            outputs=[] if report is None else [report],
-            options=options,
-            show=output.add,
-            progress=sys.stderr.isatty() if progress is None else progress,
-        )
-        output.finish()
+    call = partial(
+        run_fix,
+        named_inputs(inputs or [], files_from),
+        aggregate=aggregate,
+        write=write,
+        to=to,
+        select=split_codes(select),
+        unsafe=unsafe,
+    )
+    run_changes(call, summary, report, options, force=force, progress=progress)
     code = max(summary.exit_code, ExitCode.FAILED if summary.would_change else ExitCode.PASSED)
     raise Judged(int(code))

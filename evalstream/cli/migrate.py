@@ -2,12 +2,13 @@
 
 # The annotations are objects, not text, as they are read when the module is imported.
 
-import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Final
 
 from evalstream.cli.command import command
 from evalstream.cli.options import (
+    WORK_LIMITS,
     FilesFrom,
     ForceReport,
     Inputs,
@@ -16,21 +17,16 @@ from evalstream.cli.options import (
     named_inputs,
 )
 from evalstream.cli.program import Judged
-from evalstream.cli.terminal import announce_terminal, guard_output
+from evalstream.cli.terminal import announce_terminal
 from evalstream.io.overwriting import STDOUT, ledger_files, refuse_overwriting
 from evalstream.model.errors import UsageError
-from evalstream.model.options import OPTIONS, Group, Options, OptionText
-
-SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
-"""The options of a check that the command takes, too."""
-
-_TAKEN: Final = [OPTIONS[name].text for name in SHARED]
+from evalstream.model.options import Group, Options, OptionText
 
 TO: Final = OptionText("The folder around data/ of the datastore to write.", metavar="DIR")
 
 
 @command(
-    lambda option: option in _TAKEN,
+    lambda option: option in WORK_LIMITS,
     examples=(
         "evalstream migrate old/ --to new/ --collection tiny-arithmetic --dry-run --diff",
         "evalstream migrate old/ --to new/ --fill --decide evaluation-id",
@@ -134,7 +130,7 @@ def migrate(
     """
     from evalstream.api.changes import migrate as run_migration
     from evalstream.batch.rewriting.change_report import MIGRATED, ChangeReport
-    from evalstream.cli.change_output import ChangeOutput
+    from evalstream.cli.change_output import run_changes
 
     if not inputs and files_from is None:
         raise UsageError("no input given; evalstream migrate old/ --to new/ migrates a folder")
@@ -142,33 +138,26 @@ def migrate(
     written = [STDOUT, *ledger_files(ledger), *([] if report is None else [report])]
     refuse_overwriting(written, [name for name in (*(inputs or []), files_from, map_file) if name])
     summary = ChangeReport(MIGRATED, is_dry=dry_run, diff=diff, show_values=options.show_values)
-    with (
-        guard_output(),
-        ChangeOutput(summary, report, show_values=options.show_values, force=force) as output,
-    ):
-        run_migration(
-            named_inputs(inputs or [], files_from),
-            to,
-            to_version=to_version,
-            aggregate=aggregate,
-            collection=collection,
-            developer=developer,
-            deployment=deployment,
-            eval_library=eval_library,
-            fill=fill,
-            decide=decide,
-            rehash=rehash,
-            tables=None if map_file is None else _tables(map_file),
-            dry_run=dry_run,
-            shard=shard,
-            ledger=ledger,
-            overwrite=force,
-            outputs=[] if report is None else [report],
-            options=options,
-            show=output.add,
-            progress=sys.stderr.isatty() if progress is None else progress,
-        )
-        output.finish()
+    call = partial(
+        run_migration,
+        named_inputs(inputs or [], files_from),
+        to,
+        to_version=to_version,
+        aggregate=aggregate,
+        collection=collection,
+        developer=developer,
+        deployment=deployment,
+        eval_library=eval_library,
+        fill=fill,
+        decide=decide,
+        rehash=rehash,
+        tables=None if map_file is None else _tables(map_file),
+        dry_run=dry_run,
+        shard=shard,
+        ledger=ledger,
+        overwrite=force,
+    )
+    run_changes(call, summary, report, options, force=force, progress=progress)
     raise Judged(int(summary.exit_code))
 
 

@@ -40,6 +40,12 @@ ShowProgress = Annotated[
 Color = Annotated[str, REPORT_OPTIONS["color"].text]
 
 
+WORK_LIMITS = [
+    OPTIONS[name].text
+    for name in ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
+]
+"""The options of a check that other commands which check runs take, too."""
+
 WHOLE_CHECK = [one.text for name, one in OPTIONS.items() if name not in CHECKS_LESS]
 """The options of a check that leave nothing out."""
 

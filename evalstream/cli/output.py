@@ -1,4 +1,4 @@
-"""Write the report of a command, and end the command."""
+"""Write the report of a command and its outcome in one line, and end the command."""
 
 from __future__ import annotations
 
@@ -8,22 +8,29 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NoReturn
 
 from evalstream.cli.program import Judged, stop
-from evalstream.cli.style import FOR_PEOPLE, choose_style
-from evalstream.cli.terminal import guard_output
+from evalstream.cli.terminal import FOR_PEOPLE, choose_style, guard_output
 from evalstream.engine.routing import refuse_foreign, routed_files
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDERR, STDOUT, OutputKind, ledger_files, refuse_overwriting
+from evalstream.model.claim import State
 from evalstream.model.data_class import NamedTuple, replace
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import OWN, of_signal, shown_exit_code
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report
 from evalstream.model.signals import STOPPING, Stopped
-from evalstream.model.text import on_one_line
+from evalstream.model.text import count_noun, on_one_line
 from evalstream.reporters import is_report, reporter_type
 from evalstream.reporters.base import Reporter
 from evalstream.reporters.options import REPORT_OPTIONS, TEXT, VERDICT_OPTIONS, ReportOptions
+from evalstream.reporters.summary import (
+    format_verdict,
+    overall_verdict,
+    rule_limits,
+    severities,
+    unchecked_line,
+)
 
 PICTURED: Final = "html"
 """The report format that shows sketches of the rows."""
@@ -132,8 +139,6 @@ def report_call(
         unsealed = "" if options.routing.seal_to is None else "; it was not sealed"
         stop(f"stopped by a signal; the verdict is partial{unsealed}", report.exit_code)
     if target.output is not None and not target.options.quiet:
-        from evalstream.cli.verdict import announce
-
         announce(report, target.output, "part" if target.is_part else "report")
     # A last garbage collection would take 0.02 s.
     gc.freeze()
@@ -232,3 +237,29 @@ def _is_report(head: bytes) -> bool:
 
 
 REPORT: Final = OutputKind("a report of evalstream", _is_report)
+
+
+def announce(report: Report, output: str, noun: str) -> None:
+    """Say on stderr what became of all runs, and in which file the report is."""
+    name = on_one_line(printable(output))
+    sys.stderr.write(f"evalstream: {verdict_line(report)}; {noun} in {name}\n")
+    sys.stderr.flush()
+
+
+def verdict_line(report: Report) -> str:
+    """Return what was not checked, the verdict over all runs, its rules, and its findings."""
+    totals = report.totals
+    limited = {rule_limits(run) for run in report.runs}
+    if len(limited) == 1:
+        (left_out,) = limited
+    else:
+        left_out = "some rules left out" if any(limited) else ""
+    verdict = overall_verdict(report)
+    alike = totals.verdicts.get(verdict, 0)
+    part = f"{alike:,} of " if 0 < alike < totals.runs else ""
+    said = [f"{part}{count_noun(totals.runs, 'run')}"]
+    if refuted := totals.claims.get(State.REFUTED.value):
+        said.append(count_noun(refuted, "refuted claim"))
+    said += severities(totals.severities)
+    line = f"{format_verdict(verdict)}{f' ({left_out})' if left_out else ''}: {', '.join(said)}"
+    return "; ".join(filter(None, [unchecked_line(totals), line]))

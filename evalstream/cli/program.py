@@ -12,7 +12,7 @@ from evalstream.cli.command import COMPLETION, load_command, named_command
 from evalstream.cli.plain_reader import read_plain
 from evalstream.cli.terminal import PipeClosed
 from evalstream.io.output import is_full, unwritable
-from evalstream.io.standard_streams import protect_standard_streams
+from evalstream.io.standard_input import protect_standard_streams
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.exit_codes import EEE, OWN, PIPE_CLOSED, ExitCode, error_exit_code, of_signal
 from evalstream.model.signals import STOPPING, Stopped

@@ -7,8 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from evalstream.cli.style import choose_style
-from evalstream.cli.terminal import guard_output
+from evalstream.cli.terminal import choose_style, guard_output
 from evalstream.formats.registry import find_formats
 from evalstream.io.overwriting import STDOUT
 from evalstream.model.finding import Severity

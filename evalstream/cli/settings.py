@@ -68,7 +68,7 @@ def _announce(file: str, options: Iterable[Option], chosen: Mapping[str, Chosen]
 
 
 def _show(options: Iterable[Option], chosen: Mapping[str, Chosen], file: str | None) -> None:
-    from evalstream.settings.shown import settings_lines
+    from evalstream.settings.load import settings_lines
 
     with guard_output():
         sys.stdout.writelines(f"{line}\n" for line in settings_lines(options, chosen, file))

@@ -17,8 +17,7 @@ from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
-from evalstream.model.suggestions import describe_unknown
-from evalstream.model.text import split_codes
+from evalstream.model.text import describe_unknown, split_codes
 from evalstream.parsing.json import dumps
 from evalstream.reporters.options import ReportOptions
 from evalstream.settings.declared import LEDGER

@@ -10,7 +10,7 @@ from typing import Final
 from evalstream.formats.base import PairedFormat
 from evalstream.formats.registry import NAMES, paired_format
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name
-from evalstream.model.internal_errors import internal_error
+from evalstream.model.errors import internal_error
 from evalstream.model.run import FaultyInput, NoInput, Run
 
 _TABLES: Final = """

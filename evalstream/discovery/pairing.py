@@ -11,7 +11,7 @@ from evalstream.discovery.peek import AGGREGATE, AGGREGATES, FAULTY, MAYBE_AGGRE
 from evalstream.discovery.unrecognised import Leftovers
 from evalstream.io.containment import OutsideFolder
 from evalstream.io.file_names import SAMPLES, is_json_name, rows_rank, without_ending
-from evalstream.model.internal_errors import internal_error
+from evalstream.model.errors import internal_error
 from evalstream.model.run import NoInput, Run
 
 OUT: Final = "the path of the rows leads out of the inputs and was not opened"

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from evalstream.discovery.ignored_files import are_all_aside, aside_by_members, read_members
 from evalstream.discovery.unrecognised import (
     ATTESTATION,
     BASELINE,
@@ -20,6 +19,9 @@ from evalstream.discovery.unrecognised import (
     INDEX,
     REPORT,
     UNREADABLE,
+    are_all_aside,
+    aside_by_members,
+    read_members,
 )
 from evalstream.engine.harness_logs import FOREIGN
 from evalstream.formats.base import Kind
@@ -32,8 +34,7 @@ from evalstream.io.beginning import (
     read_outlined_beginning,
 )
 from evalstream.io.file_names import is_packed_json_name, is_rows_name
-from evalstream.model.errors import CannotCheck
-from evalstream.model.internal_errors import internal_error
+from evalstream.model.errors import CannotCheck, internal_error
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
 from evalstream.parsing.peek import ARRAY, LINES, PEEK_BYTES

@@ -9,7 +9,7 @@ from typing import Final
 
 from evalstream.discovery import peek
 from evalstream.discovery.counterpart import Neighbourhood
-from evalstream.discovery.listed_names import ListedName, NameList
+from evalstream.discovery.input_list import ListedName, NameList
 from evalstream.discovery.local import LocalFolder
 from evalstream.discovery.named_files import NamedDocument, list_unused
 from evalstream.discovery.pairing import FileTree, FoundRuns

@@ -19,7 +19,7 @@ from evalstream.formats.base import FolderFormat
 from evalstream.formats.registry import FORMATS, MAIN, folder_format, paired_format
 from evalstream.io.file_names import is_json_name, is_rows_name, is_yaml_name, without_packing
 from evalstream.io.remote import is_remote
-from evalstream.model.internal_errors import internal_error
+from evalstream.model.errors import internal_error
 from evalstream.model.run import FaultyInput, ForeignLog, NoInput, Run
 
 TOO_LARGE_REASON: Final = "too large for an aggregate, and not a file of rows"

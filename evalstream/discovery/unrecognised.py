@@ -1,4 +1,4 @@
-"""Count by kind the files of a searched folder that were not checked, and name the first ones."""
+"""Files beside data: recognised by their members, counted by kind, the first ones named."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from bisect import insort
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from evalstream.formats.registry import FORMATS, folder_format
+import msgspec
+
+from evalstream.formats.registry import FORMATS, folder_format, main_format
 from evalstream.io.names import printable
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.run import NoInput
@@ -39,7 +41,7 @@ GONE: Final = "gone"
 NOT_OURS: Final = "not_ours"
 
 
-class Kind(NamedTuple):
+class LeftKind(NamedTuple):
     """The noun for files of a kind, singular and plural, and how severe it is to find them.
 
     `severity` None keeps the severity of the rule. A kind that `leaves_open` may hold data, so that
@@ -60,48 +62,52 @@ _CHECKED_WHOLE: Final = " or ".join(
 _WRITERS: Final = " or ".join(one.label for one in FORMATS.values() if one.event_members)
 """The formats that write a log of events."""
 
-KINDS: Final[Mapping[str, Kind]] = {
-    ROWS_LIKE: Kind("file named like rows", "files named like rows"),
-    AGGREGATE_LIKE: Kind(
+KINDS: Final[Mapping[str, LeftKind]] = {
+    ROWS_LIKE: LeftKind("file named like rows", "files named like rows"),
+    AGGREGATE_LIKE: LeftKind(
         "JSON file with members of a known document", "JSON files with members of known documents"
     ),
-    LINK_OUT: Kind("link that leads out of the folder", "links that lead out of the folder"),
-    DANGLING_LINK: Kind("link that leads nowhere", "links that lead nowhere"),
-    HIDDEN_LINK: Kind("link to a hidden folder", "links to hidden folders"),
-    SPECIAL: Kind("FIFO, socket or device", "FIFOs, sockets or devices"),
-    UNREADABLE: Kind("file that cannot be read", "files that cannot be read"),
-    STORED_DOCUMENT: Kind(
+    LINK_OUT: LeftKind("link that leads out of the folder", "links that lead out of the folder"),
+    DANGLING_LINK: LeftKind("link that leads nowhere", "links that lead nowhere"),
+    HIDDEN_LINK: LeftKind("link to a hidden folder", "links to hidden folders"),
+    SPECIAL: LeftKind("FIFO, socket or device", "FIFOs, sockets or devices"),
+    UNREADABLE: LeftKind("file that cannot be read", "files that cannot be read"),
+    STORED_DOCUMENT: LeftKind(
         f"{_CHECKED_WHOLE} document in a store",
         f"{_CHECKED_WHOLE} documents in a store, which are checked locally",
     ),
-    JSON: Kind(
+    JSON: LeftKind(
         "JSON file of an unknown format", "JSON files of unknown formats", leaves_open=False
     ),
-    INDEX: Kind(
+    INDEX: LeftKind(
         "manifest, index or list of entries of a datastore",
         "manifests, indexes and lists of entries of a datastore",
         Severity.INFO,
         leaves_open=False,
     ),
-    TWIN: Kind(
+    TWIN: LeftKind(
         "object of a datastore whose file in data/ is checked",
         "objects of a datastore whose files in data/ are checked",
         Severity.INFO,
         leaves_open=False,
     ),
-    LISTING: Kind("listing of logs", "listings of logs", Severity.INFO, leaves_open=False),
-    REPORT: Kind("report of evalstream", "reports of evalstream", Severity.INFO, leaves_open=False),
-    BASELINE: Kind(
+    LISTING: LeftKind("listing of logs", "listings of logs", Severity.INFO, leaves_open=False),
+    REPORT: LeftKind(
+        "report of evalstream", "reports of evalstream", Severity.INFO, leaves_open=False
+    ),
+    BASELINE: LeftKind(
         "baseline of evalstream", "baselines of evalstream", Severity.INFO, leaves_open=False
     ),
-    ATTESTATION: Kind("attestation", "attestations", Severity.INFO, leaves_open=False),
-    EVENTS: Kind(
+    ATTESTATION: LeftKind("attestation", "attestations", Severity.INFO, leaves_open=False),
+    EVENTS: LeftKind(
         f"event log of {_WRITERS}", f"event logs of {_WRITERS}", Severity.INFO, leaves_open=False
     ),
-    OTHER: Kind("file of another kind", "files of other kinds", Severity.INFO, leaves_open=False),
-    HIDDEN: Kind("hidden name", "hidden names", Severity.INFO, leaves_open=False),
-    GONE: Kind("name that is gone", "names that are gone", Severity.INFO, leaves_open=False),
-    NOT_OURS: Kind(
+    OTHER: LeftKind(
+        "file of another kind", "files of other kinds", Severity.INFO, leaves_open=False
+    ),
+    HIDDEN: LeftKind("hidden name", "hidden names", Severity.INFO, leaves_open=False),
+    GONE: LeftKind("name that is gone", "names that are gone", Severity.INFO, leaves_open=False),
+    NOT_OURS: LeftKind(
         "file that is not an evaluation file",
         "files that are not evaluation files",
         Severity.INFO,
@@ -207,3 +213,49 @@ def _part(one: Counted) -> str:
     named = ", ".join(map(printable, one.first))
     more = ", …" if one.number > len(one.first) else ""
     return f"{count_noun(one.number, kind.noun, kind.plural)} ({named}{more})"
+
+
+_DOCUMENTS: Final = (
+    (INDEX, frozenset({"object_uuid", "object_path", "sha256"})),
+    (INDEX, frozenset({"entries_path", "manifest_core_sha256"})),
+    (REPORT, frozenset({"code", "name", "severity", "file", "message"})),
+    (REPORT, frozenset({"run", "number"})),
+    (REPORT, frozenset({"summary"})),
+    (REPORT, frozenset({"vanished"})),
+    (REPORT, frozenset({"schema", "tool", "runs", "findings", "shown", "total"})),
+    (BASELINE, frozenset({"baseline", "tool", "options"})),
+    (BASELINE, frozenset({"code", "file", "count"})),
+    (ATTESTATION, frozenset({"payload", "payloadType", "signatures"})),
+    (ATTESTATION, frozenset({"_type", "subject", "predicateType", "predicate"})),
+    *((EVENTS, one.event_members) for one in FORMATS.values() if one.event_members),
+)
+"""Members of a store's index files, of what evalstream writes, and of events."""
+
+_OF_DATA: Final = (main_format().aggregate_members | main_format().row_members) - {
+    "schema_version",
+    "sample_id",
+}
+"""Members of rows and aggregates; an index may have a version, and a finding a sample id."""
+
+_MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def aside_by_members(keys: frozenset[str]) -> str | None:
+    """Return the kind of non-data file that an object with these members is, or None for data."""
+    if not _OF_DATA.isdisjoint(keys):
+        return None
+    return next((kind for kind, sign in _DOCUMENTS if sign <= keys), None)
+
+
+def read_members(text: bytes) -> frozenset[str]:
+    """Return all members of a JSON object, or none if the text is not a JSON object."""
+    try:
+        members: Mapping[str, msgspec.Raw] = _MEMBERS.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return frozenset()
+    return frozenset(members)
+
+
+def are_all_aside(lines: Iterable[bytes], kind: str) -> bool:
+    """Tell whether every line is of this non-data kind; any other line may be a row."""
+    return all(not line.strip() or aside_by_members(read_members(line)) == kind for line in lines)

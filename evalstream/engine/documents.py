@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector, LaterViolation
 from evalstream.engine.context import CheckContext
 from evalstream.engine.positions import json_locator, place_violations
-from evalstream.engine.row_pass import describe_error
+from evalstream.engine.routing import RowRouter
+from evalstream.engine.row_pass import RowPass, describe_error
 from evalstream.io.codecs import detect_compression
 from evalstream.io.document import document_bytes
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
+from evalstream.io.progress import Progress
 from evalstream.model.claim import JudgedClaim
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, Locator, PlacedViolation, Violation
@@ -21,19 +23,35 @@ from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.run import Run
 from evalstream.parsing.json import UTF8_MARK, Parsed
-from evalstream.parsing.json_document import parse_document
+from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.limits import FindingLimiter, refuse_many_values
 from evalstream.parsing.schema_errors import error_parts
 from evalstream.parsing.schema_files import builtin_validator
+from evalstream.rules.base import FileFacts
 from evalstream.rules.catalogue import Catalogue
 from evalstream.rules.claims import find_nothing_confirmed
-from evalstream.rules.inputs import ES001, changed_while_read
-from evalstream.rules.schema import explain
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ObjectReading, read_document
-from evalstream.rules.syntax import explain as explain_syntax
+from evalstream.rules.inputs import ES001, ES002, ES006, changed_while_read
+from evalstream.rules.schema import explain_schema
+from evalstream.rules.syntax import (
+    BEGINS_WITH_MARK,
+    ES102,
+    ES112,
+    ObjectReading,
+    explain,
+    read_document,
+)
 
 if TYPE_CHECKING:
     from evalstream.stats.run_samples import RunSamples
+
+
+Accepts = Callable[[bytes], bool]
+"""Tells by the first bytes of a document whether it holds rows of its format."""
+
+_ABOUT_LINES: Final = (ES006, ES112)
+"""Rules that check the totals over the lines of any file."""
+
+_DIGESTS: Final = ("sha256",)
 
 
 class DocumentCheck:
@@ -60,7 +78,7 @@ class DocumentCheck:
         self._held = FindingLimiter()
         self._noted: dict[str, list[PlacedViolation]] = {}
         self._locators: dict[str, Locator] = {}
-        self._has_parts = False
+        self._has_parts = self._lacks = False
 
     def read(
         self,
@@ -91,9 +109,7 @@ class DocumentCheck:
         """
         rest = self.without_mark(text, name)
         parsed = parse_document(rest, self.options.max_depth)
-        for violation, issue in zip(
-            explain_syntax(parsed.issues, torn=False), parsed.issues, strict=True
-        ):
+        for violation, issue in zip(explain(parsed.issues, torn=False), parsed.issues, strict=True):
             self.note(violation, name, issue.line, issue.column)
         if not parsed.readable:
             self.cannot(f"{name} could not be read{as_what}")
@@ -131,6 +147,48 @@ class DocumentCheck:
         self.locate(json_locator(text), printable(path))
         return text
 
+    def check_rows(
+        self,
+        path: str,
+        collector: Collector[Any],
+        progress: Progress,
+        *,
+        accepts: Accepts | None = None,
+        any_rows: bool = False,
+    ) -> RowPass:
+        """Check and route the rows of the run's first document, and note what is wrong with it.
+
+        `accepts` tells by the first bytes whether it holds such rows, and notes it if not; see
+        `RowPass` for `any_rows`. Raises CannotWrite if rows cannot be written to their target.
+        """
+        self.collector.close()
+        self.collector, options = collector, collector.context.options
+        with RowRouter(options, _DIGESTS) as outlets:
+            rows = RowPass(self.name, options, _DIGESTS, outlets, progress, any_rows=any_rows)
+            try:
+                head = rows.open(path)
+                if rows.opened is None or accepts is None or accepts(head):
+                    rows.run(collector)
+                    self._note_rows(rows)
+            finally:
+                rows.close()
+        return rows
+
+    def _note_rows(self, rows: RowPass) -> None:
+        """Note what is wrong with the rows as a whole."""
+        self.size += rows.size
+        self._lacks = rows.lacks
+        self.cannot(rows.incomplete_reason)
+        for placed in rows.breaks:
+            self.note(placed.violation, line=placed.line)
+        self.note_all(rows.violations)
+        change = None if rows.opened is None else rows.opened.describe_change()
+        if change is not None:
+            self.note_change(change)
+        facts = FileFacts(self.name, self.collector.tally, layout=rows.layout)
+        for rule in _ABOUT_LINES:
+            self.note_all(() if rule.run is None else rule.run(facts))
+
     def locate(self, locator: Locator, file: str | None = None) -> None:
         """Set what finds the positions of pointers in a document, by default the run's first."""
         self._locators[file or self.name] = locator
@@ -139,7 +197,9 @@ class DocumentCheck:
         """Return every violation of one of our schemas by a value, under one code."""
         validator = builtin_validator(schema, self.options.engine)
         for part in error_parts(validator, value):
-            yield from (violation._replace(code=code) for violation in explain(part, own=True))
+            yield from (
+                violation._replace(code=code) for violation in explain_schema(part, own=True)
+            )
 
     def note(
         self,
@@ -214,7 +274,8 @@ class DocumentCheck:
         )
         for (code, severity), count in self.collector.counts.items():
             summary.count(code, severity, count)
-        failing = {} if self._changed else self.collector.failing(NOT_CHECKED)
+        is_open = self._changed or (self._lacks and set(summary.counts) <= {ES002.code})
+        failing = {} if is_open else self.collector.failing(NOT_CHECKED)
         summary.judge(failing, has_scores=claims is not None)
         if failing and self.collector.tally.unread:
             summary.leave_open(f"{self.collector.tally.unread:,} records could not be read")

@@ -227,7 +227,7 @@ def _is_regular(path: str) -> bool:
 
 def open_bytes(path: str, options: Options) -> ByteStream:
     """Open the stored bytes of a file, wherever it is. Raises OSError and MissingExtra."""
-    from evalstream.io.follow import FollowedFile
+    from evalstream.io.file import FollowedFile
 
     if path == STDIN:
         from evalstream.io.standard_input import stream_at

@@ -19,8 +19,7 @@ from evalstream.engine.block_tasks import plan_blocks, run_blocks, usable_cores
 from evalstream.engine.line_repairs import LeftRow, LineRepairs
 from evalstream.engine.open_rows import OpenRows, open_rows
 from evalstream.engine.row_pass import SAMPLE_BYTES, describe_error
-from evalstream.io.compressors import Sink
-from evalstream.io.digested_target import DigestedTarget
+from evalstream.io.compressors import ByteSink, DigestedTarget
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.changes import ARRAY_TO_LINES, Change, ChangeTally
@@ -70,7 +69,7 @@ class RewrittenRows(DataClass):
 
 def rewrite_rows(
     path: str,
-    target: Sink | None,
+    target: ByteSink | None,
     rewriter: BlockRewriter | Callable[[bytes], BlockRewriter],
     options: Options,
     *,

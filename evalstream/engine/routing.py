@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import IO, Final
+from typing import IO, Any, Final
 
 from evalstream.engine.result import BlockResult, LineStatus
 from evalstream.io.digest import RunningDigest
@@ -129,10 +129,11 @@ def refuse_foreign(routing: RowRouting) -> None:
 
 
 class RowRouter:
-    """The outputs for the rows of one run; close them with `finish` or `drop`.
+    """The outputs for the rows of one run, opened for a block, before any row comes.
 
-    Raises CannotWrite if a file cannot be opened or written, and BrokenPipeError if the reader of
-    the rows is gone and no file gets them, or the call ends with it.
+    An error in the block drops them. Raises CannotWrite if a file cannot be opened or written, and
+    BrokenPipeError if the reader of the rows is gone and no file gets them, or the call ends with
+    it.
     """
 
     def __init__(self, options: Options, algorithms: Sequence[str]) -> None:
@@ -150,8 +151,26 @@ class RowRouter:
         self._write_out = _until_stuck(self._write_through)
         self._has_reader = True
 
-    def open(self) -> None:
-        """Open the files, before any row comes."""
+    def __enter__(self) -> RowRouter:
+        try:
+            self._open()
+        except BaseException as error:
+            self.drop(error)
+            raise
+        return self
+
+    def __exit__(self, _kind: Any, error: BaseException | None, _trace: Any) -> None:
+        try:
+            if error is None:
+                self._finish()
+        except BaseException as other:
+            error = other
+            raise
+        finally:
+            if error is not None:
+                self.drop(error)
+
+    def _open(self) -> None:
         routing = self._routing
         if routing.tee is not None:
             self._copies.append(self._open_sink(routing.tee, live=True))
@@ -196,7 +215,7 @@ class RowRouter:
         """Whether an output depends on the result of a block."""
         return self._skips or bool(self._accepted) or self._rejected is not None
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Finish all files; each appears complete."""
         while self._files:
             path, output = self._files.pop(0)

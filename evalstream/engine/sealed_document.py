@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import Final
 
 from evalstream.io.output import Output, writing
-from evalstream.model.sealed_text import SealedText
+from evalstream.model.changes import SealedText
 
 
 def seal_diff(sealed: SealedText) -> str:

@@ -16,8 +16,8 @@ from functools import lru_cache, partial
 from typing import Any, Final, TypeVar
 
 from evalstream.executors.base import Backend, SerialExecutor
+from evalstream.model.errors import internal_error
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.internal_errors import internal_error
 from evalstream.model.notices import notify
 
 Result = TypeVar("Result")

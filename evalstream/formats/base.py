@@ -21,8 +21,8 @@ from evalstream.rules.base import RepairAction, Rule
 if TYPE_CHECKING:
     from evalstream.formats.rewriting import Migrator, RunRepair
     from evalstream.io.beginning import Beginning
+    from evalstream.model.changes import SealedText
     from evalstream.model.comparison import Answered
-    from evalstream.model.sealed_text import SealedText
     from evalstream.model.source_log import SourceLog, Wanted
     from evalstream.rules.cross_run import CrossRunRules
 

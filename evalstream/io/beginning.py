@@ -71,22 +71,22 @@ def outline_document(pieces: Iterable[bytes]) -> Outlined | None:
     whole: the compiled scanner is missing, or the outline has no room. Pieces after an error are
     not read.
     """
-    from evalstream.parsing.native.outline import Outline, Progress, outlines
+    from evalstream.parsing.native.outline import DocumentProgress, Outline, outlines
 
     library = outlines()
     if library is None:
         return None
-    outline, size, result = Outline(library), 0, Progress.UNFINISHED
+    outline, size, result = Outline(library), 0, DocumentProgress.UNFINISHED
     for piece in pieces:
         result = outline.add(piece if size else piece.removeprefix(UTF8_MARK))
         size += len(piece)
-        if result in (Progress.INVALID, Progress.TOO_LARGE):
+        if result in (DocumentProgress.INVALID, DocumentProgress.TOO_LARGE):
             break
     # A number ends with the character after it.
     result = outline.add(b"\n")
-    if result is Progress.TOO_LARGE:
+    if result is DocumentProgress.TOO_LARGE:
         return None
-    is_valid = result is Progress.WHOLE
+    is_valid = result is DocumentProgress.WHOLE
     return Outlined(outline.text() if is_valid else b"", size, is_valid)
 
 

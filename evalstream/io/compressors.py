@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evalstream.io.codecs import zstandard_library
+from evalstream.io.digest import BackgroundDigest, RunningDigest
 from evalstream.model.block import MEBIBYTE, Bytes
+from evalstream.model.errors import CannotWrite
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -124,7 +126,7 @@ class Compressor(Protocol):
         """End the stream and return its last bytes."""
 
 
-class Sink(Protocol):
+class ByteSink(Protocol):
     """Whatever takes bytes, such as `evalstream.io.output.Output`."""
 
     def write(self, data: Bytes, /) -> object:
@@ -134,7 +136,7 @@ class Sink(Protocol):
 class CompressingWriter:
     """Compresses bytes and writes them to a target as one stream. Raises what the target raises."""
 
-    def __init__(self, target: Sink, kind: str, threads: int = 1) -> None:
+    def __init__(self, target: ByteSink, kind: str, threads: int = 1) -> None:
         """Wrap a target; `kind` is a key of COMPRESSORS. Raises MissingExtra.
 
         With more than one of `threads`, gzip uses them after the first STEP_BYTES.
@@ -194,3 +196,59 @@ COMPRESSORS: Final = MappingProxyType[str, Callable[[int], Compressor]](
 """What begins a compressed stream, given a number of threads, by the names of
 `evalstream.io.codecs.COMPRESSIONS`.
 """
+
+
+class DigestedTarget:
+    """Writes bytes to a target, or nowhere with None, and digests what is written.
+
+    With `codec`, a key of `evalstream.io.compressors.COMPRESSORS`, the bytes are compressed, and
+    the digests are those of the compressed bytes; gzip uses so many threads. Raises MissingExtra.
+    """
+
+    def __init__(
+        self,
+        target: ByteSink | None,
+        codec: str | None,
+        algorithms: Sequence[str],
+        threads: int = 1,
+    ) -> None:
+        self._digest = BackgroundDigest(RunningDigest(algorithms))
+        stored = _StoredBytes(target, self._digest)
+        self._compressing = None if codec is None else CompressingWriter(stored, codec, threads)
+        self._first: ByteSink = stored if self._compressing is None else self._compressing
+
+    def write(self, data: bytes) -> None:
+        """Write bytes. Raises CannotWrite."""
+        if data:
+            self._first.write(data)
+
+    def use_thread(self) -> None:
+        """Digest in a thread from now on; call this only after workers are forked."""
+        self._digest.start()
+
+    def finish(self) -> dict[str, str]:
+        """Write what is left, and return the hex digests by algorithm. Raises CannotWrite."""
+        if self._compressing is not None:
+            self._compressing.finish()
+        return self._digest.result()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._compressing is not None:
+            self._compressing.close()
+        self._digest.close()
+
+
+class _StoredBytes:
+    """Digests bytes and passes them to a target."""
+
+    def __init__(self, target: ByteSink | None, digest: BackgroundDigest) -> None:
+        self._target, self._digest = target, digest
+
+    def write(self, data: Bytes) -> None:
+        self._digest.add(bytes(data))
+        try:
+            if self._target is not None:
+                self._target.write(data)
+        except OSError as error:
+            raise CannotWrite(f"the rows cannot be written: {error.strerror or error}") from error

@@ -162,7 +162,7 @@ class Output:
                 self._refuse_foreign()
                 self._temporary.rename_to(self._path)
             self._temporary = None
-            _sync_folder(os.path.dirname(self._path) or ".")
+            sync_folder(os.path.dirname(self._path) or ".")
         self._stream.close()
 
     def _open(self, path: str | None, standard: IO[bytes] | None) -> Stream:
@@ -213,11 +213,16 @@ def _output_mode(path: str) -> int:
     return 0o666 & ~umask
 
 
-def _sync_folder(folder: str) -> None:
-    """Make a rename durable where the system can sync a folder."""
+def sync_file(path: str) -> None:
+    """Write the content of a file to the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_folder(folder: str) -> None:
+    """Make the names in a folder durable where the system can."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_file(folder)

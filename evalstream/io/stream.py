@@ -120,7 +120,7 @@ class StreamSource:
         if self._digest is not None:
             self._digest.start()
         if self._reads_ahead:
-            from evalstream.io.read_ahead import ReadAhead
+            from evalstream.io.readers import ReadAhead
 
             self._reader, self._reads_ahead = ReadAhead(self._reader), False
 
@@ -147,7 +147,7 @@ class StreamSource:
         A file or an object is read again if it is small, or `grew`: if it may have more rows than
         were sealed.
         """
-        from evalstream.io.mismatch import explain_end, explain_mismatch
+        from evalstream.io.digest import explain_end, explain_mismatch
 
         if self._digest is None:
             return None

@@ -72,6 +72,13 @@ class Applied(NamedTuple):
     example: Example
 
 
+def make_applied(
+    kind: ChangeKind, where: str, before: str | None, after: str | None, place: str | None = None
+) -> Applied:
+    """Return a change of a value at a JSON Pointer; `place` is its pattern, by default itself."""
+    return Applied(Change(kind, where if place is None else place), Example(where, before, after))
+
+
 class Occurrences(DataClass):
     """How often a change was made: in how many rows or documents, and the first of them.
 
@@ -173,6 +180,8 @@ def _mechanical(name: str, title: str, unit: str = "row") -> ChangeKind:
 
 
 BYTE_ORDER_MARK: Final = _mechanical("byte-order-mark", "byte order mark removed", "file")
+MARK_REMOVED: Final = Applied(Change(BYTE_ORDER_MARK), Example("", "\\ufeff", None))
+"""The change of a document that began with a byte order mark."""
 LINE_ENDS: Final = _mechanical("line-ends", "CRLF to LF", "line")
 BLANK_LINES: Final = _mechanical("blank-lines", "blank line removed", "line")
 FINAL_NEWLINE: Final = _mechanical("final-newline", "final newline added", "file")
@@ -183,3 +192,15 @@ TO_LIST: Final = _mechanical("to-list", "text to list of one")
 TO_NUMBER: Final = _mechanical("to-number", "boolean to number")
 RENAMED: Final = _mechanical("renamed", "member renamed")
 DIGEST: Final = _mechanical("digest", "digest to lower-case hex without prefix")
+
+
+class SealedText(NamedTuple):
+    """The bytes of a document before and after it is sealed; None before it existed.
+
+    With `is_foreign` the stored file is no document of this kind, and replacing it would lose it.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes
+    is_foreign: bool = False

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.data_class import DataClass, NamedTuple, field
@@ -53,34 +53,9 @@ class OptionText(NamedTuple):
     former_choices: Mapping[str, str] = MappingProxyType({})
 
 
-def option(
-    default: Value,
-    help: str,  # noqa: A002 - it is the name of the field of OptionText
-    group: Group,
-    metavar: str | None = None,
-    *,
-    flags: tuple[str, ...] = (),
-    former: tuple[str, ...] = (),
-    choices: tuple[str, ...] = (),
-    negates: bool = False,
-    seals: bool = False,
-    checks: bool = True,
-    named_only: bool = False,
-) -> Value:
-    """Return a field of an options object."""
-    text = OptionText(
-        help,
-        group,
-        metavar,
-        flags,
-        former,
-        choices,
-        negates=negates,
-        seals=seals,
-        checks=checks,
-        named_only=named_only,
-    )
-    declared: Value = field(default=default, description=text)
+def option(default: Value, *text: Any, **more: Any) -> Value:
+    """Return a field of an options object; what follows its default is that of an OptionText."""
+    declared: Value = field(default=default, description=OptionText(*text, **more))
     return declared
 
 

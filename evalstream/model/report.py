@@ -81,7 +81,7 @@ class RunSummary(DataClass):
         version: The version of most rows, else that of the aggregate.
         rows: The number of rows, blank lines not counted.
         verdict: `failed` if a finding fails the run, `incomplete` if something could not be
-            checked, `unconfirmed` if the rows confirm no score, else `passed`.
+            checked, `unconfirmed` if the rows confirm no score or refute a claim, else `passed`.
         algorithm: The algorithm of the checksum, None if there is none to compare with.
         declared: The checksum that the aggregate declares.
         actual: The checksum of the rows, in hex digits.
@@ -181,7 +181,12 @@ class RunSummary(DataClass):
     @property
     def is_refuted(self) -> bool:
         """Whether the run failed, and at least one of its claims is refuted."""
-        return self.verdict == "failed" and any(one.state is State.REFUTED for one in self.claims)
+        return self.verdict == "failed" and self.has_refuted_claims
+
+    @property
+    def has_refuted_claims(self) -> bool:
+        """Whether at least one of the claims is refuted."""
+        return any(one.state is State.REFUTED for one in self.claims)
 
     def count(self, code: str, severity: Severity, times: int) -> None:
         """Count more occurrences of a code."""
@@ -196,7 +201,7 @@ class RunSummary(DataClass):
         self.failing = dict(failing)
         if self.incomplete_reason is not None:
             self.otherwise = "incomplete"
-        elif has_scores and not confirms_score(self.claims):
+        elif (has_scores and not confirms_score(self.claims)) or self.has_refuted_claims:
             self.otherwise = "unconfirmed"
         else:
             self.otherwise = "passed"
@@ -281,14 +286,9 @@ class RunSummary(DataClass):
             },
             "counts": dict(sorted(self.counts.items())),
             "severities": _by_label(self.severities),
-            **({"failing": dict(sorted(self.failing.items()))} if self.failing else {}),
+            **_sorted_counts(self, "failing"),
             **_known_counts(self.known, self.known_severities),
-            **({"fixable": dict(sorted(self.fixable.items()))} if self.fixable else {}),
-            **(
-                {"fixable_unsafely": dict(sorted(self.fixable_unsafely.items()))}
-                if self.fixable_unsafely
-                else {}
-            ),
+            **_sorted_counts(self, "fixable", "fixable_unsafely"),
             **({"unfixable": self.unfixable} if self.unfixable else {}),
             "seconds": round(self.seconds, 3),
             "bytes": self.bytes,
@@ -350,6 +350,11 @@ def _at_most(counts: Mapping[str, int], limits: Mapping[str, int]) -> dict[str, 
 def _by_label(severities: Mapping[Severity, int]) -> dict[str, int]:
     """Return counts by severity as the output contract writes them."""
     return {one.label: severities[one] for one in sorted(severities, reverse=True)}
+
+
+def _sorted_counts(run: RunSummary, *names: str) -> dict[str, Any]:
+    """Return the counts by code of these names that are not empty."""
+    return {name: dict(sorted(one.items())) for name in names if (one := getattr(run, name))}
 
 
 def _known_counts(known: Mapping[str, int], severities: Mapping[Severity, int]) -> dict[str, Any]:
@@ -457,20 +462,16 @@ class Totals(DataClass):
             "counts": dict(sorted(self.counts.items())),
             "severities": _by_label(self.severities),
             **_known_counts(self.known, self.known_severities),
-            **({"fixable": self.fixable} if self.fixable else {}),
-            **({"fixable_unsafely": self.fixable_unsafely} if self.fixable_unsafely else {}),
-            **({"unfixable": self.unfixable} if self.unfixable else {}),
-            **({"vanished": self.vanished} if self.vanished else {}),
-            **({"unchanged": self.unchanged} if self.unchanged else {}),
-            **({"unreached": self.unreached} if self.unreached else {}),
-            **({} if self.lost is None else {"lost": self.lost}),
-            **({"unchecked": self.unchecked} if self.unchecked else {}),
-            **({"damaged": self.damaged} if self.damaged else {}),
-            **({"excluded": self.excluded} if self.excluded else {}),
-            **({"missing": self.missing} if self.missing else {}),
-            **({"other_files": self.other_files} if self.other_files else {}),
+            **{name: value for name in RARE_TOTALS if (value := getattr(self, name))},
             **({"gone": self.gone._asdict()} if self.gone.runs else {}),
         }
+
+
+RARE_TOTALS: Final = (
+    *("fixable", "fixable_unsafely", "unfixable", "vanished", "unchanged", "unreached", "lost"),
+    *("unchecked", "damaged", "excluded", "missing", "other_files"),
+)
+"""The totals that the output contract leaves out where there are none, in its order."""
 
 
 class Report(DataClass):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from evalstream.parsing.json import UTF8_MARK, shorten
-from evalstream.parsing.json_layout import JsonLayout, detect_json_layout
+from evalstream.parsing.json_tree import JsonMember, JsonType, Node, Splices, type_at
 from evalstream.parsing.strict_json import SURROGATE
 
 _SPACE: Final = (" ", "\t", "\n", "\r")
@@ -23,19 +23,21 @@ def set_members(text: bytes, name: str, members: Mapping[str, Any]) -> bytes:
     path is repeated, if it is nested too deeply, or if a value would not decode to itself, such as
     NaN.
     """
-    return _apply_edits(text, lambda document: _edits(document, name, members))
 
+    def edit(splices: Splices) -> None:
+        document = splices.tree
+        encoded = {key: _encode(value, splices.ascii_only) for key, value in members.items()}
+        holder = _sole_member(document, name)
+        if holder is None:
+            splices.add_object(document, name, encoded)
+        elif holder.value.type is not JsonType.OBJECT:
+            splices.replace(holder.value, splices.object_text(document, encoded))
+        else:
+            holder.value.members = _object_at(splices.text, holder.value.start).members
+            for key, value in members.items():
+                _set_member(splices, holder.value, key, value, encoded[key])
 
-def _apply_edits(text: bytes, edits: Callable[[_Object], Sequence[_Edit]]) -> bytes:
-    mark = UTF8_MARK if text.startswith(UTF8_MARK) else b""
-    characters = _decode_string(text)
-    try:
-        edited = _apply(characters, edits(_document(characters)))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not valid JSON: {error}") from error
-    except RecursionError as error:
-        raise ValueError("nested too deeply to edit") from error
-    return mark + edited.encode()
+    return _edit_text(text, edit)
 
 
 def set_member(text: bytes, name: str, value: Any) -> bytes:
@@ -43,7 +45,42 @@ def set_member(text: bytes, name: str, value: Any) -> bytes:
 
     Raises ValueError as it does.
     """
-    return _apply_edits(text, lambda document: _edits_of_member(document, name, value))
+    return _edit_text(
+        text,
+        lambda splices: _set_member(
+            splices, splices.tree, name, value, _encode(value, splices.ascii_only)
+        ),
+    )
+
+
+def _edit_text(text: bytes, edit: Callable[[Splices], None]) -> bytes:
+    mark = UTF8_MARK if text.startswith(UTF8_MARK) else b""
+    characters = _decode_text(text)
+    try:
+        splices = Splices(characters, _document(characters))
+        edit(splices)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not valid JSON: {error}") from error
+    except RecursionError as error:
+        raise ValueError("nested too deeply to edit") from error
+    return mark + splices.apply().encode()
+
+
+def _set_member(splices: Splices, holder: Node, name: str, value: Any, encoded: str) -> None:
+    """Set a member of an object, unless it has this value. Raises ValueError if it is repeated."""
+    held = _sole_member(holder, name)
+    if held is None:
+        splices.add(holder, name, encoded)
+    elif not _is_equal(_DECODER.raw_decode(splices.text, held.value.start)[0], value):
+        splices.replace(held.value, encoded)
+
+
+def _sole_member(holder: Node, name: str) -> JsonMember | None:
+    """Return the member of that name, if there is one. Raises ValueError if it is repeated."""
+    found = [member for member in holder.members if member.name == name]
+    if len(found) > 1:
+        raise ValueError(f"the key {shorten(name)!r} occurs {len(found)} times in one object")
+    return found[0] if found else None
 
 
 class _Number(NamedTuple):
@@ -63,54 +100,13 @@ class _Number(NamedTuple):
             return False
 
 
-class _Member(NamedTuple):
-    """A member of an object with the positions of its parts in the document."""
-
-    name: str
-    value: Any
-    start: int
-    name_end: int
-    value_start: int
-    end: int
-
-
-class _Object(NamedTuple):
-    """An object in the document, from its opening brace to after the closing one."""
-
-    characters: str
-    start: int
-    end: int
-    members: Sequence[_Member]
-
-    def sole(self, name: str) -> _Member | None:
-        """Return the member of that name, if there is one. Raises ValueError if it is repeated."""
-        found = [member for member in self.members if member.name == name]
-        if len(found) > 1:
-            raise ValueError(f"the key {shorten(name)!r} occurs {len(found)} times in one object")
-        return found[0] if found else None
-
-    def find_object(self, member: _Member | None) -> _Object | None:
-        """Return the object in a member, or None if its value is not an object."""
-        if member is None or not isinstance(member.value, dict | _Repeated):
-            return None
-        return _object_at(self.characters, member.value_start)
-
-
 class _Repeated(NamedTuple):
     """An object with a repeated key: it equals no value."""
 
     pairs: list[tuple[str, Any]]
 
 
-class _Edit(NamedTuple):
-    """A text that replaces the characters from start to end."""
-
-    start: int
-    end: int
-    text: str
-
-
-def _decode_string(text: bytes) -> str:
+def _decode_text(text: bytes) -> str:
     encoding = json.detect_encoding(text)
     if not encoding.startswith("utf-8"):
         raise ValueError(f"the text is {encoding.upper()}, not UTF-8")
@@ -136,7 +132,7 @@ _DECODER: Final = json.JSONDecoder(
 )
 
 
-def _document(characters: str) -> _Object:
+def _document(characters: str) -> Node:
     """Locate the members of a document. Raises ValueError if it is not exactly one object."""
     start = _skip_space(characters, 0)
     if not characters.startswith("{", start):
@@ -148,25 +144,29 @@ def _document(characters: str) -> _Object:
     return document
 
 
-def _object_at(characters: str, start: int) -> _Object:
-    members: list[_Member] = []
+def _object_at(characters: str, start: int) -> Node:
+    """Return the object that begins at a position, with its members and nothing in their values."""
+    node = Node(JsonType.OBJECT, start, start)
     position = _skip_space(characters, start + 1)
-    while members or not characters.startswith("}", position):
-        members.append(_member_at(characters, position))
-        position = _skip_space(characters, members[-1].end)
+    while node.members or not characters.startswith("}", position):
+        node.members.append(_member_at(characters, position))
+        position = _skip_space(characters, node.members[-1].end)
         if characters.startswith("}", position):
             break
         position = _skip_space(characters, _expect(",", characters, position))
-    return _Object(characters, start, position + 1, members)
+    node.end = position + 1
+    return node
 
 
-def _member_at(characters: str, start: int) -> _Member:
+def _member_at(characters: str, start: int) -> JsonMember:
     _expect('"', characters, start)
     name, name_end = _DECODER.raw_decode(characters, start)
     colon = _skip_space(characters, name_end)
     value_start = _skip_space(characters, _expect(":", characters, colon))
-    value, end = _DECODER.raw_decode(characters, value_start)
-    return _Member(name, value, start, name_end, value_start, end)
+    end = _DECODER.raw_decode(characters, value_start)[1]
+    return JsonMember(
+        name, start, name_end, Node(type_at(characters, value_start), value_start, end)
+    )
 
 
 def _expect(expected: str, characters: str, position: int) -> int:
@@ -181,52 +181,6 @@ def _skip_space(characters: str, position: int) -> int:
     return position
 
 
-def _layout(found: _Object, outer: JsonLayout | None) -> JsonLayout:
-    return detect_json_layout(found.characters, found.start, found.end, found.members, outer)
-
-
-def _edits(document: _Object, name: str, members: Mapping[str, Any]) -> list[_Edit]:
-    ascii_only = document.characters.isascii()
-    encoded = {key: _encode(value, ascii_only) for key, value in members.items()}
-    layout = _layout(document, None)
-    holder = document.sole(name)
-    object_in = document.find_object(holder)
-    inner = layout.nest() if object_in is None else _layout(object_in, layout)
-    added = [
-        inner.member(_encode(key, ascii_only), value)
-        for key, value in encoded.items()
-        if object_in is None or object_in.sole(key) is None
-    ]
-    if holder is None:
-        whole = layout.member(_encode(name, ascii_only), inner.whole(added))
-        return [_addition(document, layout, [whole])]
-    if object_in is None:
-        return [_Edit(holder.value_start, holder.end, inner.whole(added))]
-    replaced = [
-        _Edit(member.value_start, member.end, encoded[member.name])
-        for member in object_in.members
-        if member.name in members and not _is_equal(member.value, members[member.name])
-    ]
-    return [*replaced, _addition(object_in, inner, added)] if added else replaced
-
-
-def _edits_of_member(document: _Object, name: str, value: Any) -> list[_Edit]:
-    ascii_only = document.characters.isascii()
-    encoded, held = _encode(value, ascii_only), document.sole(name)
-    if held is None:
-        added = _layout(document, None).member(_encode(name, ascii_only), encoded)
-        return [_addition(document, _layout(document, None), [added])]
-    return [] if _is_equal(held.value, value) else [_Edit(held.value_start, held.end, encoded)]
-
-
-def _addition(found: _Object, layout: JsonLayout, added: Sequence[str]) -> _Edit:
-    """Return the edit that adds members after the last one, or into an empty object."""
-    if not found.members:
-        return _Edit(found.start, found.end, layout.whole(added))
-    end = found.members[-1].end
-    return _Edit(end, end, "".join(f"{layout.separator}{member}" for member in added))
-
-
 def _encode(value: Any, ascii_only: bool) -> str:
     """Encode a value as JSON on one line; lone surrogates are always escaped.
 
@@ -238,15 +192,6 @@ def _encode(value: Any, ascii_only: bool) -> str:
     if not _is_equal(_DECODER.decode(encoded), value):
         raise ValueError("cannot set a member: its value does not survive JSON encoding")
     return encoded
-
-
-def _apply(characters: str, edits: Sequence[_Edit]) -> str:
-    """Apply edits that are ordered by position."""
-    parts, done = [], 0
-    for edit in edits:
-        parts += [characters[done : edit.start], edit.text]
-        done = edit.end
-    return "".join((*parts, characters[done:]))
 
 
 def _is_equal(found: Any, expected: Any) -> bool:

@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
+from itertools import pairwise
 from math import isinf
 from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evalstream.parsing.json import fast
-from evalstream.parsing.json_layout import JsonLayout, detect_json_layout
 from evalstream.parsing.json_positions import TOKEN
 
 
@@ -42,10 +43,7 @@ class Node:
 
     def member(self, name: str) -> JsonMember | None:
         """Return the member of that name, or None; names are not repeated."""
-        for member in self.members:
-            if member.name == name:
-                return member
-        return None
+        return next((member for member in self.members if member.name == name), None)
 
     def value(self, *names: str) -> Node | None:
         """Return the value at a path of names, or None if there is none."""
@@ -96,6 +94,11 @@ def quote_text(text: str) -> str:
     return f'"{escaped}"'
 
 
+def read_string(text: str, node: Node | None) -> str | None:
+    """Return the string that a value stands for, None for none and for a value of another type."""
+    return decode_string(text, node) if node is not None and node.type is JsonType.TEXT else None
+
+
 def decode_string(text: str, node: Node) -> str:
     """Return the string that a text value stands for."""
     value: str = json.loads(text[node.start : node.end])
@@ -119,7 +122,7 @@ class _Parser:
 
     def _value(self, found: re.Match[str]) -> Node:
         sign = found.group()
-        kind = _TYPES.get(sign[0], JsonType.NUMBER)
+        kind = type_at(sign, 0)
         node = Node(kind, *found.span())
         if kind is JsonType.OBJECT:
             self._read_members(node)
@@ -148,6 +151,11 @@ class _Parser:
         node.end = found.end()
 
 
+def type_at(text: str, start: int) -> JsonType:
+    """Return the type of the value that begins at a position."""
+    return _TYPES.get(text[start], JsonType.NUMBER)
+
+
 def _is_infinite(number: str) -> bool:
     """Tell whether a number such as 1e999 is beyond all floats; integers never are."""
     return not number.lstrip("-").isdigit() and isinf(float(number))
@@ -161,6 +169,73 @@ _TYPES: Final = {
     "[": JsonType.LIST,
     "{": JsonType.OBJECT,
 }
+
+
+class JsonLayout(NamedTuple):
+    """The white space and punctuation of an object between braces, names and values."""
+
+    opening: str = ""
+    separator: str = ", "
+    colon: str = ": "
+    closing: str = ""
+
+    def nest(self) -> JsonLayout:
+        """Return the layout of an object nested in one of this layout."""
+        if not _breaks(self.opening):
+            separator = _after_colon(self.colon) if _breaks(self.separator) else self.separator
+            return self._replace(separator=separator, closing=self.opening)
+        step = _indentation(self.opening).removeprefix(_indentation(self.closing))
+        opening, separator, closing = (
+            space + step if _breaks(space) else space
+            for space in (self.opening, self.separator, self.closing)
+        )
+        return JsonLayout(opening, separator, self.colon, closing)
+
+    def member(self, name: str, value: str) -> str:
+        """Return the text of a member from the JSON texts of its name and value."""
+        return f"{name}{self.colon}{value}"
+
+    def whole(self, members: Sequence[str]) -> str:
+        """Return the text of an object from the texts of its members."""
+        if not members:
+            return "{}"
+        return f"{{{self.opening}{self.separator.join(members)}{self.closing}}}"
+
+
+def _detect_layout(characters: str, node: Node, outer: JsonLayout | None) -> JsonLayout:
+    """Return the layout of an object in a text.
+
+    It is derived from the layout of the `outer` object if there are too few members to show it.
+    """
+    members = node.members
+    if not members:
+        return JsonLayout() if outer is None else outer.nest()
+    first, last = members[0], members[-1]
+    opening = characters[node.start + 1 : first.start]
+    colon = characters[last.name_end : last.value.start]
+    seen = Counter(characters[member.end : after.start] for member, after in pairwise(members))
+    if seen:
+        separator = seen.most_common(1)[0][0]
+    elif _breaks(opening):
+        separator = f",{opening}"
+    elif outer is not None and not _breaks(outer.separator):
+        separator = outer.separator
+    else:
+        separator = _after_colon(colon)
+    return JsonLayout(opening, separator, colon, characters[last.end : node.end - 1])
+
+
+def _breaks(space: str) -> bool:
+    return "\n" in space or "\r" in space
+
+
+def _indentation(space: str) -> str:
+    return space[max(space.rfind("\n"), space.rfind("\r")) + 1 :]
+
+
+def _after_colon(colon: str) -> str:
+    """Return a separator on one line with the space that follows the colon."""
+    return f",{colon.partition(':')[2]}"
 
 
 class _Edit(NamedTuple):
@@ -198,6 +273,11 @@ class Splices:
     def of(self, node: Node) -> str:
         """Return the text of a value before any change."""
         return self.text[node.start : node.end]
+
+    def as_text(self, node: Node) -> str:
+        """Return a value as a JSON string: a text as it is written, the text of any other value."""
+        is_text = node.type is JsonType.TEXT
+        return self.of(node) if is_text else quote_text(compact(self.text, node))
 
     def replace(self, node: Node, text: str) -> None:
         """Replace a value by a JSON text."""
@@ -252,7 +332,7 @@ class Splices:
         """Return the layout of an object, with those of the objects around it in mind."""
         layout: JsonLayout | None = None
         for node in _objects_to(self.tree, holder):
-            layout = detect_json_layout(self.text, node.start, node.end, node.members, layout)
+            layout = _detect_layout(self.text, node, layout)
         return layout or JsonLayout()
 
     def _drops(self) -> Iterator[_Edit]:

@@ -1,11 +1,13 @@
-"""Values of JSON documents of any type, as rules read them: nothing where the type is another."""
+"""Whole JSON documents, and their values of any type: nothing where the type is another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any, NamedTuple
 
-from evalstream.parsing.json import UTF8_MARK, fast
+from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, fast
 
 
 def parse_or_none(text: bytes) -> Any:
@@ -13,6 +15,24 @@ def parse_or_none(text: bytes) -> Any:
     try:
         return fast(text.removeprefix(UTF8_MARK))
     except ValueError:
+        return None
+
+
+def read_decimals(text: bytes) -> Any:
+    """Read a text whose numbers become Decimal, as they are written; None for one that is not JSON.
+
+    A number whose exponent no Decimal has becomes None.
+    """
+    try:
+        return json.loads(text, parse_float=_read_decimal, parse_int=_read_decimal)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _read_decimal(digits: str) -> Decimal | None:
+    try:
+        return Decimal(digits)
+    except ArithmeticError:
         return None
 
 
@@ -48,3 +68,33 @@ def list_or_empty(value: Any) -> list[Any]:
 def is_number(value: Any) -> bool:
     """Tell whether a value is a JSON number, which true and false are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def parse_document(
+    text: bytes, max_depth: int, accepts: Callable[[Any], bool] | None = None
+) -> Parsed:
+    """Parse a document like `parse_exactly`, many times faster if it has no issue.
+
+    `accepts` is a check that never accepts a value with an infinite number.
+    """
+    # The fast parser has a depth limit of its own, so it cannot decide for a smaller one.
+    if max_depth >= FAST_DEPTH:
+        try:
+            value = fast(text)
+        except ValueError:
+            pass
+        else:
+            if accepts is not None and accepts(value):
+                return Parsed(value, True, [], accepted=True)
+            # Numbers such as 1e999 are the only issue that the fast parser does not refuse.
+            if _is_finite(value):
+                return Parsed(value, True, [])
+    from evalstream.parsing.strict_json import parse_exactly
+
+    return parse_exactly(text, max_depth)
+
+
+def _is_finite(value: Any) -> bool:
+    from evalstream.parsing.json_schema import finite_check
+
+    return finite_check()(value)

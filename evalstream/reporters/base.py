@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeVar
 
 from evalstream.model.data_class import DataClass
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
+from evalstream.parsing.lazy_regex import LazyPattern
 
 if TYPE_CHECKING:
     from evalstream.model.comparison import ComparisonReport, Flip
@@ -42,6 +43,22 @@ class Style(DataClass, frozen=True):
 
 PLAIN: Final = Style()
 """A report in a file: no colours, no limit of its width."""
+
+
+class Recognized:
+    """A format whose reports begin in the same way, with colours between or without."""
+
+    beginning: ClassVar[LazyPattern[bytes]]
+    is_coloured: ClassVar[bool] = False
+
+    @classmethod
+    def wrote(cls, head: bytes, /) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        shown = _COLOUR.sub(b"", head) if cls.is_coloured else head
+        return cls.beginning.match(shown) is not None
+
+
+_COLOUR: Final = LazyPattern(rb"\x1b\[[\d;]*m")
 
 
 class Reporter(Protocol):

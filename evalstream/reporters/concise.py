@@ -7,9 +7,9 @@ from typing import Final
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.lines import LineWriter, Span, show_path
-from evalstream.reporters.listing import Listing
+from evalstream.reporters.listing import ListCounts
 from evalstream.reporters.overview import runs_in_log
 from evalstream.reporters.run_lines import run_spans
 from evalstream.reporters.summary import fix_mark, occurrences, total_lines, vanished_lines
@@ -17,27 +17,21 @@ from evalstream.reporters.summary import fix_mark, occurrences, total_lines, van
 PREFIX: Final = "evalstream: "
 """What lines that are not findings begin with."""
 
-_COLOUR: Final = LazyPattern(rb"\x1b\[[\d;]*m")
 
-_BEGINNING: Final = LazyPattern(
-    rb"[^\n{\[][^\n]*?: [A-Z]{2,3}\d{3} "
-    rb"|evalstream: +(?:[\d,]+ |passed|unconfirmed|FAILED|incomplete)"
-)
-"""A finding, or a line about runs."""
-
-
-class ConciseReporter:
+class ConciseReporter(Recognized):
     """Writes each finding as it comes; nothing is shortened, as programs read the lines."""
+
+    beginning = LazyPattern(
+        rb"[^\n{\[][^\n]*?: [A-Z]{2,3}\d{3} "
+        rb"|evalstream: +(?:[\d,]+ |passed|unconfirmed|FAILED|incomplete)"
+    )
+    """A finding, or a line about runs."""
+    is_coloured = True
 
     def __init__(self, output: Sink, style: Style = PLAIN) -> None:
         # Lines are never wrapped.
         self._lines = LineWriter(output, Style(colour=style.colour))
-        self._style, self._listing = style, Listing(style)
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return _BEGINNING.match(_COLOUR.sub(b"", head)) is not None
+        self._style, self._listing = style, ListCounts(style)
 
     def finding(self, finding: Finding) -> None:
         """Write one finding, unless it is only counted."""

@@ -9,17 +9,16 @@ the verdict of each run with what was verified, the rules with their remedies, a
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.report import Report
 from evalstream.model.text import count_noun
-from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.describe import describe_values, file_name, visible
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
+from evalstream.reporters.describe import Places, describe_values, file_name, visible
 from evalstream.reporters.overview import runs_in_log
-from evalstream.reporters.places import Places
 from evalstream.reporters.summary import occurrences, run_line, total_lines, vanished_lines
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -27,12 +26,12 @@ LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.
 MOST_SHOWN: Final = 10
 """How many annotations of a level GitHub shows of one step."""
 
-_BEGINNING: Final = re.compile(rb"::(?:error|warning|notice) file=|evalstream: ")
-"""A finding, or the line of a run."""
 
-
-class GithubReporter:
+class GithubReporter(Recognized):
     """Keeps the findings, and writes at the end."""
+
+    beginning = LazyPattern(rb"::(?:error|warning|notice) file=|evalstream: ")
+    """A finding, or the line of a run."""
 
     def __init__(self, output: Sink, style: Style = PLAIN) -> None:
         self._output, self._style = output, style
@@ -41,11 +40,6 @@ class GithubReporter:
         self._findings = FindingList()
         self._first: dict[tuple[Severity, str], Finding] = {}
         self._counts = dict.fromkeys(LEVELS, 0)
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding."""

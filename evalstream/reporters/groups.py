@@ -26,7 +26,7 @@ class Caps(NamedTuple):
     ranges: int = 5
 
 
-class Values(NamedTuple):
+class ValuePair(NamedTuple):
     """What a finding expects and what it found, as text; "" where it does not say it."""
 
     expected: str
@@ -38,7 +38,7 @@ class PlacedValues(NamedTuple):
 
     line: int | None
     pointer: str
-    values: Values | Excerpt
+    values: ValuePair | Excerpt
 
     @property
     def label(self) -> str:
@@ -46,7 +46,7 @@ class PlacedValues(NamedTuple):
         return self.pointer if self.line is None else f"line {self.line}"
 
 
-class Place:
+class EntryPlace:
     """One file of an entry: its lines, the number of findings, and their values."""
 
     def __init__(self, finding: Finding, caps: Caps = Caps()) -> None:  # noqa: B008 - constant
@@ -112,7 +112,7 @@ class Place:
             self.ranges.append([line, line])
         self.last = line
 
-    def _add_values(self, finding: Finding, values: Values | Excerpt | None) -> None:
+    def _add_values(self, finding: Finding, values: ValuePair | Excerpt | None) -> None:
         if values is None or any(values == known.values for known in self.values):
             return
         if len(self.values) < self._caps.values:
@@ -122,7 +122,7 @@ class Place:
             self.has_more_values = True
 
 
-class Entry:
+class FindingEntry:
     """Findings of one rule with the same message, severity, repair and shape of the pointer.
 
     `places` are the files that are shown; `more` places with `more_findings` are only counted.
@@ -133,10 +133,10 @@ class Entry:
         self.severity: Severity = finding.severity
         self.fix = finding.fix
         self.pointer = finding.pointer or ""
-        self.places: list[Place] = []
+        self.places: list[EntryPlace] = []
         self.more = self.more_findings = 0
         self._caps = caps
-        self._latest: dict[str, Place] = {}
+        self._latest: dict[str, EntryPlace] = {}
         self._latest_more: str | None = None
 
     @property
@@ -162,21 +162,23 @@ class Entry:
             self.more_findings += finding.occurrences
             self._latest_more = finding.file
             return False
-        place = self._latest[finding.file] = Place(finding, self._caps)
+        place = self._latest[finding.file] = EntryPlace(finding, self._caps)
         self.places.append(place)
         return True
 
 
-class Joined(NamedTuple):
+class JoinedEntries(NamedTuple):
     """Entries in the order of their first findings, and how many findings have other messages."""
 
-    entries: list[Entry]
+    entries: list[FindingEntry]
     beyond: int
 
 
-def join_findings(findings: Iterable[Finding], caps: Caps, most: int = MOST) -> Iterator[Joined]:
+def join_findings(
+    findings: Iterable[Finding], caps: Caps, most: int = MOST
+) -> Iterator[JoinedEntries]:
     """Iterate over joined findings of one rule with at most so many places at a time."""
-    entries: dict[tuple[str, str, int, str | None], Entry] = {}
+    entries: dict[tuple[str, str, int, str | None], FindingEntry] = {}
     places = beyond = 0
     for finding in findings:
         shape = pointer_shape(finding.pointer or "")
@@ -186,13 +188,13 @@ def join_findings(findings: Iterable[Finding], caps: Caps, most: int = MOST) -> 
             if caps.messages is not None and len(entries) >= caps.messages:
                 beyond += finding.occurrences
                 continue
-            entry = entries[key] = Entry(finding, caps)
+            entry = entries[key] = FindingEntry(finding, caps)
         places += entry.add(finding)
         if places >= most:
-            yield Joined(list(entries.values()), beyond)
+            yield JoinedEntries(list(entries.values()), beyond)
             entries, places, beyond = {}, 0, 0
     if entries:
-        yield Joined(list(entries.values()), beyond)
+        yield JoinedEntries(list(entries.values()), beyond)
 
 
 def pointer_shape(pointer: str) -> str:
@@ -200,13 +202,13 @@ def pointer_shape(pointer: str) -> str:
     return "/".join("*" if part.isdecimal() else part for part in pointer.split("/"))
 
 
-def finding_values(finding: Finding) -> Values | Excerpt | None:
+def finding_values(finding: Finding) -> ValuePair | Excerpt | None:
     """Return the values of a finding, or the excerpt around a syntax violation."""
     if isinstance(finding.found, Excerpt):
         return finding.found
     if finding.expected is None and finding.found is None:
         return None
-    return Values(
+    return ValuePair(
         "" if finding.expected is None else _describe_expected(finding.expected),
         "" if finding.found is None else _encode(finding.found),
     )

@@ -14,11 +14,11 @@ from evalstream.model.text import count_noun
 from evalstream.reporters.claims import describe_state, format_value
 from evalstream.reporters.describe import (
     as_code,
+    cut_text,
     describe_values,
     escape_markup,
     file_name,
     run_name,
-    shorten,
     visible,
 )
 from evalstream.reporters.overview import (
@@ -105,7 +105,7 @@ def _few_runs(report: Report) -> Iterator[str]:
     """Iterate over the table of runs, the worst first."""
     yield "| run | verdict |\n| --- | --- |"
     for _, run in sort_runs(report):
-        name, line = shorten(run_name(run), CELL), shorten(visible(_without_name(run)), CELL)
+        name, line = cut_text(run_name(run), CELL), cut_text(visible(_without_name(run)), CELL)
         yield f"| {as_code(name)} | {escape_markup(line)} |"
     yield ""
 
@@ -117,12 +117,12 @@ def _many_runs(report: Report, firsts: FirstFindings) -> Iterator[str]:
     reasons = firsts.reasons(listed, report)
     if listed:
         if overview.folder:
-            yield f"All paths are below {as_code(shorten(visible(overview.folder), CELL))}\n"
+            yield f"All paths are below {as_code(cut_text(visible(overview.folder), CELL))}\n"
         yield "| run | verdict | why |\n| --- | --- | --- |"
         for number, run in listed:
             paths = [visible(relative(path, overview.folder)) for path in run_paths(run)]
-            name = shorten(join_names(paths) or " with ".join(paths), CELL)
-            verdict, why = format_verdict(run.verdict), shorten(visible(reasons[number]), CELL)
+            name = cut_text(join_names(paths) or " with ".join(paths), CELL)
+            verdict, why = format_verdict(run.verdict), cut_text(visible(reasons[number]), CELL)
             yield f"| {as_code(name)} | {escape_markup(verdict)} | {escape_markup(why)} |"
         yield ""
     beyond = {one: overview.beyond(one) for one in WORST_FIRST}
@@ -159,9 +159,9 @@ def _claims(report: Report) -> Iterator[str]:
     for run, claim in first:
         recomputed = "" if claim.recomputed is None else format_value(claim.recomputed)
         shown = (claim.label, format_value(claim.claimed), recomputed, describe_state(claim))
-        cells = (escape_markup(shorten(visible(text), CLAIM_CELL)) for text in shown)
+        cells = (escape_markup(cut_text(visible(text), CLAIM_CELL)) for text in shown)
         name = file_name(run.aggregate or run.file or run.inputs or "")
-        yield f"| {as_code(shorten(name, CLAIM_CELL))} | {' | '.join(cells)} |"
+        yield f"| {as_code(cut_text(name, CLAIM_CELL))} | {' | '.join(cells)} |"
     yield ""
     more = sum(counts.get(state.value, 0) for state in (State.REFUTED, State.OPEN)) - len(first)
     if more > 0:
@@ -175,7 +175,7 @@ def _rules(report: Report) -> Iterator[str]:
     for code, count in islice(counts.items(), MOST_RULES):
         text = report.rules.get(code)
         name, summary, fix = (text.name, text.summary, text.fix) if text else ("", "", "")
-        cells = (escape_markup(shorten(cell, CELL)) for cell in (summary, fix))
+        cells = (escape_markup(cut_text(cell, CELL)) for cell in (summary, fix))
         yield f"| {escape_markup(f'{code} {name}'.rstrip())} | {count:,} | {' | '.join(cells)} |"
     yield ""
     if len(counts) > MOST_RULES:
@@ -198,10 +198,10 @@ def _findings(report: Report, first: list[Finding]) -> Iterator[str]:
 
 def _place(finding: Finding) -> str:
     place = f"{file_name(finding.file)}{finding.position}"
-    return as_code(shorten(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
+    return as_code(cut_text(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
 
 
 def _what(finding: Finding) -> str:
     values = describe_values(finding)
     text = f"{finding.message}{occurrences(finding)}{f'; {values}' if values else ''}"
-    return escape_markup(shorten(visible(text), CELL))
+    return escape_markup(cut_text(visible(text), CELL))

@@ -7,7 +7,6 @@ so does `--format jsonl`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Set
 from itertools import islice
 from typing import Final
@@ -16,29 +15,24 @@ from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.report import Report
 from evalstream.parsing.json import dumps_visible
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.summary import closing, outcome, sort_runs
-
-_BEGINNING: Final = re.compile(rb'\{"schema":\d+,"tool":\{"name":"evalstream"')
-
 
 MOST_RUNS: Final = 10_000
 MOST_FINDINGS: Final = 50_000
 """How many are listed, unless all are asked for."""
 
 
-class JsonReporter:
+class JsonReporter(Recognized):
     """Keeps the findings, since the runs come first, and writes at the end."""
+
+    beginning = LazyPattern(rb'\{"schema":\d+,"tool":\{"name":"evalstream"')
 
     def __init__(self, output: Sink, _: Style = PLAIN) -> None:
         self._output = output
         self._findings = FindingList()
         self._counts = dict.fromkeys(sorted(Severity, reverse=True), 0)
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding."""

@@ -5,32 +5,25 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
 from evalstream.parsing.json import dumps_visible
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.summary import SCHEMA, TOOL
 
-_BEGINNING: Final = re.compile(
-    rb'\{"code":"[A-Z]+\d+","name":"[a-z0-9-]+","severity":"'
-    rb'|\{"run":\{"file":|\{"summary":\{"schema":\d+,"tool":'
-)
-"""A finding, or a run where nothing was found, or the summary where nothing was checked."""
 
-
-class JsonLinesReporter:
+class JsonLinesReporter(Recognized):
     """Writes each finding as it comes."""
+
+    beginning = LazyPattern(
+        rb'\{"code":"[A-Z]+\d+","name":"[a-z0-9-]+","severity":"'
+        rb'|\{"run":\{"file":|\{"summary":\{"schema":\d+,"tool":'
+    )
+    """A finding, or a run where nothing was found, or the summary where nothing was checked."""
 
     def __init__(self, output: Sink, _: Style = PLAIN) -> None:
         self._output = output
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
         """Write one finding."""

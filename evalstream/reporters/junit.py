@@ -23,25 +23,22 @@ from typing import Final
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import count_noun
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.describe import file_name, run_name, visible
-from evalstream.reporters.files import FindingsByFile
 from evalstream.reporters.junit_tests import (
     ERROR,
     FAILURE,
     MOST_FINDINGS,
     PASSED,
     SKIPPED,
-    Test,
+    FindingsByFile,
+    TestCase,
     iterate_tests,
     rule_tests,
 )
+from evalstream.reporters.overview import run_paths
 from evalstream.reporters.summary import WORST_FIRST, sort_runs, total_lines
-
-_BEGINNING: Final = re.compile(
-    rb'<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites name="evalstream">'
-)
-
 
 MOST_SUITES: Final = 1_000
 MOST_BYTES: Final = 20_000_000
@@ -51,19 +48,18 @@ _ENDINGS: Final = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9]{0,5}){1,2}\Z")
 """The endings of a file name, of which a compressed file has two."""
 
 
-class JunitReporter:
+class JunitReporter(Recognized):
     """Keeps the findings on disk by file, and writes at the end."""
+
+    beginning = LazyPattern(
+        rb'<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites name="evalstream">'
+    )
 
     def __init__(self, output: Sink, _: Style = PLAIN) -> None:
         self._output = output
         self._findings = FindingsByFile(MOST_FINDINGS)
         self._folder, self._classes = 0, set[str]()
         self._suites = self._bytes = 0
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding, if it can be listed."""
@@ -77,7 +73,7 @@ class JunitReporter:
         failing: set[str] = set()
         for run in report.runs:
             failing.update(run.failing)
-            for file in _files(run):
+            for file in run_paths(run):
                 self._findings.claim(file)
         self._folder = len(_common_folder(map(_main_file, report.runs)))
         others, unlisted = self._findings.list_unclaimed(), dict.fromkeys(WORST_FIRST, 0)
@@ -91,7 +87,9 @@ class JunitReporter:
         for number, file in enumerate(others):
             if self._is_full:
                 text = f"findings about {count_noun(len(others) - number, 'more file')} not listed"
-                self._write_suite("other files", "other files", [Test("findings", SKIPPED, text)])
+                self._write_suite(
+                    "other files", "other files", [TestCase("findings", SKIPPED, text)]
+                )
                 break
             tests = list(rule_tests(self._findings.of(file), None, failing, report))
             self._write_suite(file_name(file), self._class_name(file), tests)
@@ -100,7 +98,7 @@ class JunitReporter:
         lines = list(total_lines(report))
         if report.totals.unreached or not report.totals.runs:
             message = lines[0] if report.totals.unreached else "nothing was checked"
-            self._write_suite("evalstream", "evalstream", [Test("verdict", ERROR, message)])
+            self._write_suite("evalstream", "evalstream", [TestCase("verdict", ERROR, message)])
         self._output.write("</testsuites>\n")
 
     @property
@@ -121,7 +119,7 @@ class JunitReporter:
         Where the run is a folder, as in evalguard, they are about files below it, which are taken
         out of the `others`, files of no run.
         """
-        found = [finding for file in _files(run) for finding in self._findings.of(file)]
+        found = [finding for file in run_paths(run) for finding in self._findings.of(file)]
         if run.file is None or run.counts.keys() <= {finding.code for finding in found}:
             return found
         for file in others.copy():
@@ -135,7 +133,7 @@ class JunitReporter:
         self,
         name: str,
         class_name: str,
-        tests: Sequence[Test],
+        tests: Sequence[TestCase],
         properties: Sequence[tuple[str, str]] = (),
         seconds: float = 0.0,
     ) -> None:
@@ -163,10 +161,6 @@ class JunitReporter:
         self._suites += 1
 
 
-def _files(run: RunSummary) -> list[str]:
-    return [name for name in (run.file, run.aggregate, run.inputs) if name is not None]
-
-
 def _is_below(file: str, folder: str) -> bool:
     if folder == ".":
         return not file.startswith(("/", "../"))
@@ -174,7 +168,7 @@ def _is_below(file: str, folder: str) -> bool:
 
 
 def _main_file(run: RunSummary) -> str:
-    return next(iter(_files(run)), "")
+    return next(iter(run_paths(run)), "")
 
 
 def _common_folder(files: Iterable[str]) -> str:
@@ -200,11 +194,11 @@ def _in_order(report: Report) -> Iterable[RunSummary]:
     return (run for _, run in sort_runs(report))
 
 
-def _unlisted_tests(unlisted: dict[str, int]) -> list[Test]:
+def _unlisted_tests(unlisted: dict[str, int]) -> list[TestCase]:
     """Return a test for each verdict of the runs without a suite."""
     outcomes = {"failed": FAILURE, "incomplete": ERROR, "unconfirmed": SKIPPED, "passed": PASSED}
     return [
-        Test(
+        TestCase(
             f"verdict {verdict}", outcomes[verdict], f"{count_noun(number, 'more run')}, not listed"
         )
         for verdict, number in unlisted.items()
@@ -212,7 +206,7 @@ def _unlisted_tests(unlisted: dict[str, int]) -> list[Test]:
     ]
 
 
-def _test(class_name: str, test: Test) -> str:
+def _test(class_name: str, test: TestCase) -> str:
     """Return a test as XML. GitLab groups tests by their class name."""
     head = f"    <testcase{_attributes({'name': test.name, 'classname': class_name})}"
     if test.outcome == PASSED:

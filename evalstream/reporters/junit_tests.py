@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, count
 from typing import Final, NamedTuple
 
 from evalstream.model.claim import State, count_states, describe_states
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import NOT_CHECKED, Report, RunSummary
 from evalstream.model.rule_text import RuleText
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import count_noun
 from evalstream.reporters.claims import describe_claim, sort_claims
-from evalstream.reporters.describe import describe_values, file_name, shorten, visible
+from evalstream.reporters.describe import cut_text, describe_values, file_name, visible
 from evalstream.reporters.summary import occurrences, run_line
 
 MOST_FINDINGS: Final = 20
@@ -31,7 +33,7 @@ FAILURE: Final = "failure"
 ERROR: Final = "error"
 
 
-class Test(NamedTuple):
+class TestCase(NamedTuple):
     """One test: its outcome, a message where it did not pass, a type, and a text."""
 
     name: str
@@ -41,7 +43,9 @@ class Test(NamedTuple):
     text: str = ""
 
 
-def iterate_tests(run: RunSummary, findings: Iterable[Finding], report: Report) -> Iterator[Test]:
+def iterate_tests(
+    run: RunSummary, findings: Iterable[Finding], report: Report
+) -> Iterator[TestCase]:
     """Iterate over the tests of a run; the findings are about its files."""
     yield _verdict(run)
     yield from _verified_tests(run)
@@ -49,21 +53,22 @@ def iterate_tests(run: RunSummary, findings: Iterable[Finding], report: Report) 
     yield from rule_tests(findings, run.counts, run.failing, report)
 
 
-def _verdict(run: RunSummary) -> Test:
+def _verdict(run: RunSummary) -> TestCase:
     line = run_line(run)
     message = f"the verdict is {run.verdict}"
     if run.incomplete_reason or NOT_CHECKED & run.counts.keys():
-        return Test("verdict", ERROR, f"{message}: not everything was checked", text=line)
+        return TestCase("verdict", ERROR, f"{message}: not everything was checked", text=line)
     if run.verdict == "failed":
-        return Test("verdict", FAILURE, message, text=line)
+        return TestCase("verdict", FAILURE, message, text=line)
     if run.verdict == "passed":
-        return Test("verdict", text=line)
+        return TestCase("verdict", text=line)
     if run.verdict == "unconfirmed":
-        return Test("verdict", SKIPPED, f"no score was confirmed: {line}")
-    return Test("verdict", SKIPPED, line)
+        doubt = "a claim is refuted" if run.has_refuted_claims else "no score was confirmed"
+        return TestCase("verdict", SKIPPED, f"{doubt}: {line}")
+    return TestCase("verdict", SKIPPED, line)
 
 
-def _verified_tests(run: RunSummary) -> Iterator[Test]:
+def _verified_tests(run: RunSummary) -> Iterator[TestCase]:
     """Iterate over the tests of what can be verified in a run."""
     if run.verified is not None and run.rows:
         verified = run.verified
@@ -74,38 +79,38 @@ def _verified_tests(run: RunSummary) -> Iterator[Test]:
     elif run.format == MAIN_FORMAT:
         reason = run.incomplete_reason or "no rows were checked"
         for name in ("checksum", "row count", "sample hashes"):
-            yield Test(name, SKIPPED, reason)
+            yield TestCase(name, SKIPPED, reason)
     elif run.actual is not None and run.declared is not None:
         yield _declared_test("checksum", run.declared == run.actual, run, "")
 
 
-def _declared_test(name: str, is_right: bool | None, run: RunSummary, reason: str) -> Test:
+def _declared_test(name: str, is_right: bool | None, run: RunSummary, reason: str) -> TestCase:
     """Return the test of something that an aggregate declares and the rows show."""
     if is_right:
-        return Test(name)
+        return TestCase(name)
     if is_right is None:
-        return Test(name, SKIPPED, reason)
+        return TestCase(name, SKIPPED, reason)
     if run.verdict == "failed":
-        return Test(name, FAILURE, f"{name} not ok")
-    return Test(name, SKIPPED, f"{name} not ok; it does not fail this check")
+        return TestCase(name, FAILURE, f"{name} not ok")
+    return TestCase(name, SKIPPED, f"{name} not ok; it does not fail this check")
 
 
-def _hashes(run: RunSummary) -> Test:
+def _hashes(run: RunSummary) -> TestCase:
     verified = run.verified
     if verified is None or not verified.hashes:
-        return Test("sample hashes", SKIPPED, "no sample_hash verified")
+        return TestCase("sample hashes", SKIPPED, "no sample_hash verified")
     recipe = f" ({run.recipe})" if run.recipe else ""
     of = f"sample_hash ok in {verified.hashes:,} of {count_noun(verified.rows, 'row')}{recipe}"
     if verified.hashes == verified.rows:
-        return Test("sample hashes", text=of)
-    return Test("sample hashes", SKIPPED, of)
+        return TestCase("sample hashes", text=of)
+    return TestCase("sample hashes", SKIPPED, of)
 
 
-def _claim_tests(run: RunSummary) -> Iterator[Test]:
+def _claim_tests(run: RunSummary) -> Iterator[TestCase]:
     """Iterate over the tests of the claims, refuted ones first, and one for those not listed."""
     claims, names = sort_claims(run.claims), set[str]()
     for claim in claims[:MOST_CLAIMS]:
-        name = shorten(visible(f"claim {claim.label}: {claim.pointer}"), LINE)
+        name = cut_text(visible(f"claim {claim.label}: {claim.pointer}"), LINE)
         others = (f"{name} ({number})" for number in count(2))
         name = next(one for one in chain([name], others) if one not in names)
         names.add(name)
@@ -114,18 +119,18 @@ def _claim_tests(run: RunSummary) -> Iterator[Test]:
         text = f"not listed: {describe_states(count_states(rest))}"
         yield _claim_test(count_noun(len(rest), "more claim"), text, rest[0].state, run)
     if not claims and (run.verified is not None or run.format == MAIN_FORMAT):
-        yield Test("claims", SKIPPED, run.incomplete_reason or "there are no claims")
+        yield TestCase("claims", SKIPPED, run.incomplete_reason or "there are no claims")
 
 
-def _claim_test(name: str, text: str, state: State, run: RunSummary) -> Test:
+def _claim_test(name: str, text: str, state: State, run: RunSummary) -> TestCase:
     """Return a test whose outcome follows from the state of a claim."""
     if state.holds:
-        return Test(name, text=text)
+        return TestCase(name, text=text)
     if state is State.OPEN:
-        return Test(name, SKIPPED, text)
+        return TestCase(name, SKIPPED, text)
     if run.verdict == "failed":
-        return Test(name, FAILURE, text, "claim")
-    return Test(name, SKIPPED, f"{text}; it does not fail this check")
+        return TestCase(name, FAILURE, text, "claim")
+    return TestCase(name, SKIPPED, f"{text}; it does not fail this check")
 
 
 class _Group:
@@ -147,7 +152,7 @@ def rule_tests(
     counts: Mapping[str, int] | None,
     failing: Collection[str],
     report: Report,
-) -> Iterator[Test]:
+) -> Iterator[TestCase]:
     """Iterate over the tests of the rules that found something.
 
     `counts` are those of a run, by code, or None for findings that belong to no run. `failing`
@@ -165,7 +170,7 @@ def rule_tests(
         yield test._replace(outcome=outcome)
 
 
-def _rule_test(code: str, group: _Group, count: int | None, text: RuleText | None) -> Test:
+def _rule_test(code: str, group: _Group, count: int | None, text: RuleText | None) -> TestCase:
     """Return the test of a rule with its findings, of which there are `count`, if that is known."""
     lines = list(group.lines)
     message = count_noun(group.occurrences if count is None else count, "finding")
@@ -175,7 +180,7 @@ def _rule_test(code: str, group: _Group, count: int | None, text: RuleText | Non
         lines.append(f"… and {count - group.occurrences:,} more")
     if text and text.fix:
         lines.append(f"fix: {visible(text.fix)}")
-    return Test(f"{code} {group.name}".rstrip(), PASSED, message, code, "\n".join(lines))
+    return TestCase(f"{code} {group.name}".rstrip(), PASSED, message, code, "\n".join(lines))
 
 
 def _line(finding: Finding) -> str:
@@ -184,4 +189,66 @@ def _line(finding: Finding) -> str:
     sample = f" [sample {finding.sample_id}]" if finding.sample_id is not None else ""
     values = describe_values(finding)
     text = f"{finding.message}{occurrences(finding)}{sample}{f'; {values}' if values else ''}"
-    return shorten(visible(f"{place}{pointer}: {finding.severity.label}: {text}"), LINE)
+    return cut_text(visible(f"{place}{pointer}: {finding.severity.label}: {text}"), LINE)
+
+
+class FindingsByFile:
+    """Keeps the first findings of each rule and severity about each file.
+
+    `most` is how many of a rule and severity are kept for a file. Findings of one file come in a
+    row, and once more where runs are compared; then as many are kept again.
+    """
+
+    def __init__(self, most: int) -> None:
+        import sqlite3  # it takes 5 ms, also where a file is only to be recognised
+
+        self._most = most
+        self._file: str | None = None
+        self._counts: dict[tuple[str, Severity], int] = {}
+        self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self._base.close)
+        self._base.executescript(
+            """
+            PRAGMA journal_mode = OFF;
+            PRAGMA synchronous = OFF;
+            CREATE TABLE findings (number INTEGER PRIMARY KEY, file BLOB, finding BLOB);
+            CREATE INDEX files ON findings (file);
+            CREATE TABLE claimed (file BLOB PRIMARY KEY) WITHOUT ROWID;
+            BEGIN;
+            """
+        )
+
+    def add(self, finding: Finding) -> None:
+        """Keep a finding, unless enough like it are kept."""
+        if finding.file != self._file:
+            self._file, self._counts = finding.file, {}
+        kind = finding.code, finding.severity
+        count = self._counts.get(kind, 0)
+        if count < self._most:
+            self._counts[kind] = count + 1
+            row = (_key(finding.file), pickle.dumps(tuple(finding)))
+            self._base.execute("INSERT INTO findings (file, finding) VALUES (?, ?)", row)
+
+    def claim(self, file: str) -> None:
+        """Note that a file belongs to a run, whether it has findings or not."""
+        self._base.execute("INSERT OR IGNORE INTO claimed VALUES (?)", (_key(file),))
+
+    def of(self, file: str) -> Iterator[Finding]:
+        """Iterate over what is kept about a file, in order."""
+        query = "SELECT finding FROM findings WHERE file = ? ORDER BY number"
+        for (data,) in self._base.execute(query, (_key(file),)):
+            yield Finding(*pickle.loads(data))  # noqa: S301 - our own temporary database
+
+    def list_unclaimed(self) -> list[str]:
+        """Return the files that belong to no run, in the order of their findings."""
+        query = """SELECT file FROM findings WHERE file NOT IN (SELECT file FROM claimed)
+            GROUP BY file ORDER BY min(number)"""
+        return [_name(key) for (key,) in self._base.execute(query)]
+
+
+def _key(file: str) -> bytes:
+    return file.encode(errors="surrogatepass")
+
+
+def _name(key: bytes) -> str:
+    return key.decode(errors="surrogatepass")

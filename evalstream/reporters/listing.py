@@ -17,7 +17,7 @@ SHOW_ALL: Final = "--max-findings 0"
 """The option that lists all findings of a rule."""
 
 
-class Listing:
+class ListCounts:
     """Counts the findings that come by rule, and whether they are listed."""
 
     def __init__(self, style: Style) -> None:

@@ -39,7 +39,7 @@ def join_markup(*children: Child) -> Markup:
     return Markup("".join(map(_escape_child, children)))
 
 
-def visible(text: str) -> str:
+def visible_text(text: str) -> str:
     """Replace each character that does not print, or that turns text around, with its escape."""
     if text.isprintable():
         return text
@@ -48,7 +48,7 @@ def visible(text: str) -> str:
 
 def cut_visible(text: str, limit: int) -> str:
     """Return a text of at most so many visible characters; a longer one is cut and says so."""
-    beginning = visible(text[: limit + 1])
+    beginning = visible_text(text[: limit + 1])
     if len(text) <= limit and len(beginning) <= limit:
         return beginning
     return f"{beginning[:limit]}… ({len(text):,} characters)"
@@ -60,7 +60,7 @@ def _escape_child(child: Child) -> str:
     if isinstance(child, Markup):
         return child
     if isinstance(child, str):
-        return _disarm_commands(escape(visible(child), quote=False))
+        return _disarm_commands(escape(visible_text(child), quote=False))
     if isinstance(child, int):
         return f"{child:,}"
     return "".join(map(_escape_child, child))
@@ -73,7 +73,7 @@ def _attribute(key: str, value: Value) -> str:
     name = key.rstrip("_").replace("_", "-")
     if value is True:
         return f" {name}"
-    shown = f"{value:.6g}" if isinstance(value, float) else visible(str(value))
+    shown = f"{value:.6g}" if isinstance(value, float) else visible_text(str(value))
     return f' {name}="{_disarm_commands(escape(shown))}"'
 
 

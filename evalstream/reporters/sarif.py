@@ -26,9 +26,9 @@ from evalstream.model.report import NOT_CHECKED, Report, RunSummary
 from evalstream.model.rule_text import RuleText
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import canonical, dumps, dumps_visible
-from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.describe import describe_values, shorten, visible
-from evalstream.reporters.places import Places
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
+from evalstream.reporters.describe import Places, cut_text, describe_values, visible
 from evalstream.reporters.summary import (
     occurrences,
     run_line,
@@ -71,8 +71,10 @@ _LINK: Final = re.compile(r"\](?=\()")
 """Where a link would begin its target; viewers show links in messages."""
 
 
-class SarifReporter:
+class SarifReporter(Recognized):
     """Keeps the findings that fit by severity, and writes at the end."""
+
+    beginning = LazyPattern(re.escape(_HEAD))
 
     def __init__(self, output: Sink, _: Style = PLAIN) -> None:
         self._output = output
@@ -82,11 +84,6 @@ class SarifReporter:
         # Fast compression is never better than that of the upload, so this is an upper bound.
         self._compression = zlib.compressobj(1)
         self._compressed = 0
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return head.startswith(_HEAD)
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding, or only count it where as many of its severity are kept as fit."""
@@ -249,8 +246,8 @@ def _rule(code: str, text: RuleText) -> dict[str, Any]:
     return {
         "id": code,
         "name": text.name,
-        "shortDescription": {"text": shorten(text.summary, DESCRIPTION)},
-        "fullDescription": {"text": shorten(" ".join(found.split()), DESCRIPTION)},
+        "shortDescription": {"text": cut_text(text.summary, DESCRIPTION)},
+        "fullDescription": {"text": cut_text(" ".join(found.split()), DESCRIPTION)},
         **({"helpUri": f"{PAGES}/{text.page}"} if text.page else {}),
         "help": {"text": text.help or text.summary, **markdown},
         **({"defaultConfiguration": {"level": level}} if level else {}),
@@ -287,4 +284,4 @@ def _properties(finding: Finding) -> dict[str, Any]:
 
 
 def _notification(text: str, level: str) -> dict[str, Any]:
-    return {"message": {"text": _LINK.sub("] ", visible(shorten(text, 2_000)))}, "level": level}
+    return {"message": {"text": _LINK.sub("] ", visible(cut_text(text, 2_000)))}, "level": level}

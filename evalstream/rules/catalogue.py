@@ -102,7 +102,7 @@ class Catalogue(Mapping[str, Rule]):
         """Return the rules that match a text. Raises UsageError if it matches none."""
         found = self.find(text) if text else []
         if not found:
-            from evalstream.model.suggestions import suggestion
+            from evalstream.model.text import suggestion
 
             words = (word for one in self.values() for word in (one.code, one.name))
             meant = suggestion(text, words) or ";"

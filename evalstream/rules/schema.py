@@ -21,7 +21,7 @@ Explanation = tuple[Rule, str]
 """The rule that a schema error violates, and the message."""
 
 
-def explain(
+def explain_schema(
     errors: Iterable[SchemaError],
     *,
     own: bool,
@@ -156,7 +156,7 @@ def _not_allowed(error: SchemaError) -> Explanation:
 
 
 def _explain_unknown(error: SchemaError) -> Explanation:
-    from evalstream.model.suggestions import nearest_words
+    from evalstream.model.text import nearest_words
 
     near = nearest_words(str(error.member), error.known)
     hint = f"; did you mean {near[0]}?" if near else ""

@@ -10,7 +10,7 @@ from evalstream.model.finding import Excerpt, PlacedViolation, Severity, Violati
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun, with_article
 from evalstream.parsing.json import UTF8_MARK, Parsed, SyntaxIssue, type_name
-from evalstream.parsing.json_document import parse_document
+from evalstream.parsing.json_values import parse_document
 from evalstream.parsing.limits import refuse_many_values
 from evalstream.rules.base import FileFacts, Repair, RepairAction, Rule
 
@@ -221,14 +221,14 @@ def read_document(
     a document with too many values.
     """
     refuse_many_values(text)
-    reading = read_whole(text.removeprefix(UTF8_MARK), options.max_depth, noun, accepts)
+    reading = read_whole_object(text.removeprefix(UTF8_MARK), options.max_depth, noun, accepts)
     if not text.startswith(UTF8_MARK):
         return reading
     mark = PlacedViolation(ES102.violation(BEGINS_WITH_MARK), 1)
     return reading._replace(violations=[mark, *reading.violations])
 
 
-def read_whole(
+def read_whole_object(
     text: bytes, max_depth: int, noun: str, accepts: Callable[[Any], bool] | None = None
 ) -> ObjectReading:
     """Read a document as `read_object` does, many times faster if it has no violation."""

@@ -226,7 +226,7 @@ def _flag(name: str) -> str:
 
 def _refuse_unknown(name: str, value: str | None, choices: Sequence[str]) -> None:
     if value is not None and value not in choices:
-        from evalstream.model.suggestions import describe_unknown
+        from evalstream.model.text import describe_unknown
 
         noun = NOUNS.get(name, name)
         raise UsageError(describe_unknown(noun, value, choices))
@@ -278,7 +278,15 @@ def _with_codes(options: Options, *, has_store: bool) -> Options:
         needs = {CATALOGUE[code].needs for code in enabled} - {""}
         flags = " and ".join(sorted(map(_flag, needs)))
         raise UsageError(f"the rules that --select and --ignore leave require {flags}; add it")
+    used = {CATALOGUE[code].needs for code in enabled}
+    for name in _WITH_RULES:
+        if getattr(options, name) is not None and name not in used:
+            raise UsageError(f"--select and --ignore leave out the rules that {_flag(name)} needs")
     return coded
+
+
+_WITH_RULES: Final = ("attestation", "expect_digests", "expect_ids", "source")
+"""The options whose findings are those of rules that need them."""
 
 
 def _check_baseline(options: Options) -> None:
@@ -321,7 +329,12 @@ def _with_per_file_codes(options: Options) -> Options:
     # Few calls have such options.
     from evalstream.batch.per_file_ignores import parse_per_file_ignore
 
-    parsed = map(parse_per_file_ignore, options.per_file_ignores)
+    parsed = [parse_per_file_ignore(text) for text in options.per_file_ignores]
+    for code in (code for one in parsed for code in one.codes):
+        for rule in CATALOGUE.find_rules(code):
+            if rule.needs and has_needed(rule.code, options):
+                reason = f"{code} leaves out rules that {_flag(rule.needs)} needs"
+                raise UsageError(f"--per-file-ignores: {reason}")
     coded = (f"{one.pattern}:{','.join(CATALOGUE.expand_codes(one.codes))}" for one in parsed)
     return replace(options, per_file_ignores=tuple(coded))
 

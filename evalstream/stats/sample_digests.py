@@ -79,6 +79,22 @@ def cluster_digest(value: Any) -> int:
     return UNKNOWN if value is None else bytes_digest(json.canonical(value))
 
 
+def id_digest(sample: Any) -> int:
+    """Return the digest of a sample id, of any JSON type, UNKNOWN for none."""
+    text = sample_text(sample)
+    return bytes_digest(text) if text else UNKNOWN
+
+
+def read_cluster(request: SampleRequest, record: Any, shown: InputDigests | None = None) -> int:
+    """Return the digest of the value by which a record is clustered, UNKNOWN for none.
+
+    Where no value was asked for, it is that of its question, which copies share.
+    """
+    if request.cluster is None:
+        return UNKNOWN if shown is None else shown.folded
+    return cluster_digest(json.resolve_pointer(record, request.cluster))
+
+
 def encode_text(text: str) -> bytes:
     """Return the bytes of a text, which may contain lone surrogates."""
     return text.encode(errors="surrogatepass")
@@ -110,7 +126,7 @@ def record_sample(
         UNKNOWN if shown is None else shown.question,
         UNKNOWN if shown is None else shown.input,
         UNKNOWN,
-        UNKNOWN if shown is None or request.cluster is not None else shown.folded,
+        read_cluster(request, None, shown),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from evalstream.model.options import Group, Option
 from evalstream.settings.declared import SETTINGS
-from evalstream.settings.schema import describe_option, settings_schema
+from evalstream.settings.values import describe_option, settings_schema
 from reference.markdown import code, fence, table
 
 INTRODUCTION = """# Settings

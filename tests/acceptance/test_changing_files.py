@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded, bytes_of, sound_rows, write_run
@@ -198,7 +199,7 @@ def test_the_bytes_that_are_digested_are_those_that_are_checked(
     assert threads == {"MainThread" if settings is SERIAL else "evalstream-worker"}
 
 
-@bounded(max_examples=200)
+@bounded(max_examples=examples(200))
 @given(
     st.lists(st.sampled_from([b"\n", b"a", b"bcd", b"long" * 9]), max_size=40).map(b"".join),
     st.integers(1, 20),

@@ -7,7 +7,7 @@ from itertools import chain, combinations
 from pathlib import Path
 
 import pytest
-from commands import command, environment
+from commands import command, environment, run_command
 from forked import Case, contents, errors_of, exit_codes
 from paths import EXAMPLES
 
@@ -125,7 +125,7 @@ def test_a_stderr_that_takes_nothing_changes_no_exit_code(
     line: str, code: int, folder: Path
 ) -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
+        done = run_command(
             command(*line.split()),
             cwd=folder,
             env=environment(),

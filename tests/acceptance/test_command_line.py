@@ -3,17 +3,16 @@
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from paths import EXAMPLES, REPOSITORY, TRANSCRIPTS
+from commands import PIPE, Process, closed_pipe, command, run_command, shell_environment
+from paths import EXAMPLES, TRANSCRIPTS
 
 import evalstream
 
@@ -25,19 +24,7 @@ Compare = Callable[[Path, str], None]
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """Return an environment in which `evalstream` runs this package, the same everywhere."""
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    program = programs / "evalstream"
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m evalstream "$@"\n')
-    program.chmod(0o755)
-    return {
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(REPOSITORY),
-        # Older versions of typer use what click will drop.
-        "PYTHONWARNINGS": "error,ignore::DeprecationWarning:typer",
-        "LC_ALL": "C.UTF-8",
-        "TERM": "dumb",
-    }
+    return shell_environment(tmp_path)
 
 
 @pytest.fixture
@@ -46,21 +33,16 @@ def here(tmp_path: Path) -> Path:
     return Path(shutil.copytree(EXAMPLES, tmp_path / "here"))
 
 
-def run(command: str, here: Path, environment: dict[str, str]) -> str:
-    """Run a command and return the transcript of it."""
+def run(line: str, here: Path, environment: dict[str, str]) -> str:
+    """Run a line of a shell and return the transcript of it."""
     done = subprocess.run(
-        ["sh", "-c", command],
-        check=False,
-        cwd=here,
-        env=environment,
-        capture_output=True,
-        timeout=60,
+        ["sh", "-c", line], check=False, cwd=here, env=environment, capture_output=True, timeout=60
     )
     errors = "".join(f"! {line}\n" for line in done.stderr.decode().splitlines())
     output = normalised(done.stdout.decode())
     if output and not output.endswith("\n"):
         output += "\n(no newline)\n"
-    return f"$ {command}\n{output}{errors}exit {done.returncode}\n"
+    return f"$ {line}\n{output}{errors}exit {done.returncode}\n"
 
 
 def normalised(output: str) -> str:
@@ -92,25 +74,20 @@ def test_every_exit_code_is_in_a_transcript() -> None:
     assert {f"exit {code}" for code in range(4)} <= set(told.splitlines())
 
 
-def start(here: Path, environment: dict[str, str], *arguments: str) -> subprocess.Popen[bytes]:
+def start(here: Path, environment: dict[str, str], *arguments: str) -> Process:
     """Start a check whose output goes to a pipe."""
-    command = [sys.executable, "-m", "evalstream", "check", *arguments]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        command, cwd=here, env=environment, stdin=pipe, stdout=pipe, stderr=pipe
-    )
+    words = command("check", *arguments)
+    return Process(words, cwd=here, env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE)
 
 
 @pytest.mark.parametrize("layout", ["text", "jsonl", "json", "github", "sarif", "junit"])
 def test_a_pipe_closed_from_the_start_ends_quietly(
     here: Path, environment: dict[str, str], layout: str
 ) -> None:
-    with start(here, environment, "run.jsonl", "--format", layout) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        assert process.stderr.read() == b""
-    assert process.returncode == 141
+    words = command("check", "run.jsonl", "--format", layout)
+    with closed_pipe() as pipe:
+        done = run_command(words, cwd=here, env=environment, stdout=pipe, stderr=PIPE)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 @pytest.mark.parametrize("layout", ["text", "jsonl", "json", "github", "sarif"])

@@ -13,7 +13,7 @@ from statistics import stdev
 from typing import Any, NamedTuple
 
 import pytest
-from commands import command, environment
+from commands import command, environment, run_command
 from paths import EXAMPLES
 from rows import sound_rows
 
@@ -31,7 +31,7 @@ class Ended(NamedTuple):
 
 def compare(*arguments: Any) -> Ended:
     """Run the command."""
-    ended = subprocess.run(
+    ended = run_command(
         command("compare", *map(str, arguments)),
         capture_output=True,
         env=environment(),

@@ -91,6 +91,15 @@ def test_a_list_can_be_written_in_several_ways(tmp_path: Path, text: str) -> Non
     assert checked(tmp_path, text).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    "left_out", [{"select": "ES5"}, {"ignore": "ES011"}, {"per_file_ignores": {"*": ["ES0"]}}]
+)
+def test_a_list_is_compared_or_refused(tmp_path: Path, left_out: dict[str, Any]) -> None:
+    with pytest.raises(evalstream.UsageError, match=r"leave.* out .*rules that .*expect.ids needs"):
+        checked(tmp_path, "\n".join([*EIGHT, "another"]), **left_out)
+    assert checked(tmp_path, "\n".join([*EIGHT, "another"]), select="ES5,ES011").exit_code == 1
+
+
 def test_each_result_has_the_rows_that_the_list_says(tmp_path: Path) -> None:
     report = checked(tmp_path, "\n".join(f"{one}\t{1 + (one in EIGHT[2:4])}" for one in EIGHT))
     (finding,) = report

@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from commands import command, environment
+from commands import Process, command, environment, run_command
 from killed_calls import ROWS_IN_RUN, make_inputs
 from paths import EXAMPLES, PAIRS, REPOSITORY
 
@@ -131,7 +131,7 @@ def test_runs_that_do_not_pass_are_left_out(folder: Path) -> None:
 def test_the_command_says_what_it_wrote(folder: Path) -> None:
     arguments = command("export", "run.jsonl", "--to", "tables")
     for code, words in ((0, "wrote 8 rows of 1 run to tables"), (2, "tables exists")):
-        done = subprocess.run(
+        done = run_command(
             arguments, cwd=folder, env=environment(), capture_output=True, text=True, check=False
         )
         assert (done.returncode, words in done.stderr) == (code, True), done.stderr
@@ -189,18 +189,18 @@ def test_a_killed_call_leaves_all_or_nothing(tmp_path: Path) -> None:
         shutil.move(tmp_path / name, folder)
     call = command("export", "run.jsonl", "--to", "tables")
     began = time.monotonic()
-    subprocess.run(call, cwd=folder, env=environment(), check=True, capture_output=True)
+    run_command(call, cwd=folder, env=environment(), check=True, capture_output=True)
     lasts = time.monotonic() - began
     for number, moment in enumerate((0.6, 0.8, 0.9, 0.95, 1)):
         shutil.rmtree(folder / "tables", ignore_errors=True)
         stop = signal.SIGTERM if number % 2 else signal.SIGKILL
-        with subprocess.Popen(call, cwd=folder, env=environment(), stderr=-3, stdout=-3) as done:
+        with Process(call, cwd=folder, env=environment(), stderr=-3, stdout=-3) as done:
             time.sleep(lasts * moment)
             done.send_signal(stop)
         if (folder / "tables").exists():
             assert len(records(folder / "tables" / "run.jsonl.parquet")) == ROWS_IN_RUN
     shutil.rmtree(folder / "tables", ignore_errors=True)
-    subprocess.run(call, cwd=folder, env=environment(), check=True, capture_output=True)
+    run_command(call, cwd=folder, env=environment(), check=True, capture_output=True)
     assert {path.name for path in folder.iterdir()} == {*names, "tables"}
 
 

@@ -50,8 +50,8 @@ class Checkout:
 
     def __init__(self, folder: Path, title: str) -> None:
         self.folder = folder
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(REPOSITORY / "evalstream", folder / "evalstream", ignore=ignored)
+        # With the byte code of what is not changed.
+        shutil.copytree(REPOSITORY / "evalstream", folder / "evalstream")
         shutil.copytree(REPOSITORY / "schemas", folder / "schemas")
         text, made = section(title), 0
         for fence in FENCE.finditer(text):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from rows import DETAILS, Row, aggregate_of, bytes_of, hashed
 
 import evalstream
@@ -265,9 +266,10 @@ ERROR = "score_details/uncertainty/standard_error"
 DRAWS = "score_details/uncertainty/num_bootstrap_samples"
 
 
-def interval(lower: float, upper: float, level: float, **method: str) -> Change:
-    """Claim a confidence interval."""
-    bounds = {"lower": lower, "upper": upper, "confidence_level": level, **method}
+def interval(lower: float, upper: float, level: float | None, **method: str) -> Change:
+    """Claim a confidence interval, with its level if there is one."""
+    stated = {} if level is None else {"confidence_level": level}
+    bounds = {"lower": lower, "upper": upper, **stated, **method}
     return says("score_details/uncertainty/confidence_interval", bounds)
 
 
@@ -321,6 +323,15 @@ def called_wrong(place: int, bound: float) -> Change:
     return change
 
 
+def enormous(pair: Pair) -> None:
+    """Let scores be so large that the rounding of their sum is more than the number of rows."""
+    says("metric_config/max_score", 1e20)(pair)
+    for row in pair.rows:
+        row["evaluation"] |= {"score": 1e20, "is_correct": True}
+    claim(1e20)(pair)
+    says("score_details/uncertainty/num_samples", 2)(pair)
+
+
 def graded(pair: Pair) -> None:
     """Let the scores be grades from 0 to 2, of which 1 is not yet right."""
     says("metric_config/max_score", 2)(pair)
@@ -329,7 +340,7 @@ def graded(pair: Pair) -> None:
     pair.results[0]["score_details"]["score"] = 1.0
 
 
-@pytest.mark.parametrize(
+@each(
     ("version", "change", "code"),
     [
         # A size of the data set says nothing of what a claim covers.
@@ -381,6 +392,7 @@ def graded(pair: Pair) -> None:
         # Numbers at the edge of what they can be.
         ("0.3.0", claim(10**400), "ES801"),
         ("0.3.0", both(claim(0.5), says("score_details/uncertainty/num_samples", 40)), "ES802"),
+        ("0.3.0", enormous, "ES802"),
         ("0.3.0", says("source_data/samples_number", 20.0), "ES609"),
         ("0.3.0", levelled, "ES308"),
         ("0.3.0", interval(0.2, 0.3, level=0), "ES804"),
@@ -395,6 +407,7 @@ def graded(pair: Pair) -> None:
         ("0.3.0", both(says(NAME, "accuracy"), says(ID, "median"), claim(0.5)), "ES807"),
         ("0.3.0", says(ERROR, {"value": 0.9, "method": "mine"}), "ES803"),
         ("0.3.0", says(ERROR, {"value": 0.21, "method": "mine"}), "ES804"),
+        ("0.3.0", says(ERROR, {"value": 0.0, "method": "mine"}), "ES803"),
         (
             "0.3.0",
             both(says(ERROR, {"value": 0.016, "method": "bootstrap"}), says(DRAWS, 10)),
@@ -410,6 +423,14 @@ def graded(pair: Pair) -> None:
         # Figures beside a true score.
         ("0.3.0", says("score_details/details", {"accuracy": "0.99"}), "ES801"),
         ("0.3.0", says("score_details/details", {"f1": "0.99"}), "ES804"),
+        ("0.3.0", says("score_details/details", {"pass@1": "0.99"}), "ES804"),
+        ("0.3.0", says("score_details/details", {"accuracy": "99%"}), "ES804"),
+        ("0.3.0", says("score_details/details", {"accuracy": "0.99 ± 0.01"}), "ES804"),
+        ("0.3.0", says("score_details/details", {"accuracy_all": "1.5"}), "ES801"),
+        ("0.2.0", says("score_details/details", {"all": {"accuracy": 0.99}}), "ES804"),
+        ("0.3.0", says("score_details/details", {"all": '{"accuracy": 0.99}'}), "ES804"),
+        ("0.3.0", says("score_details/accuracy", 0.99), "ES801"),
+        ("0.3.0", says("score_details/uncertainty/variance", 0.99), "ES803"),
     ],
 )
 def test_it_does_not_pass(tmp_path: Path, version: str, change: Change, code: str) -> None:
@@ -474,7 +495,7 @@ def one_third_in_single_precision(pair: Pair) -> None:
     pair.results[0]["score_details"]["score"] = single
 
 
-@pytest.mark.parametrize(
+@each(
     ("version", "change"),
     [
         ("0.2.0", lambda _: None),
@@ -500,8 +521,11 @@ def one_third_in_single_precision(pair: Pair) -> None:
         ("0.3.0", says(NAME, "mine")),
         ("0.3.0", both(says(ERROR, {"value": 0.3, "method": "bootstrap"}), says(DRAWS, 1000))),
         ("0.3.0", interval(0.05, 0.95, level=0.95, method="bootstrap")),
+        ("0.3.0", interval(0.0252, 0.9748, level=None)),
         ("0.3.0", both(cloned(10), says(ERROR, {"value": 0.288675}))),
         ("0.3.0", says("score_details/details", {"accuracy": "0.5", "num_train_trials": "3"})),
+        ("0.3.0", says("score_details/details", {"accuracy_percent": "50.0", "mean": "50.0%"})),
+        ("0.2.0", says("score_details/details", {"all": {"accuracy": 0.5, "seed": 3}})),
     ],
 )
 def test_its_honest_neighbour_passes(tmp_path: Path, version: str, change: Change) -> None:
@@ -527,6 +551,15 @@ def test_a_rounded_claim_passes_with_a_word(tmp_path: Path) -> None:
     assert "claims: 1 rounded" in run_line(report.runs[0])
 
 
+def test_a_mean_without_errors_says_how_many_rows_it_is_of(tmp_path: Path) -> None:
+    pair = Pair()
+    for row in pair.rows[2:]:
+        row["error"] = "timeout"
+    pair.results[0]["score_details"]["score"] = 1.0
+    (one,) = pair.check(tmp_path).runs[0].claims
+    assert (one.state, one.recomputed, one.rows) == (State.CONFIRMED, 1, 2)
+
+
 def test_a_part_that_agrees_is_unconfirmed(tmp_path: Path) -> None:
     pair = Pair()
     says("score_details/uncertainty/num_samples", 400)(pair)
@@ -535,6 +568,15 @@ def test_a_part_that_agrees_is_unconfirmed(tmp_path: Path) -> None:
     assert not report.passed
     assert report.runs[0].verdict == "unconfirmed"
     assert "claims: 2 open" in run_line(report.runs[0])
+
+
+def test_a_refuted_claim_whose_rule_is_left_out_does_not_pass(tmp_path: Path) -> None:
+    pair = Pair()
+    claim(0.99, place=1)(pair)
+    report = pair.check(tmp_path, ignore=("ES507", "ES7", "ES801"))
+    assert report.runs[0].verdict == "unconfirmed"
+    assert not report.passed
+    assert "claims: 1 confirmed, 1 refuted" in run_line(report.runs[0])
 
 
 def test_published_figures_without_rows_do_not_pass(tmp_path: Path) -> None:

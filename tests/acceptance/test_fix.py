@@ -6,14 +6,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from changed_runs import files_of
-from commands import command, environment
+from commands import command, environment, run_command
 from forked import Case, exit_codes
 from paths import EXAMPLES
 from rows import aggregate_of, bytes_of, sound_rows, write_run
@@ -60,7 +59,7 @@ def nulls(data: bytes) -> bytes:
 
 def ran(folder: Path, *arguments: str) -> tuple[int, str, str]:
     """Run a command; return its exit code, and what it writes."""
-    done = subprocess.run(
+    done = run_command(
         command(*arguments), cwd=folder, env=environment(), capture_output=True, check=False
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
@@ -176,7 +175,10 @@ def test_a_wrong_seal_is_refused(members: dict[str, Any], code: str, tmp_path: P
     assert not evalstream.check(tmp_path).totals.fixable
     result = fixed(tmp_path)
     assert result.outcomes[0].status is ChangeStatus.REFUSED
-    assert result.outcomes[0].reasons[0].startswith(f"{code} ")
+    (reason,) = result.outcomes[0].reasons
+    assert reason.startswith(f"{code} ")
+    assert f": /{DETAILS}" in reason
+    assert " line " not in reason
     assert result.exit_code == 1
     assert files == (rows.read_bytes(), aggregate.read_bytes())
 

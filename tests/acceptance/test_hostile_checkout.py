@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
+from depth import deep, some
 from paths import EXAMPLES, REPOSITORY
 
 from evalstream.model.exit_codes import ExitCode
@@ -229,7 +230,7 @@ def _strace() -> str | None:
 
 
 @pytest.mark.skipif(_strace() is not None, reason=str(_strace()))
-@pytest.mark.parametrize(("settings", "options"), CASES)
+@pytest.mark.parametrize(("settings", "options"), some(CASES, 3))
 def test_the_kernel_sees_no_socket_and_nothing_outside(
     settings: str, options: tuple[str, ...], checkout: Checkout
 ) -> None:
@@ -278,7 +279,7 @@ def test_python_sees_no_socket_and_nothing_outside(
     assert {path for path in opened if not permitted(path, checkout)} == set()
 
 
-@pytest.mark.parametrize("executor", ["pool", "dask"])
+@pytest.mark.parametrize("executor", ["pool", deep("dask")])
 def test_workers_run_no_module_of_the_working_directory(executor: str, checkout: Checkout) -> None:
     if executor == "dask" and find_spec("distributed") is None:
         pytest.skip("needs Dask, the extra dask")

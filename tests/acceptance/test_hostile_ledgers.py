@@ -6,7 +6,6 @@ import random
 import shutil
 import sqlite3
 import struct
-import subprocess
 import zlib
 from collections.abc import Callable
 from contextlib import closing
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import SECONDS, command, environment
+from commands import SECONDS, command, environment, run_command
 from paths import EXAMPLES
 from rows import bytes_of, sound_rows
 
@@ -61,7 +60,7 @@ def listed(path: str = "runs.ledger") -> None:
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run the program; return its exit code and what it said on stderr."""
-    done = subprocess.run(
+    done = run_command(
         command(*arguments),
         cwd=folder,
         env=environment(),

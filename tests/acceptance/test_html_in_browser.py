@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from comparison_fixture import flip, many_runs, report, subtasks, written
+from depth import deep
 from paths import EXAMPLES, REPOSITORY
 
 import evalstream
@@ -109,7 +110,7 @@ def measured(which: str, width: int, tmp_path: Path, *, dark: bool = False) -> d
     return result
 
 
-@pytest.mark.parametrize("width", [400, 1200])
+@pytest.mark.parametrize("width", [400, deep(1200)])
 @pytest.mark.parametrize("which", ["alone", "batch"])
 def test_a_page_fits_its_window_and_shows_its_sections(
     which: str, width: int, tmp_path: Path
@@ -138,7 +139,7 @@ def test_a_dark_page_has_other_colours(tmp_path: Path) -> None:
     assert light["color"] != dark["color"]
 
 
-@pytest.mark.parametrize("which", ["two runs", "three runs", "subtasks"])
+@pytest.mark.parametrize("which", ["three runs", deep("two runs"), deep("subtasks")])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_a_comparison_fits_the_window(which: str, width: int, tmp_path: Path) -> None:
     seen = measured(which, width, tmp_path)

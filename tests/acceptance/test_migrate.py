@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from changed_runs import files_of
-from commands import command, environment
+from commands import command, environment, run_command
 from paths import EXAMPLES
 from rows import aggregate_of, bytes_of, sound_rows
 
 import evalstream
 from evalstream import ChangedRuns, Outcome, migrate
-from evalstream.batch.rewriting import result_check
+from evalstream.batch.rewriting import outcome as rewriting_outcome
 from evalstream.batch.rewriting.outcome import ChangeStatus
 from evalstream.model.errors import CannotWrite, UsageError
 from evalstream.model.options import Options
@@ -47,7 +47,7 @@ def only(runs: ChangedRuns) -> Outcome:
 
 
 def ran(*arguments: str, folder: Path) -> tuple[int, str, str]:
-    done = subprocess.run(
+    done = run_command(
         command(*arguments), cwd=folder, env=environment(), capture_output=True, check=False
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
@@ -374,7 +374,7 @@ def test_a_result_that_another_call_wrote_meanwhile_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = source(tmp_path / "old"), tmp_path / "new"
-    checked = result_check.check_any
+    checked = rewriting_outcome.check_any
 
     def check_while_another_call_writes(*given: Any) -> Any:
         monkeypatch.undo()
@@ -383,7 +383,7 @@ def test_a_result_that_another_call_wrote_meanwhile_stays(
         return checked(*given)
 
     files: dict[Path, Any] = {}
-    monkeypatch.setattr(result_check, "check_any", check_while_another_call_writes)
+    monkeypatch.setattr(rewriting_outcome, "check_any", check_while_another_call_writes)
     outcome = only(migrated(old, new, rehash="json-list"))
     assert outcome.status is ChangeStatus.PRESENT
     assert outcome.exit_code == 0
@@ -444,7 +444,7 @@ def test_a_signal_during_a_check_stops_the_call(name: str, tmp_path: Path) -> No
     source(tmp_path / "old")
     source(tmp_path / "old", "1" + STEM[1:])
     before = files_of(tmp_path / "old")
-    module = "result_check" if name == "migrate" else "fix"
+    module = "outcome" if name == "migrate" else "fix"
     values = ["--eval-library", LIBRARY] if name == "migrate" else []
     script = STOPPED_CHECK.format(module=module)
     done = subprocess.run(

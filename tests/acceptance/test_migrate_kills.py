@@ -6,13 +6,12 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from changed_runs import errors_in, files_of
-from commands import SECONDS, command, environment
+from commands import DEVNULL, SECONDS, Process, command, environment
 from rows import aggregate_of, bytes_of, sound_rows
 
 KILLS = int(os.environ.get("EVALSTREAM_KILLS", "8"))
@@ -43,14 +42,14 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
-def started(source: Path, target: Path) -> "subprocess.Popen[bytes]":
+def started(source: Path, target: Path) -> Process:
     """Start a migration."""
     options = ("--fill", "--decide", "all", "-j", "2", "--to", str(target))
-    return subprocess.Popen(
+    return Process(
         command("migrate", str(source), *options),
         env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=DEVNULL,
+        stderr=DEVNULL,
         start_new_session=True,
     )
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from depth import some
+from each import each
 from forked import Case, contents, errors_of, exit_codes
 from paths import EXAMPLES
 from rows import DETAILS, aggregate_of, bytes_of, sound_rows
@@ -194,7 +196,7 @@ def all_cases() -> Iterator[tuple[str, Way, str, list[str]]]:
 def test_no_check_writes_over_what_it_reads(tmp_path: Path) -> None:
     cases, told, before = [], [], []
     spellings = itertools.cycle(SPELLINGS)
-    for number, (told_as, way, path, option) in enumerate(all_cases()):
+    for number, (told_as, way, path, option) in enumerate(some(list(all_cases()), 100)):
         folder = tmp_path / f"{number}" / "here"
         folder.mkdir(parents=True)
         way.make(folder)
@@ -205,7 +207,7 @@ def test_no_check_writes_over_what_it_reads(tmp_path: Path) -> None:
         cases.append(Case(folder, ["check", *way.arguments, *given, "--force"], way.stdin))
         told.append(f"{told_as}, {spelling.__name__}")
         before.append(contents(folder))
-    assert len(cases) > 200
+    assert len(cases) >= 100
     for case, code, told_as, was in zip(cases, exit_codes(cases), told, before, strict=True):
         assert contents(case.folder) == was, told_as
         assert (code, "would overwrite" in errors_of(case)) == (2, True), (
@@ -368,7 +370,7 @@ def all_files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@each("output", OUTPUTS)
 def test_what_is_foreign_is_not_replaced(tmp_path: Path, output: str) -> None:
     folder, place = tmp_path / "here", tmp_path / "other.jsonl"
     all_inputs(folder)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import command, run_command
 from each import each
 from edits import apply_case
 from paths import REPOSITORY
@@ -27,7 +27,7 @@ from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.schema_files import report_schemas, schema_documents
 from evalstream.parsing.schema_files import schema_text as text_of_schema
 from evalstream.settings.declared import SETTINGS
-from evalstream.settings.schema import settings_schema
+from evalstream.settings.values import settings_schema
 
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
@@ -92,8 +92,8 @@ LINE, RUN = (
 
 def run(*arguments: str, folder: Path = REPOSITORY) -> str:
     """Return what the program prints."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "evalstream", *arguments],
+    ran = run_command(
+        command(*arguments),
         cwd=folder,
         env={"PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
@@ -205,7 +205,7 @@ def test_commands_have_examples_of_other_pages(name: str) -> None:
 # Python
 
 
-@pytest.mark.parametrize("name", evalstream.__all__)
+@each("name", evalstream.__all__)
 def test_every_public_name_is_documented(name: str) -> None:
     heading = name.replace("_", r"\_")
     text = section("reference/python.md", f"### {heading}")
@@ -248,7 +248,7 @@ def test_errors_are_listed_with_their_reason() -> None:
 # Settings
 
 
-@pytest.mark.parametrize("key", SETTINGS)
+@each("key", SETTINGS)
 def test_every_setting_is_documented(key: str) -> None:
     form = settings_schema()["properties"][key]
     (line,) = (

@@ -4,12 +4,11 @@ import gzip
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import command, run_command
 from paths import REPOSITORY
 from remote_stores import CREDENTIALS, Store, bucket, quick_retries, s3, site, store, web
 from rows import aggregate_of, bytes_of, sound_rows
@@ -162,8 +161,8 @@ def test_nothing_secret_is_told(web: Store, s3: Store) -> None:
     signed = web.prefix.replace("http://", "http://me:hunter2@") + f"/{ROWS}?X-Amz-Signature=abcdef"
     for inputs in (signed, f"{s3.prefix}/{ROWS}", signed.replace(ROWS, "none.jsonl")):
         for form in ("text", "json", "github"):
-            done = subprocess.run(
-                [sys.executable, "-m", "evalstream", "check", inputs, "--format", form],
+            done = run_command(
+                command("check", inputs, "--format", form),
                 capture_output=True,
                 check=False,
                 env={**os.environ, "PYTHONPATH": str(REPOSITORY)},

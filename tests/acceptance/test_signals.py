@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import SECONDS, command, environment, started, until, wait_for
+from commands import SECONDS, Process, command, environment, started, until, wait_for
+from each import each
 from rows import DETAILS, bytes_of, line_of, sound_rows, write_run
 
 import evalstream
@@ -45,12 +46,10 @@ def lines_in(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def signalled(
-    folder: Path, data: bytes, number: int, when: int, *arguments: str
-) -> "subprocess.Popen[bytes]":
+def signalled(folder: Path, data: bytes, number: int, when: int, *arguments: str) -> Process:
     """Send rows through a check, and a signal once so many bytes are in the copy."""
     with (folder / "out").open("wb") as out, (folder / "errors").open("wb") as errors:
-        process = subprocess.Popen(
+        process = Process(
             command("check", "-", "--format", "jsonl", "--output", "said", *arguments),
             stdin=subprocess.PIPE,
             stdout=out,
@@ -69,7 +68,7 @@ def signalled(
     return process
 
 
-def _fed(process: "subprocess.Popen[bytes]", data: bytes) -> None:
+def _fed(process: Process, data: bytes) -> None:
     """Write rows, and keep the pipe open while the process lives."""
     assert process.stdin is not None
     try:
@@ -81,7 +80,7 @@ def _fed(process: "subprocess.Popen[bytes]", data: bytes) -> None:
         process.stdin.close()
 
 
-@pytest.mark.parametrize("ways", WAYS, ids=" ".join)
+@each("ways", WAYS, ids=" ".join)
 @pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize("data", [SOME, MANY], ids=["some", "many"])
 def test_what_went_through_is_counted(

@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 import pytest
 from commands import started
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_files import LONGEST, odd_files
@@ -144,7 +145,7 @@ def test_a_signal_ends_a_stream_with_what_was_read(tmp_path: Path, number: signa
     assert (seen, run["rows"], run["verdict"]) == (ROWS * 40, 1600, "failed")
 
 
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 @given(
     data=odd_files(),
     length=st.integers(1, 4000),

@@ -32,7 +32,7 @@ from evalstream.engine import block_tasks
 from evalstream.executors import pool, serial
 from evalstream.executors.base import run_in_order
 from evalstream.io import stream
-from evalstream.io.follow import FollowedFile
+from evalstream.io.file import FollowedFile
 from evalstream.io.readers import DescriptorReader, PrefixedReader, TappedReader
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import Block

@@ -53,6 +53,7 @@ def without_compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpacked_wheel(copy, tmp_path_factory.mktemp("pure"), CC="false")
 
 
+@pytest.mark.deep
 def test_the_sources_hold_every_file_of_the_repository(tmp_path: Path) -> None:
     """They hold what runs and tests it as well; scripts/wheel tries them."""
     if not (REPOSITORY / ".git").exists():
@@ -138,6 +139,7 @@ def version_of(site: Path) -> str:
     return ran.stdout.strip() or ran.stderr
 
 
+@pytest.mark.deep
 def test_without_a_compiler_the_same_is_checked_and_the_version_says_so(
     unpacked: Path, without_compiler: Path
 ) -> None:

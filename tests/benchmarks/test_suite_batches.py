@@ -158,6 +158,7 @@ def test_a_report_that_leaves_something_out_is_refused(
         require_sound(store, path)
 
 
+@pytest.mark.deep
 def test_batches_are_measured_beside_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +182,7 @@ def test_batches_are_measured_beside_one_file(
     assert State.UNJUDGED in states(section)
 
 
+@pytest.mark.deep
 def test_reports_are_compared_with_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,6 +205,7 @@ def test_a_report_without_a_violation_that_was_made_is_wrong(tmp_path: Path) -> 
         agreement.add_report(section, "any", path, 1.0, None)
 
 
+@pytest.mark.deep
 def test_memory_is_measured_for_more_and_more_runs(tmp_path: Path) -> None:
     section = memory(tmp_path, TINY)
     assert section.errors == []

@@ -10,6 +10,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from depth import deep
+from each import each
 
 import evalstream
 from benchmarks import __main__ as command_line
@@ -69,7 +71,7 @@ def board(ours: float, *, is_growing: bool = False, peak: int = 50_000_000) -> F
     }
 
 
-@pytest.mark.parametrize(("budget", "figure"), BUDGETS, ids=[one.name for one, _ in BUDGETS])
+@each(("budget", "figure"), BUDGETS, ids=[one.name for one, _ in BUDGETS])
 def test_each_budget_is_held_and_missed(budget: Budget, figure: Figure) -> None:
     held = Verdict(budget, figure(board(0.5)))
     assert (held.state, held.misses_aim) == (State.HELD, False)
@@ -100,15 +102,15 @@ def test_small_sizes_judge_no_budget() -> None:
 @pytest.mark.parametrize(
     ("name", "workload"),
     [
-        ("evalstream-1", "mixed"),
         ("evalstream-stdin", "mixed"),
-        ("evalstream-optional", "mixed"),
-        ("evalstream-schema", "mixed"),
         ("evalstream-schema", "own-schema"),
         ("evalstream-all", "faulty"),
-        ("evalstream-1", "gzip"),
-        ("evalstream-1", "zstd"),
-        ("evalstream-1", "array"),
+        deep("evalstream-1", "mixed"),
+        deep("evalstream-optional", "mixed"),
+        deep("evalstream-schema", "mixed"),
+        deep("evalstream-1", "gzip"),
+        deep("evalstream-1", "zstd"),
+        deep("evalstream-1", "array"),
         ("evalstream-1", "aggregates"),
     ],
 )

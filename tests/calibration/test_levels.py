@@ -11,9 +11,13 @@ from typing import Final
 
 import pytest
 
-from evalstream.stats.inference.binary import exact_mcnemar, mid_p_mcnemar, tango_interval
 from evalstream.stats.inference.clusters import clustered_difference
-from evalstream.stats.inference.distributions import t_test
+from evalstream.stats.inference.distributions import (
+    exact_mcnemar,
+    mid_p_mcnemar,
+    t_test,
+    tango_interval,
+)
 from evalstream.stats.inference.estimate import standard_error
 from evalstream.stats.inference.paired import PairedScores
 from evalstream.stats.inference.resamples import bootstrap_intervals, sign_flip_test

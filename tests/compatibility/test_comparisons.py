@@ -6,10 +6,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from compared_runs import Files, assert_as_reference, assert_equal_comparisons, report_of
 from comparison_reference import ReferenceRun, read_run
 from corpus import CORPUS, expectations, needs_corpus
+from depth import some
+from each import each
 from paths import EXAMPLES
 
 from evalstream.model.comparison import CompareVerdict
@@ -51,7 +52,7 @@ def test_all_real_runs_that_share_a_metric() -> None:
 
 
 @needs_corpus
-@pytest.mark.parametrize("name", RUNS)
+@each("name", some(list(RUNS), 60))
 def test_a_changed_copy_of_a_real_run(name: str, tmp_path: Path) -> None:
     """Every fifth row is lost, and others get another question, reference, id or score."""
     rows, aggregate = RUNS[name]

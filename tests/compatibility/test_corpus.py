@@ -17,6 +17,7 @@ import corpus_expectations
 import pytest
 from corpus import reference_errors, schema_errors_of
 from corpus_reference import COVERED, HARMLESS, SCHEMA_CODES
+from depth import some
 from each import each
 from paths import CORPUS_PAIRS
 
@@ -28,7 +29,12 @@ EXPECTED = corpus_expectations.read()
 PAIRS, DOCUMENTS = EXPECTED["pairs"], EXPECTED["documents"]
 
 every_pair = each("name", list(PAIRS), str, group=12)
-every_engine = pytest.mark.parametrize("engine", ["auto", "portable"])
+PORTABLE = some(list(PAIRS), 16)
+every_pair_and_engine = each(
+    ("name", "engine"),
+    [(name, "auto") for name in PAIRS] + [(name, "portable") for name in PORTABLE],
+    group=12,
+)
 
 
 @lru_cache(maxsize=512)
@@ -70,8 +76,7 @@ def test_the_expectations_are_those_of_the_references() -> None:
     assert json.loads(json.dumps(corpus_expectations.compute())) == EXPECTED
 
 
-@every_engine
-@every_pair
+@every_pair_and_engine
 def test_every_error_is_found_at_its_place_and_no_other(name: str, engine: str) -> None:
     rows, _ = corpus_expectations.pair_files(name)
     report = report_of(name, engine)
@@ -89,8 +94,7 @@ def test_the_verdict_and_the_totals_are_right(name: str) -> None:
     assert run.recipe in (expected["recipes"] or [None])
 
 
-@every_engine
-@every_pair
+@every_pair_and_engine
 def test_schemas_are_breached_where_the_reference_says(name: str, engine: str) -> None:
     rows, aggregate = corpus_expectations.pair_files(name)
     report, expected = report_of(name, engine), PAIRS[name]["schema"]
@@ -125,7 +129,7 @@ def verdicts(report: evalstream.Report) -> set[str]:
     return {run.verdict for run in report.runs}
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@each("name", DOCUMENTS)
 def test_documents_of_other_formats_have_the_errors_of_the_reference(name: str) -> None:
     expected: Mapping[str, Any] = DOCUMENTS[name]
     report = evalstream.check(corpus_documents.folders()[name], max_findings=0, jobs=1)

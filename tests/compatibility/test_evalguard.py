@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 from corpus import CORPUS, expectations, needs_corpus
+from depth import examples
+from each import each
 from edits.evalguard import Loader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -210,7 +212,7 @@ def test_configurations_have_the_problems_that_upstream_finds(snapshot: Any) -> 
 
 
 @needs_corpus
-@pytest.mark.parametrize("mutant", EXPECTED.get("mutants", []), ids=lambda one: one["change"])
+@each("mutant", EXPECTED.get("mutants", []), ids=lambda one: one["change"])
 def test_mutants_have_the_problems_that_upstream_finds(mutant: Any, tmp_path: Path) -> None:
     root = Path(shutil.copytree(REAL / EXPECTED["mutants_of"], tmp_path / "config"))
     before = told(check(root), root)
@@ -243,7 +245,7 @@ def test_real_reports_are_interpreted(real: Any) -> None:
     assert not values
 
 
-@pytest.mark.parametrize("kind", SCHEMAS_OF)
+@each("kind", SCHEMAS_OF)
 def test_schemas_are_valid_and_explain_themselves(kind: str) -> None:
     schema = builtin_schema(f"evalguard/v1/{kind}")
     Draft202012Validator.check_schema(schema)
@@ -254,7 +256,7 @@ def test_schemas_are_valid_and_explain_themselves(kind: str) -> None:
     assert silent == []
 
 
-@pytest.mark.parametrize("kind", SCHEMAS_OF)
+@each("kind", SCHEMAS_OF)
 def test_schemas_equal_the_references(kind: str) -> None:
     # The references are those of the specification, which has neither policies nor models.
     if kind.endswith("_response") or not (REFERENCES / f"{kind}.schema.yaml").is_file():
@@ -379,7 +381,7 @@ def test_ids_are_identifiers(name: str, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "code", "line"),
     [
         (b"\xef\xbb\xbf" + METRIC.encode(), "ES102", 1),
@@ -996,7 +998,9 @@ def _mutated(text: str, draw: Callable[[Any], Any]) -> bytes:
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(300),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.data())
 def test_no_mutation_of_the_example_crashes(tmp_path: Path, data: st.DataObject) -> None:
@@ -1139,7 +1143,7 @@ def test_a_schema_fits_its_meta_schema(
     assert schema_findings(text, folder, engine=engine) == found
 
 
-@pytest.mark.parametrize("kind", SCHEMAS_OF)
+@each("kind", SCHEMAS_OF)
 def test_our_schemas_pass_as_schemas_of_a_folder(kind: str, tmp_path: Path) -> None:
     (tmp_path / "schemas" / "v1").mkdir(parents=True)
     name = f"{kind}.schema.yaml"

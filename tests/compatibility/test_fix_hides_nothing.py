@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from changed_runs import codes_in, errors_in, files_of, link_cases, older
 from corpus import expectations, needs_corpus
+from depth import some
+from each import each
 from odd_run import Source
 from odd_sources import sources
 from rows import sound_rows
@@ -43,7 +45,7 @@ def assert_fixed(folder: Path) -> list[Outcome]:
     return done
 
 
-@pytest.mark.parametrize("source", list(sources()), ids=lambda source: source.name)
+@each("source", some(list(sources()), 54), ids=lambda source: source.name)
 def test_odd_runs_are_fixed_or_stay(source: Source, tmp_path: Path) -> None:
     assert_fixed(source.written(tmp_path / "source"))
 
@@ -81,7 +83,8 @@ def spoilt(case: str, how: str, folder: Path) -> bool:
 @pytest.mark.parametrize("how", SPOILS)
 def test_a_new_seal_hides_nothing(how: str, tmp_path: Path) -> None:
     statuses: Counter[tuple[str, bool]] = Counter()
-    for case in link_cases():
+    cases = some(link_cases(), 30)
+    for case in cases:
         folder = tmp_path / case
         if not spoilt(case, how, folder):
             continue
@@ -96,7 +99,7 @@ def test_a_new_seal_hides_nothing(how: str, tmp_path: Path) -> None:
         if outcome.status is ChangeStatus.WRITTEN:
             assert not after
         statuses[outcome.status.value, is_same] += 1
-    assert statuses["refused", True] >= 30
+    assert statuses["refused", True] >= len(cases) / 4
 
 
 def test_bytes_beside_the_repairs_stay(tmp_path: Path) -> None:

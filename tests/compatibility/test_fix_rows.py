@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, expectations, lines_of, needs_corpus, row_violations
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded, mutants
@@ -84,7 +85,7 @@ def test_mutants_are_repaired_or_stay_as_they_are(name: str) -> None:
         assert_repaired(line.decode(), version)
 
 
-@bounded(max_examples=200)
+@bounded(max_examples=examples(200))
 @given(mutants("0.2.0", 4) | mutants("0.3.0", 4), st.sampled_from(INSTANCE_VERSIONS), st.booleans())
 def test_made_up_rows_are_repaired_or_stay_as_they_are(
     row: dict[str, Any], version: str, ascii_only: bool

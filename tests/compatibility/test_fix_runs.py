@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from corpus import CORPUS, needs_corpus
+from each import each
 
 import evalstream
 from evalstream.api.changes import fix
@@ -44,6 +45,7 @@ def assert_fixed(folder: Path) -> Counter[ChangeStatus]:
     return Counter(one.status for one in made.outcomes if one.rows or one.aggregate)
 
 
+@pytest.mark.deep
 def test_pairs_of_the_corpus(tmp_path: Path) -> None:
     shutil.copytree(CORPUS / "eee-pairs", tmp_path / "pairs")
     (tmp_path / "pairs" / "expected.json").unlink()
@@ -55,9 +57,7 @@ def test_pairs_of_the_corpus(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "case", sorted(path.name for path in (CORPUS / "link-cases").glob("*") if path.is_dir())
-)
+@each("case", sorted(path.name for path in (CORPUS / "link-cases").glob("*") if path.is_dir()))
 def test_pairs_with_one_fault(case: str, tmp_path: Path) -> None:
     shutil.copytree(CORPUS / "link-cases" / case, tmp_path / case)
     assert_fixed(tmp_path / case)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from each import each
 from harness_logs import (
     convert,
     inspect_log,
@@ -139,7 +140,7 @@ def test_the_converter_refuses_what_it_is_known_to_refuse(
 
 
 @pytest.mark.parametrize("layout", ["eval", "json"])
-@pytest.mark.parametrize("name", CONVERTED)
+@each("name", CONVERTED)
 def test_converted_inspect_logs_agree_with_their_log(
     name: str, layout: str, inspect_pairs: Mapping[tuple[str, str], Pair]
 ) -> None:
@@ -269,7 +270,7 @@ def _task(rows: list[dict[str, Any]], document: dict[str, Any]) -> None:
         row["evaluation_name"] += "_hard"
 
 
-@pytest.mark.parametrize("change", [_dataset, _samples_number, _metric, _task])
+@each("change", [_dataset, _samples_number, _metric, _task])
 @pytest.mark.parametrize("name", ["slashes", "letters", "fruit", "words"])
 def test_another_setting_is_found(
     name: str,
@@ -349,7 +350,7 @@ def test_of_two_errors_of_a_score_either_is_that_of_the_log(
         assert errors(pair.check()) == found
 
 
-@pytest.mark.parametrize("change", TAMPERINGS, ids=lambda change: change.__name__[1:])
+@each("change", TAMPERINGS, ids=lambda change: change.__name__[1:])
 @pytest.mark.parametrize("name", ["slashes", "epochs", "letters", "fruit", "words"])
 def test_each_kind_of_tampering_is_found(
     name: str,

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from edits.harpia import EXAMPLE, INPUT, LOG, OUTPUT, documents, written
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +23,7 @@ import evalstream
 from evalstream.engine.record_engine import RecordContext
 from evalstream.engine.result import BlockResult
 from evalstream.formats.harpia.catalogue import CATALOGUE
+from evalstream.formats.harpia.checker import LogRecordChecker
 from evalstream.formats.harpia.documents import (
     detect_kind,
     detect_parsed,
@@ -29,7 +32,6 @@ from evalstream.formats.harpia.documents import (
     list_outputs,
     member,
 )
-from evalstream.formats.harpia.log import LogRecordChecker
 from evalstream.formats.harpia.log_tally import Known, LogTally, Pairs
 from evalstream.formats.harpia.values import identifier, is_supervised, parameters_key, value_shape
 from evalstream.model.block import Lines
@@ -857,7 +859,7 @@ def test_documents_are_read_exactly(known: dict[str, Any], tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("role", [INPUT, OUTPUT, LOG])
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         b"",
@@ -900,7 +902,7 @@ ROLES = st.sampled_from([INPUT, OUTPUT, LOG])
 
 
 @given(data=st.data())
-@bounded(max_examples=150)
+@bounded(max_examples=examples(150))
 def test_changed_documents_end_in_a_verdict(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
@@ -930,7 +932,7 @@ def test_changed_documents_end_in_a_verdict(
 
 
 @given(data=st.data(), role=ROLES)
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 def test_spoilt_bytes_end_in_a_verdict(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, role: str
 ) -> None:
@@ -962,7 +964,7 @@ def results_of(data: bytes, cuts: list[int], options: Options) -> tuple[list[Any
 
 
 @given(data=st.data())
-@bounded(max_examples=60)
+@bounded(max_examples=examples(60))
 def test_any_cut_into_blocks_gives_the_same(data: st.DataObject) -> None:
     text = data.draw(spoilt_bytes((EXAMPLE / LOG).read_bytes() * 2))
     ends = [place + 1 for place, byte in enumerate(text) if byte == 10]

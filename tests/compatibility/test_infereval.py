@@ -14,6 +14,8 @@ from typing import Any
 import jsonschema
 import pytest
 from corpus import CORPUS, ENGINES, expectations, lines_of, needs_corpus
+from depth import deep, examples, some
+from each import each
 from edits import Case, apply
 from edits.case import change
 from edits.infereval import EXAMPLE, documents, written_to
@@ -151,17 +153,23 @@ def test_hashes_of_both_generations() -> None:
             assert older in (None, compute_hashes(benchmark, "0.13.0")[0])
 
 
-def mutants() -> Iterator[Any]:
+def mutants() -> Iterator[tuple[Any, bytes]]:
     """Yield the mutants with what is expected of them."""
     expected = expectations("infereval/mutants.expected.json")
     lines = lines_of(FOLDER / "mutants.jsonl") if expected else []
-    for entry, line in zip(expected.get("mutants", []), lines, strict=True):
-        yield pytest.param(entry, line, id=f"{entry['line']}-{entry['change']}")
+    yield from zip(expected.get("mutants", []), lines, strict=True)
+
+
+MUTANTS = list(mutants())
 
 
 @needs_corpus
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("entry", "line"), list(mutants()))
+@each(
+    ("entry", "line", "engine"),
+    [(*one, "rust") for one in MUTANTS] + [(*one, "portable") for one in some(MUTANTS, 6)],
+    ids=[f"{entry['line']}-{entry['change']}" for entry, _ in [*MUTANTS, *some(MUTANTS, 6)]],
+    group=16,
+)
 def test_mutants(entry: Any, line: bytes, engine: str, tmp_path: Path) -> None:
     path = tmp_path / "mutant.json"
     path.write_bytes(line)
@@ -339,7 +347,7 @@ def test_no_times(text: str) -> None:
     assert not is_date(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("pointer", "value", "code", "place"),
     [
         ("/items/0/factor_levels/wind", '"strong"', "INF203", "/items/0/factor_levels/wind"),
@@ -370,7 +378,7 @@ def test_no_times(text: str) -> None:
         ("/title", "7", "INF101", "/title"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["rust", deep("portable")])
 def test_violations_of_benchmarks(
     pointer: str, value: str | None, code: str, place: str, engine: str, tmp_path: Path
 ) -> None:
@@ -637,7 +645,7 @@ def test_whole_items_before_a_break_are_judged(tmp_path: Path) -> None:
     assert report.runs[0].rows == 1
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         b"", b"{}", b"[]", b"null", b"3", b"{", b'{"items": [', b'{"items": [[[[', b"\xff\xfe{\0",
@@ -885,7 +893,7 @@ PLACES = [
 
 
 @settings(
-    max_examples=250,
+    max_examples=examples(250),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -926,7 +934,7 @@ def test_mutations_crash_nothing(changes: Any, alone: bool, tmp_path: Path) -> N
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

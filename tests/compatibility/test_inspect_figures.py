@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from harness_logs import inspect_figure_logs, needs_harnesses
 
 import evalstream
@@ -161,7 +162,7 @@ CHANGES: dict[Callable[[Log], None], str] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__[1:])
+@each("change", CHANGES, ids=lambda change: change.__name__[1:])
 @pytest.mark.parametrize("name", ["includes", "basic-agent", "react", "shouts", "cached", "twice"])
 def test_a_changed_copy_is_found(
     name: str, change: Callable[[Log], None], logs: Path, tmp_path: Path

@@ -9,14 +9,15 @@ import pytest
 from aggregate_reference import Shapeless, migrate_aggregate
 from aggregate_reference import Supplied as Given
 from corpus import CORPUS, expectations, lines_of, needs_corpus
+from depth import deep, examples
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_sources import sources
 from rows import ODD_VALUES, aggregate_of, at, bounded, places
 from spelled_json import differences, leaves, parse, text_of
 
-from evalstream.formats.eee.changes.additions import AggregateRefused
 from evalstream.formats.eee.changes.aggregate import AggregateMigration, NewSeal, Source
+from evalstream.formats.eee.changes.moves import AggregateRefused
 from evalstream.formats.eee.changes.supplied import Deployment, HarnessLibrary, Supplied
 from evalstream.parsing.schema_files import builtin_validator
 
@@ -97,7 +98,7 @@ def corpus_aggregates() -> Iterator[bytes]:
 
 
 @needs_corpus
-@pytest.mark.parametrize("how", SUPPLIES.values(), ids=SUPPLIES)
+@pytest.mark.parametrize("how", [deep({}), SUPPLIES["fill"], deep(SUPPLIES["all"])])
 def test_aggregates_of_the_corpus_are_migrated_as_by_the_reference(how: dict[str, Any]) -> None:
     validator = builtin_validator("eee/0.3.0/aggregate")
     counts = dict.fromkeys(("migrated", "needs", "old"), 0)
@@ -151,7 +152,7 @@ def test_odd_aggregates_are_migrated_as_by_the_reference(how: dict[str, Any]) ->
         assert_migrated_alike_or_refused(text, how)
 
 
-@bounded(max_examples=200)
+@bounded(max_examples=examples(200))
 @given(st.data(), st.sampled_from(list(SUPPLIES.values())))
 def test_made_up_aggregates_are_migrated_as_by_the_reference(
     data: st.DataObject, how: dict[str, Any]

@@ -3,6 +3,7 @@
 import runpy
 from collections import Counter
 
+import pytest
 from corpus import CORPUS, needs_corpus
 from paths import REPOSITORY
 
@@ -10,6 +11,7 @@ from evalstream.batch.rewriting.outcome import ChangeStatus
 
 
 @needs_corpus
+@pytest.mark.deep
 def test_the_table_of_changes_is_that_of_the_corpus() -> None:
     script = runpy.run_path(str(REPOSITORY / "scripts" / "migration_figures.py"))
     folders = [

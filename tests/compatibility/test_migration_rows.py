@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from corpus import CORPUS, expectations, lines_of, needs_corpus
+from depth import deep, examples
 from hypothesis import given
 from hypothesis import strategies as st
 from migration_reference import TURNS, Facts, Refused, migrate_row
@@ -157,7 +158,7 @@ def decided(facts: Facts, *, version: str, decisions: frozenset[str]) -> Facts:
 
 
 @needs_corpus
-@pytest.mark.parametrize("version", ["0.2.3", "0.3.0"])
+@pytest.mark.parametrize("version", [deep("0.2.3"), "0.3.0"])
 @pytest.mark.parametrize("decisions", [frozenset(), ALL], ids=["undecided", "decided"])
 def test_rows_of_the_corpus_are_migrated_as_by_the_reference(
     version: str, decisions: frozenset[str]
@@ -201,7 +202,7 @@ def test_odd_rows_are_migrated_as_by_the_reference(decisions: frozenset[str]) ->
             assert_reversible(parse(line), migrated)
 
 
-@bounded(max_examples=400)
+@bounded(max_examples=examples(400))
 @given(
     mutants("0.2.0", 5) | mutants("0.3.0", 5),
     st.frozensets(st.sampled_from(sorted(ALL))),

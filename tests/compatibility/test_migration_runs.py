@@ -12,6 +12,8 @@ from aggregate_reference import Supplied as Given
 from aggregate_reference import migrate_aggregate
 from changed_runs import errors_in, files_of, link_cases, older
 from corpus import CORPUS, expectations, needs_corpus
+from depth import some
+from each import each
 from migration_reference import Facts, migrate_row
 from odd_run import Source
 from odd_sources import sources
@@ -47,7 +49,7 @@ def migrated(source: Path, target: Path, **how: Any) -> list[Outcome]:
 SOURCES = list(sources())
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+@each("source", some(SOURCES, 54), ids=lambda source: source.name)
 def test_odd_runs_are_migrated_or_refused(source: Source, tmp_path: Path) -> None:
     folder, target = source.written(tmp_path / "source"), tmp_path / "target"
     (outcome,) = migrated(folder, target)
@@ -117,8 +119,12 @@ def test_md5_hashes_need_to_be_computed_again(rehash: str, tmp_path: Path) -> No
 
 
 @needs_corpus
-@pytest.mark.parametrize("rehash", ["keep", "json-list"])
-@pytest.mark.parametrize("case", link_cases())
+@each(
+    ("case", "rehash"),
+    [(case, "keep") for case in link_cases()]
+    + [(case, "json-list") for case in some(link_cases(), 20)],
+    group=32,
+)
 def test_no_fault_of_a_pair_is_hidden(case: str, rehash: str, tmp_path: Path) -> None:
     folder, target = older(case, tmp_path / "source"), tmp_path / "target"
     before = errors_in(folder)
@@ -212,6 +218,7 @@ def test_migrated_pairs_are_those_of_the_reference(store: tuple[Path, dict[str, 
 
 
 @needs_corpus
+@pytest.mark.deep
 def test_a_second_migration_changes_nothing(store: tuple[Path, dict[str, Outcome]]) -> None:
     target, made = store
     before = files_of(target)

@@ -7,18 +7,21 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.stats
-import statsmodels.api
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_cells import cells_of
-from statsmodels.stats.contingency_tables import mcnemar
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.power import TTestPower
 
 from evalstream.model.comparison import CompareSettings, Estimate, MetricName
-from evalstream.stats.inference.binary import exact_mcnemar, mid_p_mcnemar, tango_interval
 from evalstream.stats.inference.clusters import clustered_difference
-from evalstream.stats.inference.distributions import binomial_tail, t_quantile, two_sided_t
+from evalstream.stats.inference.distributions import (
+    binomial_tail,
+    exact_mcnemar,
+    mid_p_mcnemar,
+    t_quantile,
+    tango_interval,
+    two_sided_t,
+)
 from evalstream.stats.inference.estimate import estimate, holm
 from evalstream.stats.inference.paired import PairedScores
 from evalstream.stats.inference.ranks import RankedScores
@@ -69,6 +72,8 @@ def test_binomials_are_those_of_scipy(n: int, deviations: float) -> None:
 
 @given(b=counts, c=counts)
 def test_exact_mcnemar_is_that_of_statsmodels(b: int, c: int) -> None:
+    from statsmodels.stats.contingency_tables import mcnemar
+
     expected = mcnemar([[5, b], [c, 7]], exact=True).pvalue if b + c else 1.0
     assert exact_mcnemar(b, c).p == pytest.approx(expected, rel=1e-10)
 
@@ -98,7 +103,7 @@ def constrained_score(b: int, c: int, n: int, delta: float) -> float:
 
 
 @given(b=counts, c=counts, rest=counts, level=levels)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_tango_solves_the_score_equation(b: int, c: int, rest: int, level: float) -> None:
     n = max(1, b + c + rest)
     low, high, _ = tango_interval(b, c, n, level)
@@ -150,6 +155,8 @@ def test_clustered_errors_are_those_of_statsmodels(data: st.DataObject, clusters
     d = rng.normal(0.1, 1, len(labels)) + rng.normal(0, 1, clusters)[labels]
     totals = [float(d[labels == i].sum()) for i in range(clusters)]
     found = clustered_difference(sizes, totals, float(d.mean()), 0.9)
+    import statsmodels.api
+
     fit = statsmodels.api.OLS(d, np.ones(len(d))).fit(
         cov_type="cluster",
         # Without the usual factor, which is 1 for a mean but for G / (G - 1).
@@ -208,13 +215,17 @@ def test_the_expansion_is_near_the_bootstrap_of_scipy() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_holm_is_that_of_statsmodels(values: list[float]) -> None:
+    from statsmodels.stats.multitest import multipletests
+
     expected = multipletests(values, method="holm")[1]
     assert holm(values) == pytest.approx(expected.tolist())
 
 
 def test_the_detectable_difference_has_its_power() -> None:
+    from statsmodels.stats.power import TTestPower
+
     a, b = normal(2000, 0.0, 1), normal(2000, 0.0, 2)
     found = estimated(a, b)
     assert found.detectable is not None

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from fuzz import native, oracle
 from fuzz.blocks import some_lines
 from fuzz.campaign import compare, described, kind_of
@@ -18,7 +19,7 @@ from rows import line_of
 from evalstream.engine.result import BlockResult
 from evalstream.formats.eee import row_engine, versions
 
-CASES = 150
+CASES = examples(150)
 ROWS = 300
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, needs_corpus
+from depth import deep, examples, some
+from each import each
 from fast_rows import (
     AGENTIC,
     BARE,
@@ -73,7 +75,7 @@ MANNERS: dict[str, Callable[[Row], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("manner", MANNERS)
+@each("manner", MANNERS)
 @pytest.mark.parametrize(("version", "within"), CONTEXTS)
 def test_every_sound_row_is_taken(version: str, within: RowContext, manner: str) -> None:
     lines = [MANNERS[manner](rehashed(row, within)) for row in sound_rows(version)]
@@ -123,7 +125,7 @@ def test_members_may_come_in_any_order(version: str, within: RowContext) -> None
 @pytest.mark.parametrize("version", VERSIONS)
 def test_mutants_are_judged_alike(version: str) -> None:
     @given(rows=st.lists(mutants(version), min_size=1, max_size=2), is_hashed=st.booleans())
-    @bounded(max_examples=200)
+    @bounded(max_examples=examples(200))
     def agree(rows: list[Row], is_hashed: bool) -> None:
         for known, within in CONTEXTS:
             if known == version:
@@ -161,13 +163,13 @@ OTHER_VALUES = (..., None, True, 0, -1, 1.0, "", "text", [], ["text"], {})
         ]
     )
 )
-@bounded(max_examples=500)
+@bounded(max_examples=examples(500))
 def test_spoilt_bytes_are_judged_alike(line: bytes) -> None:
     agreed(BARE["0.2.0"], line)
     agreed(HASHED["0.2.0"], line)
 
 
-@pytest.mark.parametrize("number", [SINGLE, AGENTIC])
+@pytest.mark.parametrize("number", [SINGLE, deep(AGENTIC)])
 def test_each_single_byte_counts(number: int) -> None:
     within = BARE["0.2.0"]
     line = written(changed(bare(sound(number)), "input/formatted", ...), separators=(",", ":"))
@@ -287,7 +289,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@each("text", TEXTS)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_texts_that_look_like_keys_do_not_mislead(version: str, text: str) -> None:
     within = HASHED[version]
@@ -328,8 +330,8 @@ def spoilt_rows(count: int, faulty: Iterable[int]) -> bytes:
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 9])
 @pytest.mark.parametrize("room", [1, 2, 3, 4])
 def test_how_many_rows_go_together_changes_nothing(rooms: Rooms, room: int, count: int) -> None:
-    for some in ((), (0,), (count - 1,), (room - 1, room), range(0, count, 2), range(count)):
-        data = spoilt_rows(count, {*some} & {*range(count)})
+    for faulty in ((), (0,), (count - 1,), (room - 1, room), range(0, count, 2), range(count)):
+        data = spoilt_rows(count, {*faulty} & {*range(count)})
         for within in (HASHED["0.2.0"], JOINED["0.2.0"]):
             expected = outcome(slowly(within), data)
             assert outcome(rooms(within, room, 1 << 20), data) == expected
@@ -428,7 +430,7 @@ LINES: dict[str, Callable[[bytes], bytes]] = {
 USUAL_LINES = {"unchanged", "returning", "returning twice", "indented", "trailing"}
 
 
-@pytest.mark.parametrize("form", LINES)
+@each("form", LINES)
 @pytest.mark.parametrize("ending", [b"\n", b"", b"\r\n", b"\r", b" ", b"\n\n", b"\n "])
 def test_a_line_is_taken_only_for_itself(form: str, ending: bytes) -> None:
     first, second, third = (written(row) for row in sound_rows(count=3))
@@ -538,7 +540,7 @@ def test_several_threads_do_not_disturb_each_other() -> None:
 
 
 @given(data=odd_files(), most=st.sampled_from([0, 1]))
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 def test_the_scanner_changes_no_outcome(data: bytes, most: int) -> None:
     block = Block("rows.jsonl", 0, len(data), data, final=True)
     quickly = context_for(data, most)
@@ -550,9 +552,7 @@ def test_the_scanner_changes_no_outcome(data: bytes, most: int) -> None:
 
 
 @needs_corpus
-@pytest.mark.parametrize(
-    "path", sorted((CORPUS / "eee-pairs").glob("*/")), ids=lambda path: path.name
-)
+@each("path", some(sorted((CORPUS / "eee-pairs").glob("*/")), 60), ids=lambda path: path.name)
 def test_the_scanner_changes_no_report(path: Path) -> None:
     quickly, slow = (evalstream.check(path, engine=name) for name in ("auto", "rust"))
     assert list(quickly) == list(slow)

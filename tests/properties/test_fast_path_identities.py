@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from fast_rows import (
     AGENTIC,
     BARE,
@@ -153,7 +155,7 @@ def asked_rows(
             yield row, listed, with_texts({**row, "input": marks}, [raw, *listed], writing)
 
 
-@pytest.mark.parametrize("writing", WRITINGS)
+@each("writing", WRITINGS)
 @pytest.mark.parametrize("algorithm", ["sha256", "md5"])
 @pytest.mark.parametrize("recipe", binding.recipes())
 def test_rightly_hashed_rows_are_taken(recipe: str, algorithm: str, writing: str) -> None:
@@ -196,7 +198,7 @@ def other_hashes(row: Row, recipe: str, algorithm: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "md5"])
-@pytest.mark.parametrize("recipe", SCANNED)
+@each("recipe", SCANNED)
 @pytest.mark.parametrize("listed", [[], ["5"], ["5", "6"], ["5", ""], ["", "6"]])
 def test_wrongly_hashed_rows_are_not_taken(recipe: str, algorithm: str, listed: list[str]) -> None:
     within = context("0.3.0", recipe, algorithm)
@@ -238,9 +240,7 @@ def test_rows_without_a_recipe_have_no_hash() -> None:
     assert not agreed(within, written({**row, "sample_hash": ""}))
 
 
-@pytest.mark.parametrize(
-    "place", ["sample_id", "input/raw", "input/reference", "error", "output/raw"]
-)
+@each("place", ["sample_id", "input/raw", "input/reference", "error", "output/raw"])
 @pytest.mark.parametrize("half", ["\ud800", "a\udbff", "b\udc00", "\udfff\ud800"])
 def test_half_of_a_surrogate_pair_is_left_to_others(place: str, half: str) -> None:
     row = changed(bare(sound()), place, half)
@@ -287,7 +287,7 @@ def test_ids_may_be_written_in_several_ways(within: RowContext) -> None:
     assert agreed(within, *lines)
 
 
-@pytest.mark.parametrize("name", IDS[1:])
+@each("name", IDS[1:])
 @pytest.mark.parametrize("value", ["", " ", "\u2003", "x", "x/y", "\u00fc\U0001f600", "a\nb", '"'])
 def test_any_ids_are_judged_alike(name: str, value: str) -> None:
     rows = [rehashed({**row, name: value}, JOINED["0.3.0"]) for row in sound_rows("0.3.0", 3)]
@@ -306,7 +306,7 @@ def test_any_ids_are_judged_alike(name: str, value: str) -> None:
     ),
     violations=st.sets(st.integers(0, 11)),
 )
-@bounded(max_examples=60)
+@bounded(max_examples=examples(60))
 def test_scopes_that_alternate(picks: list[tuple[str, str]], violations: set[int]) -> None:
     within = JOINED["0.3.0"]
     rows = [
@@ -328,7 +328,7 @@ def test_samples_that_are_not_listed_are_counted() -> None:
     assert outcome(within, data).tally.unlisted.count(0) == 4
 
 
-@pytest.mark.parametrize(
+@each(
     ("sample", "is_taken"),
     [
         ("0", True), ("-1", True), ("7", True), ("999999999999999", True), ("9" * 18, True),
@@ -354,7 +354,7 @@ MARK_VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "is_taken"), MARK_VALUES)
+@each(("value", "is_taken"), MARK_VALUES)
 @pytest.mark.parametrize("name", row_view.REPEAT_MARKS)
 def test_repeats_are_marked_alike(name: str, value: str, is_taken: bool) -> None:
     for metadata in ({name: "@"}, {name: "@", "epoch2": 1, "seeds": 3}, {"a": [], name: "@"}):

@@ -6,6 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from fast_rows import (
     AGENTIC,
     BARE,
@@ -33,9 +35,7 @@ from evalstream.formats.eee import row_view
 from evalstream.formats.eee.context import RowContext
 
 
-@pytest.mark.parametrize(
-    "text", ["single_turn", "agentic", "output.raw", "tool", "assistant", "user", "call-1"]
-)
+@each("text", ["single_turn", "agentic", "output.raw", "tool", "assistant", "user", "call-1"])
 @pytest.mark.parametrize("number", [SINGLE, AGENTIC, MULTI])
 def test_words_that_are_written_with_escapes_do_not_mislead(number: int, text: str) -> None:
     within, plainly = HASHED["0.2.0"], f'"{text}"'.encode()
@@ -185,7 +185,7 @@ NUMBER_PLACES = [
 LENGTHS = [1, 14, 15, 16, 17, 18, 19, 20, 25, 62, 63, 64, 65, 400, 4300, 4301, 20_000]
 
 
-@pytest.mark.parametrize("digits", LENGTHS)
+@each("digits", LENGTHS)
 def test_numbers_of_any_length_are_judged_alike(digits: int) -> None:
     line = written(bare(sound()))
     forms = ["{}", "-{}", "{}.5", "0.{}", "1e{:.30}", "-1E-{:.3}", "0{}", "1.{}e1", "0.0{}E+0"]
@@ -208,7 +208,7 @@ def test_sums_of_fractions_depend_on_their_order() -> None:
         agreed(BARE["0.3.0"], written({**bare(sound(SINGLE, "0.3.0")), "token_usage": counts}))
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "is_taken"),
     [
         ("1", True), ("1.0", True), ("1e0", True), ("10e-1", True), ("0.1E1", True), ("1.00", True),
@@ -244,7 +244,7 @@ def test_scores_are_read_alike(number: str, is_taken: bool) -> None:
         max_size=4,
     )
 )
-@bounded(max_examples=150)
+@bounded(max_examples=examples(150))
 def test_scores_sum_up_alike(numbers: list[tuple[float, str]]) -> None:
     texts = [repr(one) if form == "r" else format(one, form) for one, form in numbers]
     agreed(unbounded(), *map(scoring, texts))
@@ -360,7 +360,7 @@ def test_white_space_says_nothing(place: str) -> None:
 
 @pytest.mark.parametrize("library_name", ["unknown", "inspect_ai", "lm_eval"])
 @pytest.mark.parametrize("member", ["generation_time_ms", "time_to_first_token_ms"])
-@pytest.mark.parametrize("time", [0, 210.5, 210.50000001, 211, "0", None, -1])
+@each("time", [0, 210.5, 210.50000001, 211, "0", None, -1])
 def test_times_are_within_the_latency(library_name: str, member: str, time: Any) -> None:
     document = aggregate_of("0.3.0", b"", 0)
     document["eval_library"] = {"name": library_name, "version": "1"}

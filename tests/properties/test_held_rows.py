@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, needs_corpus
+from depth import examples
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from paths import EXAMPLES, PAIRS
@@ -81,7 +82,7 @@ def by_mapping(data: bytes) -> Iterator[Any]:
 
 
 @given(data=st.data(), version=st.sampled_from(VERSIONS))
-@bounded(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@bounded(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_mutated_rows_are_judged_as_in_a_file(
     folder: Path, few_settle: None, data: st.DataObject, version: str
 ) -> None:
@@ -109,7 +110,7 @@ def test_mutated_rows_are_judged_as_in_a_file(
 
 
 @given(data=st.data(), version=st.sampled_from(VERSIONS))
-@bounded(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@bounded(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_spoilt_bytes_are_judged_as_in_a_file(
     folder: Path, few_settle: None, data: st.DataObject, version: str
 ) -> None:

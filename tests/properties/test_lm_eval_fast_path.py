@@ -6,11 +6,12 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstream.engine.result import BlockResult
-from evalstream.formats.lm_eval import fast_path
+from evalstream.formats.lm_eval import row_engine
 from evalstream.formats.lm_eval.catalogue import CATALOGUE
 from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.row_engine import LogContext, LogEngine
@@ -112,7 +113,7 @@ def checked(data: bytes, *, fast: bool, context: LogContext = CONTEXT) -> BlockR
     given_lines = Lines(data, final=True)
     if fast:
         return engine.run(given_lines)
-    with patch.object(fast_path, "sample_scanner", lambda: None):
+    with patch.object(row_engine, "sample_scanner", lambda: None):
         return engine.run(given_lines)
 
 
@@ -149,7 +150,7 @@ def amounts(result: BlockResult) -> Any:
 @given(st.lists(lines(), max_size=6))
 def test_both_paths_say_the_same(block: list[bytes]) -> None:
     data = b"".join(line.replace(b"\n", b"") + b"\n" for line in block)
-    with patch.object(fast_path, "WORTH_BYTES", 0):
+    with patch.object(row_engine, "WORTH_BYTES", 0):
         fast, exact = checked(data, fast=True), checked(data, fast=False)
     assert fast.violations == exact.violations
     assert fast.counts == exact.counts
@@ -237,7 +238,7 @@ def planned(output_type: str, *metrics: str, is_chat: bool = False) -> LogContex
 @needs_scanner
 @pytest.mark.parametrize("is_chat", [False, True])
 @given(block=st.lists(choice_lines(), min_size=1, max_size=6))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_both_paths_judge_choices_alike(block: list[bytes], is_chat: bool) -> None:
     context = planned("multiple_choice", "acc", "acc_norm", is_chat=is_chat)
     check_both_paths(b"".join(block), context)
@@ -245,13 +246,13 @@ def test_both_paths_judge_choices_alike(block: list[bytes], is_chat: bool) -> No
 
 @needs_scanner
 @given(block=st.lists(answer_lines(), min_size=1, max_size=6))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_both_paths_judge_answers_alike(block: list[bytes]) -> None:
     check_both_paths(b"".join(block), planned("generate_until", "exact_match"))
 
 
 def check_both_paths(data: bytes, context: LogContext) -> None:
-    with patch.object(fast_path, "WORTH_BYTES", 0):
+    with patch.object(row_engine, "WORTH_BYTES", 0):
         fast = checked(data, fast=True, context=context)
         exact = checked(data, fast=False, context=context)
     assert fast.violations == exact.violations
@@ -277,7 +278,7 @@ def test_right_scores_are_taken() -> None:
     }
     scanner = sample_scanner()
     assert scanner is not None
-    how = fast_path.choose_scoring(planned("multiple_choice", "acc", "acc_norm").plan)
+    how = row_engine.choose_scoring(planned("multiple_choice", "acc", "acc_norm").plan)
     scanner.start(sealed(choices), 1 << 20, how)
     assert scanner.take(0, 1) == 1
     scanner.start(sealed({**choices, "acc": 1.0}), 1 << 20, how)

@@ -11,6 +11,8 @@ from typing import Any
 
 import jsonschema
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_files import LONGEST, MARK, _odd_lines, context_for, odd_files, outcome
@@ -65,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     head=st.integers(0, 3000),
     most=st.sampled_from([0, 1]),
 )
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 def test_any_cut_of_a_file_gives_the_same(
     folder: Path, data: bytes, length: int, head: int, most: int
 ) -> None:
@@ -85,7 +87,7 @@ def test_any_cut_of_a_file_gives_the_same(
     head=st.integers(0, 3000),
     piece=st.integers(1, 3000),
 )
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 def test_any_cut_of_a_stream_gives_the_same(
     data: bytes, length: int, head: int, piece: int
 ) -> None:
@@ -98,7 +100,7 @@ def test_any_cut_of_a_stream_gives_the_same(
 
 
 @pytest.mark.parametrize("mark", [b"", MARK, b"\xff\xfe", b"\xfe\xff"])
-@pytest.mark.parametrize("beyond", range(-3, 5))
+@each("beyond", range(-3, 5))
 def test_no_cut_decides_whether_a_marked_line_is_too_long(
     folder: Path, mark: bytes, beyond: int
 ) -> None:
@@ -125,7 +127,7 @@ def test_no_cut_decides_whether_a_marked_line_is_too_long(
     most=st.sampled_from([1, 2, 5]),
     engine=st.sampled_from(["auto", "rust"]),
 )
-@bounded(max_examples=150)
+@bounded(max_examples=examples(150))
 def test_what_is_not_shown_needs_no_words(data: bytes, length: int, most: int, engine: str) -> None:
     data = data + b"\n" + data
     context = context_for(data, most, engine=engine)
@@ -219,7 +221,7 @@ def test_accepted_rows_have_no_violation_and_the_reference_agrees(
     subject, reference = READER[version, engine], REFERENCE[version]
 
     @given(row=mutants(version))
-    @bounded(max_examples=100)
+    @bounded(max_examples=examples(100))
     def agree(row: dict[str, Any]) -> None:
         line = line_of(row)[:-1]
         valid = reference.is_valid(json.loads(line))
@@ -263,7 +265,7 @@ def _blamed(mutant: dict[str, Any], where: Place, place: Place) -> Place:
     return where
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each("engine", ENGINES)
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity", "-Infinity"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_number_that_is_not_finite_is_found_anywhere(
@@ -282,7 +284,7 @@ def test_a_number_that_is_not_finite_is_found_anywhere(
 
 
 @given(data=st.one_of(st.binary(max_size=300), spoilt_bytes(bytes_of(sound_rows(count=3)))))
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 @pytest.mark.parametrize("engine", ENGINES)
 def test_no_bytes_crash_the_check(folder: Path, data: bytes, engine: str) -> None:
     path = folder / f"spoilt-{engine}.jsonl"
@@ -317,7 +319,7 @@ def json_like(draw: st.DrawFn) -> bytes:
 
 
 @given(text=json_like())
-@bounded(max_examples=800)
+@bounded(max_examples=examples(800))
 def test_what_the_fast_parser_takes_the_exact_one_takes_alike(text: bytes) -> None:
     try:
         value = parsing.fast(text)
@@ -332,7 +334,7 @@ def test_what_the_fast_parser_takes_the_exact_one_takes_alike(text: bytes) -> No
 
 
 @given(number=st.floats(allow_nan=False, allow_infinity=False), form=st.sampled_from("refg"))
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 def test_both_parsers_read_the_same_numbers(number: float, form: str) -> None:
     text = (repr(number) if form == "r" else f"{number:.25{form}}").encode()
     assert repr(parsing.fast(text)) == repr(parse_exactly(text, 9).value)
@@ -347,7 +349,7 @@ def test_both_parsers_have_the_same_longest_integer(digits: int, sign: str) -> N
     assert _taken(text) <= sound
 
 
-@pytest.mark.parametrize("depth", [198, 199, 200, 201, 202, 5000])
+@each("depth", [198, 199, 200, 201, 202, 5000])
 @pytest.mark.parametrize("inner", [b"", b"1", b"{}", b'{"a":1}'])
 def test_the_fast_parser_takes_nothing_too_deep(depth: int, inner: bytes) -> None:
     for opening, closing in ((b"[", b"]"), (b'{"a":', b"}")):

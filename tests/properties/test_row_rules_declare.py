@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from depth import examples
 from fast_rows import (
     AGENTIC,
     BARE,
@@ -79,7 +80,7 @@ def test_the_scanner_tests_the_rules_that_say_so() -> None:
 
 @pytest.mark.parametrize("code", BY_CODE)
 @given(row=st.one_of(mutants("0.2.0"), mutants("0.3.0", 5)))
-@bounded(max_examples=60)
+@bounded(max_examples=examples(60))
 def test_a_row_without_what_a_rule_reads_gives_no_finding(code: str, row: Row) -> None:
     for pointer in BY_CODE[code].reads:
         row = without(row, names_of(pointer))
@@ -93,7 +94,7 @@ def test_a_row_without_what_a_rule_reads_gives_no_finding(code: str, row: Row) -
     ignored=st.sets(st.sampled_from(SCANNED)),
     version=st.sampled_from(["0.2.0", "0.3.0"]),
 )
-@bounded(max_examples=150)
+@bounded(max_examples=examples(150))
 def test_any_set_of_rules_is_judged_alike(row: Row, ignored: set[str], version: str) -> None:
     within = context(version, ignore=tuple(sorted(ignored)))
     agreed(within, written(bare(row)))
@@ -266,7 +267,7 @@ def test_a_rule_that_does_not_say_what_it_reads_looks_at_every_row(register: Reg
 
 
 @given(rows=st.lists(mutants("0.3.0"), max_size=6))
-@bounded(max_examples=60)
+@bounded(max_examples=examples(60))
 def test_optional_rules_are_judged_alike(rows: list[Row]) -> None:
     within = context("0.3.0", select=("ES",), links=True)
     agreed(within, *(written(bare(row)) for row in rows))

@@ -47,6 +47,8 @@ def need_harness(rule: Rule) -> None:
 
 RULES = list(CATALOGUE.values())
 every_rule = pytest.mark.parametrize("rule", RULES, ids=CATALOGUE.keys())
+"""So that the examples of one rule can be run: `-k ES401`."""
+
 each_rule = each("rule", RULES, lambda rule: str(rule.code))
 
 

@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from edits import apply
 from edits.case import contains, fit
 
 
-@pytest.mark.parametrize(
+@each(
     ("whole", "part", "result"),
     [
         ({"a": 1, "b": 2}, {"b": 3}, {"a": 1, "b": 3}),

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-import pytest
+from each import each
 from paths import FINDINGS, TRANSCRIPTS
 
 from evalstream.formats.registry import CATALOGUE
@@ -37,7 +37,7 @@ def test_no_message_of_a_case_has_a_doubled_word() -> None:
     assert [text for text in found if DOUBLED.search(text)] == []
 
 
-@pytest.mark.parametrize("text", NO_JSON)
+@each("text", NO_JSON)
 def test_no_message_about_json_has_a_doubled_word_or_an_open_end(text: str) -> None:
     issues = [issue.message for issue in parse_exactly(text.encode(), 200).issues]
     pieces = [piece.reason or "" for piece in split_line(text.encode(), None)]

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import deep
+from each import each
 from edits import apply_case
 from paths import EXAMPLES
 from rows import bytes_of, sound_rows, write_run
@@ -22,12 +24,9 @@ SAFE, UNSAFE = main_format().repairs
 
 ALONE = Options(jobs=1)
 
-every_main_rule = pytest.mark.parametrize(
-    "rule",
-    [rule for code, rule in CATALOGUE.items() if code.startswith("ES")],
-    ids=lambda rule: rule.code,
-)
-every_side = pytest.mark.parametrize("side", ["bad", "good"])
+MAIN_RULES = [rule for code, rule in CATALOGUE.items() if code.startswith("ES")]
+each_main_rule = each("rule", MAIN_RULES, lambda rule: rule.code, group=32)
+every_side = pytest.mark.parametrize("side", ["bad", deep("good")])
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -68,7 +67,7 @@ def test_every_action_is_carried_out_where_rows_and_aggregates_are_rewritten() -
 
 
 @every_side
-@every_main_rule
+@each_main_rule
 def test_fix_mends_what_check_counts_and_nothing_else(
     rule: Rule, side: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +160,7 @@ def test_an_unknown_algorithm_is_not_missing_and_has_no_repair(
     assert bool(report.totals.unfixable) == (algorithm is not None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("ids", "is_mended"),
     [
         (["another-key"] * 8, True),
@@ -204,7 +203,7 @@ def test_each_safe_repair_is_made_in_some_case(
     assert mended == SAFE - {"ES215", "ES405", "ES502", "ES507"}
 
 
-@pytest.mark.parametrize("code", sorted(SAFE | UNSAFE))
+@each("code", sorted(SAFE | UNSAFE))
 def test_the_text_of_a_rule_says_what_fix_does(code: str) -> None:
     rule = CATALOGUE[code]
     assert rule.repair is not None

@@ -20,7 +20,7 @@ from evalstream.model.options import Options
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.schema_errors import Validator
 from evalstream.parsing.schema_files import builtin_schema
-from evalstream.rules.schema import explain
+from evalstream.rules.schema import explain_schema
 
 CORPUS = SHARED / "corpus"
 
@@ -83,7 +83,7 @@ def row_violations(line: bytes, version: str, engine: str) -> list[Violation]:
 def aggregate_violations(text: bytes, version: str, engine: str) -> list[Violation]:
     """Say everything that is wrong with an aggregate under one version."""
     violations = aggregate_validator(version, engine).errors(json.loads(text))
-    return explain(violations, own=True, version=version, missing=MISSING)
+    return explain_schema(violations, own=True, version=version, missing=MISSING)
 
 
 def schema_errors_of(violations: Iterable[Violation | Finding]) -> Errors:

@@ -1,7 +1,7 @@
 """Many cases in a few tests: collecting and running thousands of tests costs more than they do."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -11,33 +11,35 @@ import pytest
 GROUP = 64
 """The number of cases of one test."""
 
+Ids = Iterable[Any] | Callable[[Any], Any] | None
+
 
 def each(
-    name: str, cases: Sequence[Any], ids: Callable[[Any], str] = str, group: int = GROUP
+    names: str | Sequence[str], cases: Iterable[Any], ids: Ids = None, group: int = GROUP
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test for each case, `group` cases at a time; all that fail are reported together.
 
-    If none fails and some cannot run here, the test counts as skipped, with their number.
-    Each case of a test with `tmp_path` gets a folder of its own.
+    It takes names, cases and ids as `pytest.mark.parametrize` does. If no case fails and some
+    cannot run here, the test counts as skipped, with their number. Each case gets a `tmp_path`, a
+    `monkeypatch` and a `caplog` of its own.
     """
-    groups = [cases[start : start + group] for start in range(0, len(cases), group)]
+    listed = names.replace(",", " ").split() if isinstance(names, str) else list(names)
+    values = [(case,) if len(listed) == 1 else tuple(case) for case in cases]
+    labelled = list(zip(_labels(values, ids), values, strict=True))
+    groups = [labelled[start : start + group] for start in range(0, len(labelled), group)]
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @wraps(test)
-        def run_group(*, _group: Sequence[Any], **fixtures: Any) -> None:
+        def run_group(*, _group: Sequence[tuple[str, tuple[Any, ...]]], **fixtures: Any) -> None:
             failures: list[Exception] = []
             skipped: list[str] = []
-            for number, case in enumerate(_group):
-                given = {**fixtures, name: case}
-                if isinstance(folder := given.get("tmp_path"), Path):
-                    given["tmp_path"] = folder / str(number)
-                    given["tmp_path"].mkdir()
+            for number, (label, case) in enumerate(_group):
                 try:
-                    test(**given)
+                    _run_case(test, number, {**fixtures, **dict(zip(listed, case, strict=True))})
                 except pytest.skip.Exception as error:
-                    skipped.append(f"{ids(case)}: {error.msg}")
+                    skipped.append(f"{label}: {error.msg}")
                 except Exception as error:  # noqa: BLE001 - any failure is the case's
-                    error.add_note(f"in the case {ids(case)}")
+                    error.add_note(f"in the case {label}")
                     failures.append(error)
             if failures:
                 raise ExceptionGroup(f"{len(failures)} of {len(_group)} cases failed", failures)
@@ -45,12 +47,39 @@ def each(
                 pytest.skip(f"{len(skipped)} of {len(_group)} cases ({skipped[0]})")
 
         signature = inspect.signature(test)
-        swapped = [
-            one.replace(name="_group") if one.name == name else one
+        first = inspect.Parameter("_group", inspect.Parameter.KEYWORD_ONLY)
+        others = [
+            one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             for one in signature.parameters.values()
+            if one.name not in listed
         ]
-        run_group.__signature__ = signature.replace(parameters=swapped)  # type: ignore[attr-defined]
-        labels = [ids(some[0]) for some in groups]
+        run_group.__signature__ = signature.replace(parameters=[first, *others])  # type: ignore[attr-defined]
+        labels = [some[0][0] for some in groups]
         return pytest.mark.parametrize("_group", groups, ids=labels)(run_group)
 
     return decorate
+
+
+def _run_case(test: Callable[..., None], number: int, given: dict[str, Any]) -> None:
+    if isinstance(folder := given.get("tmp_path"), Path):
+        given["tmp_path"] = folder / str(number)
+        given["tmp_path"].mkdir()
+    if isinstance(log := given.get("caplog"), pytest.LogCaptureFixture):
+        log.clear()
+    if "monkeypatch" in given:
+        with pytest.MonkeyPatch.context() as given["monkeypatch"]:
+            test(**given)
+    else:
+        test(**given)
+
+
+def _labels(values: Sequence[tuple[Any, ...]], ids: Ids) -> list[str]:
+    if ids is None:
+        return ["-".join(map(_label, case)) for case in values]
+    if callable(ids):
+        return ["-".join(str(ids(value)) for value in case) for case in values]
+    return [str(one) for one, _ in zip(ids, values, strict=False)]
+
+
+def _label(value: Any) -> str:
+    return getattr(value, "__name__", None) or repr(value)[:60]

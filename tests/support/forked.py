@@ -1,54 +1,12 @@
-"""Many command lines in one process that forks for each: starting Python is what takes time."""
+"""Command lines in folders: their exit codes, what they say, and what they leave."""
 
-import json
-import subprocess
-import sys
+import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from commands import environment
-
-_DRIVER = """
-import json, os, sys
-
-from importlib import import_module
-from pkgutil import iter_modules
-
-from evalstream import cli
-
-# Each child would import them anew.
-for module in iter_modules(cli.__path__, "evalstream.cli."):
-    import_module(module.name)
-
-
-def run(case):
-    os.chdir(case["folder"])
-    os.dup2(os.open(case["stdin"] or os.devnull, os.O_RDONLY), 0)
-    for number, name in ((1, case["stdout"] or "../out"), (2, "../errors")):
-        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666), number)
-    for number in case["closed"]:
-        os.close(number)
-        setattr(sys, ("stdin", "stdout", "stderr")[number], None)
-    sys.argv = ["evalstream", *case["arguments"]]
-    cli.main()
-
-
-codes = []
-for case in json.load(sys.stdin):
-    child = os.fork()
-    if not child:
-        try:
-            run(case)
-        except SystemExit as end:
-            for stream in filter(None, (sys.stdout, sys.stderr)):
-                stream.flush()
-            os._exit(end.code or 0)
-        finally:
-            os._exit(99)
-    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-print(json.dumps(codes))
-"""
+from commands import Process, command, environment
 
 
 class Case(NamedTuple):
@@ -66,17 +24,22 @@ class Case(NamedTuple):
 
 def exit_codes(cases: Sequence[Case]) -> list[int]:
     """Run command lines one after the other, and return their exit codes."""
-    said = [{**case._asdict(), "folder": str(case.folder)} for case in cases]
-    done = subprocess.run(
-        [sys.executable, "-c", _DRIVER],
-        input=json.dumps(said),
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=True,
-    )
-    codes: list[int] = json.loads(done.stdout)
-    return codes
+    return [_exit_code(case) for case in cases]
+
+
+def _exit_code(case: Case) -> int:
+    folder = case.folder
+    with ExitStack() as files:
+        process = Process(
+            command(*case.arguments),
+            cwd=folder,
+            env=environment(),
+            stdin=files.enter_context(open(folder / (case.stdin or os.devnull), "rb")),
+            stdout=files.enter_context(open(folder / (case.stdout or "../out"), "ab")),
+            stderr=files.enter_context(open(folder / "../errors", "ab")),
+            closed=case.closed,
+        )
+    return process.wait()
 
 
 def errors_of(case: Case) -> str:

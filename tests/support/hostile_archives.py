@@ -3,6 +3,7 @@
 import json
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -85,33 +86,44 @@ def _changed(**values: int) -> Lie:
     return lambda entries: [*entries[:-1], entries[-1]._replace(**values)]
 
 
-def hostile_archives() -> Iterator[tuple[str, bytes]]:
-    """Iterate over the archives by name."""
+def hostile_archives() -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """Iterate over functions that make the archives, by name."""
     for number in (1 << 63, (1 << 64) - 1, 1 << 40):
-        yield f"size {number}", archive(_changed(size=WIDE, wide=number))
-        yield f"packed size {number}", archive(_changed(packed=WIDE, wide=number))
-        yield f"offset {number}", archive(_changed(offset=WIDE, wide=number))
-    bomb = (("samples/bomb_epoch_1.json", _spaces(32 * MEBIBYTE)),)
-    yield "one member, 3,000 times", archive(lambda all_: [*all_, *[all_[-1]] * 3000], bomb)
+        yield f"size {number}", partial(archive, _changed(size=WIDE, wide=number))
+        yield f"packed size {number}", partial(archive, _changed(packed=WIDE, wide=number))
+        yield f"offset {number}", partial(archive, _changed(offset=WIDE, wide=number))
+
+    def bomb() -> tuple[tuple[str, bytes], ...]:
+        return (("samples/bomb_epoch_1.json", _spaces(32 * MEBIBYTE)),)
+
+    yield (
+        "one member, 3,000 times",
+        lambda: archive(lambda all_: [*all_, *[all_[-1]] * 3000], bomb()),
+    )
     names = [f"samples/{number}_epoch_1.json" for number in range(3000)]
     yield (
         "one member under 3,000 names",
-        archive(lambda all_: [*all_, *(all_[-1]._replace(name=name) for name in names)], bomb),
+        lambda: archive(
+            lambda all_: [*all_, *(all_[-1]._replace(name=name) for name in names)], bomb()
+        ),
     )
     yield (
         "a member within another",
-        archive(lambda all_: [*all_[:-1], all_[-1]._replace(offset=all_[0].offset + 4)]),
+        partial(archive, lambda all_: [*all_[:-1], all_[-1]._replace(offset=all_[0].offset + 4)]),
     )
     yield (
         "40 members of 8 MiB",
-        archive(more=tuple((name, _spaces(8 * MEBIBYTE)) for name in names[:40])),
+        lambda: archive(more=tuple((name, _spaces(8 * MEBIBYTE)) for name in names[:40])),
     )
-    yield "encrypted", archive(_changed(flags=ENCRYPTED))
-    yield "unknown method", archive(_changed(method=12))
-    yield "another method in the header", archive(_changed(method=STORED))
-    yield "another name in the header", archive(lambda all_: [
+    yield "encrypted", partial(archive, _changed(flags=ENCRYPTED))
+    yield "unknown method", partial(archive, _changed(method=12))
+    yield "another method in the header", partial(archive, _changed(method=STORED))
+    yield "another name in the header", partial(archive, lambda all_: [
         *all_[:-1], all_[-1]._replace(name="headex.json")
     ])  # fmt: skip
-    yield "an end record in a comment", archive(comment=_END.pack(b"PK\5\6", 0, 0, 0, 0, 0, 0, 0))
-    yield "the archive in a comment", archive(comment=archive()[:60_000])
-    yield "too few entries", archive(lambda all_: all_[:-1])
+    yield (
+        "an end record in a comment",
+        partial(archive, comment=_END.pack(b"PK\5\6", 0, 0, 0, 0, 0, 0, 0)),
+    )
+    yield "the archive in a comment", lambda: archive(comment=archive()[:60_000])
+    yield "too few entries", partial(archive, lambda all_: all_[:-1])

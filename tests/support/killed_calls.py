@@ -10,7 +10,6 @@ import random
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from commands import SECONDS, command, environment
+from commands import DEVNULL, SECONDS, Process, command, environment, run_command
 from paths import EXAMPLES
 from rows import DETAILS, aggregate_of, bytes_of, sound_rows
 
@@ -101,7 +100,7 @@ def run(folder: Path, arguments: Sequence[str]) -> tuple[int, bytes]:
     """Run a call to its end; return its exit code and what it printed."""
     temporary = folder.parent / "temporary"
     temporary.mkdir(exist_ok=True)
-    done = subprocess.run(
+    done = run_command(
         command(*arguments),
         cwd=folder,
         env={**environment(), "TMPDIR": str(temporary)},
@@ -130,12 +129,12 @@ def state_of(folder: Path) -> dict[str, str]:
 def killed(folder: Path, arguments: Sequence[str], number: int, seconds: float) -> int:
     """Start a call, send it a signal after some seconds, and return its exit code."""
     temporary = folder.parent / "temporary"
-    with subprocess.Popen(
+    with Process(
         command(*arguments),
         cwd=folder,
         env={**environment(), "TMPDIR": str(temporary)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=DEVNULL,
+        stderr=DEVNULL,
         start_new_session=True,
     ) as process:
         time.sleep(seconds)

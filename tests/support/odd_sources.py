@@ -3,6 +3,8 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import chain
 from typing import Any
 
 from odd_rows import odd_rows, refused_rows, undecided_rows
@@ -10,14 +12,11 @@ from odd_run import CODECS, KEYS, Source, edited_rows, make_run, set_member, wit
 from rows import Row, bytes_of, sound_rows
 
 
-def sources() -> Iterator[Source]:
-    """Iterate over all runs."""
-    yield from odd_rows()
-    yield from _odd_bytes()
-    yield from _odd_seals()
-    yield from _odd_aggregates()
-    yield from refused_rows()
-    yield from undecided_rows()
+@cache
+def sources() -> tuple[Source, ...]:
+    """Return all runs."""
+    made = odd_rows(), _odd_bytes(), _odd_seals(), _odd_aggregates()
+    return tuple(chain(*made, refused_rows(), undecided_rows()))
 
 
 def _odd_bytes() -> Iterator[Source]:

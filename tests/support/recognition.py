@@ -1,6 +1,6 @@
 """What the formats make of files, for the tests of each."""
 
-from evalstream.discovery import find_runs
+from evalstream.discovery.inputs import find_runs
 from evalstream.io.beginning import read_beginning
 from evalstream.model.run import Run
 

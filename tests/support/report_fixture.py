@@ -177,6 +177,9 @@ def null_findings() -> Iterator[Finding]:
         )
 
 
+NULL_FINDINGS: Final = tuple(null_findings())
+
+
 def null_run() -> RunSummary:
     """Return the run of `null_findings`."""
     run = RunSummary(LONG_ROWS, LONG_AGGREGATE, "eee", version="0.2.0", rows=2500, verdict="failed")
@@ -260,7 +263,7 @@ def cases() -> dict[str, Case]:
         "empty": Case([], [empty_run()]),
         "passed": Case([], [sound_run()]),
         "failed": Case(FINDINGS, [failed_run(), empty_run()]),
-        "many": Case(list(null_findings()), [null_run()]),
+        "many": Case(NULL_FINDINGS, [null_run()]),
         "verdicts": Case([], every_verdict()),
         "several-formats": Case([UNSEALED, DESIGN], several_formats()),
     }

@@ -77,10 +77,10 @@ def _pair(version: str) -> tuple[str, str]:
 
 def sound_rows(version: str = "0.2.0", count: int = 8) -> list[Row]:
     """Make sound rows: the examples over and over, each with its own id, input and hash."""
-    examples = [json.loads(line) for line in _pair(version)[0].splitlines()]
+    lines = _pair(version)[0].splitlines()
     rows = []
     for number in range(count):
-        row = copy.deepcopy(examples[number % len(examples)])
+        row = json.loads(lines[number % len(lines)])
         row["sample_id"] = f"sample-{number}"
         row["input"]["raw"] = f"Question {number}: {row['input']['raw']}"
         rows.append(hashed(row, PREFERRED[version]))

@@ -9,19 +9,17 @@ from typing import Final
 from evalstream.batch.baseline.baseline_file import (
     BASELINE,
     NEVER_KNOWN,
-    read_baseline,
-    read_secret,
-    refuse_replacing,
-    write_baseline,
-)
-from evalstream.batch.baseline.identity import (
     FindingPlaces,
     Key,
     finding_key,
     key_of_known,
     known_finding,
     parent_folder,
+    read_baseline,
+    read_secret,
+    refuse_replacing,
     upwards,
+    write_baseline,
 )
 from evalstream.formats.registry import CATALOGUE, folder_format, main_format
 from evalstream.io.spill_table import SpillTable, decode_name, encode_name

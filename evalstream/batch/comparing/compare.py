@@ -24,7 +24,7 @@ from evalstream.model.comparison import (
     Flip,
 )
 from evalstream.model.data_class import DataClass, field, replace
-from evalstream.model.internal_errors import internal_error
+from evalstream.model.errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.text import count_noun
 from evalstream.stats.inference.estimate import choose_cautious, estimate, with_adjusted

@@ -14,8 +14,8 @@ from evalstream.engine.collector import make_finding
 from evalstream.engine.result import Counts, shorten_values
 from evalstream.formats.registry import MAIN_CATALOGUE
 from evalstream.model.data_class import replace
+from evalstream.model.errors import internal_error
 from evalstream.model.finding import Finding
-from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run

@@ -18,7 +18,7 @@ from evalstream.model.claim import STATES
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.report import VERDICTS
-from evalstream.model.suggestions import describe_unknown
+from evalstream.model.text import describe_unknown
 from evalstream.parsing.json import text_or_none
 
 DAMAGED: Final = "damaged"

@@ -13,8 +13,7 @@ from evalstream.io.output import Output
 from evalstream.model.claim import describe_states
 from evalstream.model.errors import UsageError
 from evalstream.model.report import VERDICTS
-from evalstream.model.suggestions import describe_unknown
-from evalstream.model.text import count_noun, on_one_line
+from evalstream.model.text import count_noun, describe_unknown, on_one_line
 from evalstream.parsing.json import dumps_visible
 
 _HEADINGS: Final = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 import stat
 from collections.abc import Collection
@@ -9,10 +10,9 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final
 
-from evalstream.batch.rewriting.migrate import describe_file_error, left_rows, show_migrated_path
-from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
-from evalstream.batch.rewriting.result_check import check_with_reasons
-from evalstream.batch.rewriting.staging import Staging, remove_leftovers, sync_file, sync_folder
+from evalstream.batch.rewriting.migrate import left_rows
+from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome, change_run, check_with_reasons
+from evalstream.batch.rewriting.staging import Staging, remove_leftovers
 from evalstream.batch.single import check_any
 from evalstream.engine.line_repairs import LineRepairs
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
@@ -20,14 +20,13 @@ from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.formats.rewriting import RunRepair
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
-from evalstream.io.output import Output
+from evalstream.io.output import Output, sync_file, sync_folder
 from evalstream.io.progress import Progress
 from evalstream.io.readers import READ_BYTES
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
 from evalstream.model.finding import Finding
-from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, NoInput, Run
@@ -69,26 +68,8 @@ class FixJob(DataClass):
 
 
 def fix_any(found: Run | NoInput, job: FixJob) -> Outcome:
-    """Fix one run and return what became of it. Raises Stopped, and CannotWrite."""
-    if isinstance(found, NoInput):
-        return Outcome(printable(found.path), None, ChangeStatus.UNREAD, reasons=(found.reason,))
-    outcome = Outcome(
-        show_migrated_path(found.rows or found.inputs), show_migrated_path(found.aggregate)
-    )
-    try:
-        _fix(found, job, outcome)
-    except ValueError as error:
-        outcome.refuse(str(error))
-    except (CannotCheck, OSError) as error:
-        outcome.leave_unread(describe_file_error(error))
-    except CannotWrite:
-        raise
-    except BaseException as error:  # noqa: BLE001 - whatever a library raises
-        outcome.leave_unread(str(internal_error(error)))
-    if outcome.status is ChangeStatus.UNREAD:
-        # A check that a signal stops is incomplete: it does not raise Stopped itself.
-        STOPPING.check_again()
-    return outcome
+    """Fix one run and return its outcome. Raises Stopped, and CannotWrite."""
+    return change_run(found, lambda run, outcome: _fix(run, job, outcome))
 
 
 def _fix(run: Run, job: FixJob, outcome: Outcome) -> None:
@@ -135,7 +116,10 @@ def _check_source(run: Run, job: FixJob) -> RunSummary:
 
     def show(finding: Finding) -> None:
         if main_format().refuses_repair(finding.code, finding.severity):
-            where = "" if finding.line is None else f"line {finding.line:,}: "
+            is_of_rows = run.rows is not None and finding.file == printable(run.rows)
+            line = None if finding.line is None else f"line {finding.line:,}"
+            place = line if is_of_rows else finding.pointer
+            where = f"{place}: " if place else ""
             refused.append(f"{finding.code} {finding.name}: {where}{finding.message}")
 
     before = check_any(run, replace(job.options, max_findings=1), show, job.progress)
@@ -275,7 +259,9 @@ def _put_in_place(run: Run, parts: tuple[Part, Part], job: FixJob) -> None:
     targets = [job.target(path) if path else "" for path in (run.rows, run.aggregate)]
     if is_copy:
         for staged, target in zip((rows, aggregate), targets, strict=True):
-            if staged is not None and os.path.lexists(target) and not _are_equal(staged, target):
+            if staged is None or not os.path.lexists(target):
+                continue
+            if not (os.path.isfile(target) and filecmp.cmp(staged, target, shallow=False)):
                 raise ValueError(f"{printable(target)} is another file, which stays")
     try:
         # A signal waits until both are in place.
@@ -311,16 +297,6 @@ def _states(run: Run) -> list[tuple[int, int, int, int]]:
     """Return what shows whether the files of a run changed. Raises OSError."""
     states = (os.stat(path) for path in (run.rows, run.aggregate) if path is not None)
     return [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in states]
-
-
-def _are_equal(one: str, other: str) -> bool:
-    if not os.path.isfile(other) or os.path.getsize(one) != os.path.getsize(other):
-        return False
-    with open(one, "rb") as first, open(other, "rb") as second:
-        while chunk := first.read(READ_BYTES):
-            if chunk != second.read(READ_BYTES):
-                return False
-    return True
 
 
 def _staging_place(run: Run, job: FixJob) -> str | None:

@@ -7,9 +7,8 @@ import os
 from contextlib import suppress
 from typing import Final
 
-from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome
-from evalstream.batch.rewriting.result_check import check_result
-from evalstream.batch.rewriting.staging import Staging, lock_folder, place, sync_file, sync_folder
+from evalstream.batch.rewriting.outcome import ChangeStatus, Outcome, change_run, check_result
+from evalstream.batch.rewriting.staging import Staging, lock_folder, place
 from evalstream.batch.single import check_any
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.formats.registry import main_format
@@ -18,11 +17,11 @@ from evalstream.io.codecs import COMPRESSIONS
 from evalstream.io.document import document_bytes
 from evalstream.io.file_state import file_state
 from evalstream.io.names import printable
+from evalstream.io.output import sync_file, sync_folder
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.data_class import DataClass, replace
 from evalstream.model.errors import CannotCheck, CannotWrite
-from evalstream.model.internal_errors import internal_error
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING, signals_blocked
@@ -47,28 +46,11 @@ class MigrationJob(DataClass):
 
 
 def migrate_any(found: Run | NoInput, job: MigrationJob) -> Outcome:
-    """Migrate one run and return what became of it. Raises Stopped, and CannotWrite."""
-    if isinstance(found, NoInput):
-        return Outcome(printable(found.path), None, ChangeStatus.UNREAD, reasons=(found.reason,))
-    outcome = Outcome(
-        show_migrated_path(found.rows or found.inputs), show_migrated_path(found.aggregate)
-    )
+    """Migrate one run and return its outcome. Raises Stopped, and CannotWrite."""
     try:
-        _migrate(found, job, outcome)
-    except ValueError as error:
-        outcome.refuse(str(error))
-    except (CannotCheck, OSError) as error:
-        outcome.leave_unread(describe_file_error(error))
-    except CannotWrite:
-        raise
-    except BaseException as error:  # noqa: BLE001 - whatever a library raises
-        outcome.leave_unread(str(internal_error(error)))
+        return change_run(found, lambda run, outcome: _migrate(run, job, outcome))
     finally:
         job.staging.clear()
-    if outcome.status is ChangeStatus.UNREAD:
-        # A check that a signal stops is incomplete: it does not raise Stopped itself.
-        STOPPING.check_again()
-    return outcome
 
 
 def _migrate(run: Run, job: MigrationJob, outcome: Outcome) -> None:
@@ -80,7 +62,8 @@ def _migrate(run: Run, job: MigrationJob, outcome: Outcome) -> None:
     text = document_bytes(run.aggregate)
     migration = job.migrator.open(text, run.aggregate)
     if migration.is_migrated:
-        _keep(run, job, outcome)
+        outcome.status, outcome.target = ChangeStatus.PRESENT, run.aggregate
+        check_result(run, job.options, None, job.progress, outcome)
         return
     if run.missing is not None:
         raise ValueError(f"the rows that the aggregate declares are missing: {run.missing}")
@@ -210,12 +193,6 @@ def left_rows(rows: RewrittenRows, done: str) -> str:
     return f"{count_noun(rows.left_count, 'row')} cannot be {done}; {'; '.join(parts)}"
 
 
-def _keep(run: Run, job: MigrationJob, outcome: Outcome) -> None:
-    """Check a run that was migrated before, and leave it as it is."""
-    outcome.status, outcome.target = ChangeStatus.PRESENT, run.aggregate
-    check_result(run, job.options, None, job.progress, outcome)
-
-
 def _may_be_there(migration: RunMigration, job: MigrationJob) -> bool:
     """Tell whether the folder of the result has any file, so that a digest is worth computing."""
     if job.folder is None:
@@ -294,14 +271,3 @@ def _sha256(path: str) -> str:
             STOPPING.check()
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def show_migrated_path(path: str | None) -> str | None:
-    """Return a path as reports show it."""
-    return None if path is None else printable(path)
-
-
-def describe_file_error(error: Exception) -> str:
-    """Return why a file could not be read."""
-    is_system = isinstance(error, OSError) and error.strerror
-    return f"{error.filename}: {error.strerror}" if is_system else str(error)  # type: ignore[attr-defined]

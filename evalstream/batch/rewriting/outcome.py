@@ -1,14 +1,26 @@
-"""What became of one run that was to be fixed or migrated."""
+"""The outcome of a run that was to be fixed or migrated, and the check of its new files."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from itertools import chain, islice
 from typing import Final
 
+from evalstream.batch.single import check_any
+from evalstream.io.names import printable
+from evalstream.io.progress import Progress
 from evalstream.model.changes import ChangeTally, Need
-from evalstream.model.data_class import DataClass, field
+from evalstream.model.data_class import DataClass, field, replace
+from evalstream.model.errors import CannotCheck, CannotWrite, internal_error
 from evalstream.model.exit_codes import ExitCode
+from evalstream.model.finding import Finding, FindingList, Severity
+from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
+from evalstream.model.run import NoInput, Run
+from evalstream.model.signals import STOPPING
+from evalstream.model.text import count_noun
+from evalstream.reporters.groups import Caps, join_findings
 
 LONGEST_REASON: Final = 4_000
 """Number of characters of a reason."""
@@ -84,3 +96,112 @@ class Outcome(DataClass):
 def _shorten(reason: str) -> str:
     """Cut a reason that repeats a long name of the source."""
     return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"
+
+
+def new_outcome(run: Run) -> Outcome:
+    """Return the outcome of a run of which nothing is known yet."""
+    rows, aggregate = run.rows or run.inputs, run.aggregate
+    return Outcome(
+        None if rows is None else printable(rows),
+        None if aggregate is None else printable(aggregate),
+    )
+
+
+def change_run(found: Run | NoInput, change: Callable[[Run, Outcome], None]) -> Outcome:
+    """Fix or migrate one run, and return its outcome. Raises Stopped, and CannotWrite.
+
+    `change` raises ValueError for a run that is refused, CannotCheck, OSError and Stopped.
+    """
+    if isinstance(found, NoInput):
+        return Outcome(printable(found.path), None, ChangeStatus.UNREAD, reasons=(found.reason,))
+    outcome = new_outcome(found)
+    try:
+        change(found, outcome)
+    except ValueError as error:
+        outcome.refuse(str(error))
+    except (CannotCheck, OSError) as error:
+        is_system = isinstance(error, OSError) and error.strerror
+        outcome.leave_unread(f"{error.filename}: {error.strerror}" if is_system else str(error))  # type: ignore[union-attr]
+    except CannotWrite:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a library raises
+        outcome.leave_unread(str(internal_error(error)))
+    if outcome.status is ChangeStatus.UNREAD:
+        # A check that a signal stops is incomplete: it does not raise Stopped itself.
+        STOPPING.check_again()
+    return outcome
+
+
+MOST_REASONS: Final = 20
+"""Number of reasons of an outcome."""
+
+MOST_FINDINGS: Final = 1_000
+"""Number of findings of a rule in a file that are joined to reasons."""
+
+
+def check_result(
+    run: Run, options: Options, staging: str | None, progress: Progress, outcome: Outcome
+) -> None:
+    """Check a run, and refuse its outcome if it fails.
+
+    Paths in the reasons are relative to the `staging` folder, where the run has no lasting place.
+    """
+    summary, failing = check_with_reasons(run, options, staging, progress)
+    outcome.checked = summary
+    outcome.is_unconfirmed = summary.verdict == "unconfirmed"
+    if summary.verdict == "failed":
+        total = sum(summary.failing.values())
+        outcome.refuse(f"the result does not pass its check: {count_noun(total, 'error')}")
+        outcome.reasons += failing.of(summary.failing)
+    elif summary.verdict == "incomplete":
+        reason = summary.incomplete_reason or "the result was not checked completely"
+        outcome.leave_unread(_local(reason, staging))
+
+
+class Reasons:
+    """The findings of a check as reasons; findings of a rule that say the same share one line."""
+
+    def __init__(self, staging: str | None) -> None:
+        self._staging = staging
+        self._findings: dict[str, FindingList] = {}
+
+    def add(self, finding: Finding) -> None:
+        """Add a finding, if it is an error."""
+        if finding.severity >= Severity.ERROR:
+            self._findings.setdefault(finding.code, FindingList(MOST_FINDINGS)).append(finding)
+
+    def of(self, counts: Mapping[str, int]) -> tuple[str, ...]:
+        """Return the reasons of rules, of which `counts` has the number of findings."""
+        every = (
+            line
+            for code in self._findings
+            if code in counts
+            for line in self._of(code, counts[code])
+        )
+        return tuple(islice(every, MOST_REASONS))
+
+    def _of(self, code: str, count: int) -> Iterator[str]:
+        findings = self._findings[code]
+        joined = join_findings(findings, Caps(files=None))
+        for entry in chain.from_iterable(entries for entries, _ in joined):
+            name, message = next(iter(findings)).name, _local(entry.message, self._staging)
+            pointer = f" {entry.pointer}" if entry.pointer else ""
+            for place in entry.places:
+                where, many = place.where(), place.count()
+                yield f"{code} {name}:{f' {where}' if where else ''}{pointer} {message}{many}"
+        more = count - sum(one.occurrences for one in findings)
+        if more > 0:
+            yield f"{code}: … and {count_noun(more, 'more finding')}"
+
+
+def check_with_reasons(
+    run: Run, options: Options, staging: str | None, progress: Progress
+) -> tuple[RunSummary, Reasons]:
+    """Check a run; return its summary, and its findings as reasons."""
+    reasons = Reasons(staging)
+    options = replace(options, max_findings=MOST_FINDINGS)
+    return check_any(run, options, reasons.add, progress), reasons
+
+
+def _local(text: str, staging: str | None) -> str:
+    return text if staging is None else text.replace(f"{printable(staging)}/", "")

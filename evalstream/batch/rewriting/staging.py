@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import IO, Final
 
 from evalstream.io.names import printable
+from evalstream.io.output import sync_folder
 from evalstream.io.temporary import ENDING, move_to_free_name, remove_abandoned
 from evalstream.model.errors import CannotWrite
 
@@ -125,21 +126,6 @@ def lock_folder(folder: str) -> Iterator[bool]:
             yield True
     finally:
         os.close(descriptor)
-
-
-def sync_file(path: str) -> None:
-    """Write the content of a file to the disk. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_folder(folder: str) -> None:
-    """Make the names in a folder durable where the system can."""
-    with suppress(OSError):
-        sync_file(folder)
 
 
 def _remove_abandoned(target: str, *, is_locked: bool) -> None:

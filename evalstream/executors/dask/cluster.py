@@ -15,8 +15,8 @@ import msgspec
 
 from evalstream.executors.dask.worker import (
     TaskAnswer,
-    differences,
     encoded_versions,
+    version_differences,
     versions,
     work,
 )
@@ -225,6 +225,6 @@ def _worker_problem(answer: Any, expected: dict[str, str]) -> str | None:
     if isinstance(answer, Exception):
         return f"cannot run evalstream: {answer}"
     try:
-        return differences(expected, msgspec.msgpack.decode(answer, type=dict[str, str]))
+        return version_differences(expected, msgspec.msgpack.decode(answer, type=dict[str, str]))
     except (TypeError, msgspec.MsgspecError) as error:
         return f"does not say its versions: {error}"

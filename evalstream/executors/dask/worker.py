@@ -41,7 +41,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def differences(expected: Mapping[str, str], found: Mapping[str, str]) -> str | None:
+def version_differences(expected: Mapping[str, str], found: Mapping[str, str]) -> str | None:
     """Describe the versions that differ from the driver's, or return None if all are equal."""
     other = [name for name in expected if expected[name] != found.get(name)]
     if not other:
@@ -84,7 +84,7 @@ def dask_setup(_worker: Any) -> None:
 
 def _require_versions(expected: Mapping[str, str]) -> None:
     """Raise ExecutorLost where this process has other versions."""
-    problem = differences(expected, _own_versions())
+    problem = version_differences(expected, _own_versions())
     if problem:
         raise ExecutorLost(f"the worker {_own_address()} {problem}")
 

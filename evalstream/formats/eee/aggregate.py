@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from evalstream.formats.eee.claims import Claims, read_claims
-from evalstream.formats.eee.metric import is_qualified, metric_kind
+from evalstream.formats.eee.claims import Claims, is_qualified, metric_kind, read_claims
 from evalstream.model.data_class import DataClass, NamedTuple
 from evalstream.model.hex_digest import (
     ALGORITHM_OF_LENGTH,
@@ -19,6 +18,7 @@ from evalstream.model.hex_digest import (
 )
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.kinds import KIND_BY_NAME, ClaimKind
 from evalstream.stats.claims.rounding import NOTHING, ROUNDING
@@ -328,13 +328,16 @@ def bound(value: Any) -> float | None:
 
 
 def _figures(index: int, result: dict[str, Any]) -> Figures:
-    details = find_object(result, "score_details")
-    score, uncertainty = number(details.get("score")), find_object(details, "uncertainty")
-    return Figures(index, find_object(result, "metric_config"), score, uncertainty)
+    details = object_or_empty(result.get("score_details"))
+    score, uncertainty = number(details.get("score")), object_or_empty(details.get("uncertainty"))
+    return Figures(index, object_or_empty(result.get("metric_config")), score, uncertainty)
 
 
 def _result(index: int, result: dict[str, Any]) -> Result:
-    metric, source = find_object(result, "metric_config"), find_object(result, "source_data")
+    metric, source = (
+        object_or_empty(result.get("metric_config")),
+        object_or_empty(result.get("source_data")),
+    )
     name = text_or_none(result.get("evaluation_name"))
     levels, listed = metric.get("level_names"), source.get("sample_ids")
     return Result(
@@ -357,12 +360,6 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         kind_name=metric_kind(metric, name).name,
         is_qualified=is_qualified(metric, name),
     )
-
-
-def find_object(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a member that is an object, or an empty object."""
-    member = holder.get(name)
-    return member if isinstance(member, dict) else {}
 
 
 def _whole(value: Any) -> int | None:

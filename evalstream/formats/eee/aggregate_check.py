@@ -18,7 +18,7 @@ from evalstream.parsing.json import UTF8_MARK, text_or_none
 from evalstream.parsing.limits import limit_findings
 from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules.catalogue import PROFILES
-from evalstream.rules.schema import explain as explain_schema
+from evalstream.rules.schema import explain_schema
 from evalstream.rules.syntax import ES108, ES113, read_document
 
 if TYPE_CHECKING:

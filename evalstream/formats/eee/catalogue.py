@@ -20,7 +20,6 @@ from evalstream.formats.eee.rules import (
     sample_hash,
     seal,
     source,
-    store,
     transcript,
     version,
 )
@@ -45,7 +44,6 @@ _MODULES: Final = (
     recompute,
     datastore,
     cross_run,
-    store,
 )
 
 

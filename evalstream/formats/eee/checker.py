@@ -17,9 +17,8 @@ from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, in_order, read_aggregate
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.expectations import unmet_expectations
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.file_violations import FileViolations
+from evalstream.formats.eee.file_violations import FileViolations, unmet_expectations
 from evalstream.formats.eee.fixable import can_fix, fixable_counts
 from evalstream.formats.eee.guess import context_of_rows, settle_context
 from evalstream.formats.eee.probe import probe_context, rowless_context
@@ -136,18 +135,12 @@ class RunCheck:
             refuse_rowless(self._options.routing, self._aggregate_name or "")
         if not self._awaited:
             self._read_aggregate()
-        outlets = RowRouter(self._options, self._algorithms())
-        try:
-            outlets.open()
+        with RowRouter(self._options, self._algorithms()) as outlets:
             rows = self._row_pass(outlets)
             summary = self._summary(rows)
             if rows.opened is None:
                 # Without rows the old content of the output files stays.
                 outlets.drop(CannotCheck("the rows cannot be opened"))
-            outlets.finish()
-        except BaseException as error:
-            outlets.drop(error)
-            raise
         self._write_seal(summary)
         return summary
 

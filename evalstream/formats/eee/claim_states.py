@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import LEVELS, RESULTS, UNKNOWN_LEVEL, Aggregate, Result
@@ -13,6 +13,8 @@ from evalstream.model.claim import Reason, State
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing.json import member, pointer, resolve
+from evalstream.parsing.json_values import parse_or_none
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.claims import kinds
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import Claim, Judgement, judge, leave_open
@@ -21,7 +23,6 @@ from evalstream.stats.duplicates import Coverage, ResultCoverage
 from evalstream.stats.score_sums import ScoreSums
 
 SCORE: Final = "score_details/score"
-DETAILS: Final = "score_details/details"
 UNCERTAINTY: Final = "score_details/uncertainty"
 NUM_SAMPLES: Final = f"{UNCERTAINTY}/num_samples"
 DEVIATION: Final = f"{UNCERTAINTY}/standard_deviation"
@@ -38,8 +39,30 @@ _MEANS: Final = frozenset(
 """Kinds of a score whose uncertainty, if its mean confirms it, is that of a mean."""
 
 _PERCENT: Final = frozenset({"%", "percent", "percentage"})
-_FIGURES: Final = frozenset({"auc", "bleu", "f1", "precision", "recall", "rouge", "score"})
-"""Words in the keys of details that make a number a figure without a formula."""
+_FIGURE: Final = LazyPattern(
+    r"(?<![a-z])(?:auc|auroc|bleu|chrf|elo|f1|mcc|mrr|ndcg|pass@|perplexity|precision|recall"
+    r"|rouge|rougel|score|wer)(?![a-z])"
+)
+"""Words in the names of details that make a number a figure without a formula."""
+
+_NUMBER: Final = LazyPattern(r"\s*[-+]?[.,]?[0-9]")
+"""The start of a text that is a number, perhaps with a unit or an error."""
+
+_PERCENT_NAME: Final = LazyPattern(r"(?i:percent|pct|%)")
+
+Path = tuple[Any, ...]
+"""Keys and indices below score_details."""
+
+_UNCERTAINTY: Final = ("uncertainty",)
+_KNOWN: Final[Mapping[Path, frozenset[str]]] = {
+    (): frozenset({"score"}),
+    _UNCERTAINTY: frozenset({"standard_deviation", "num_samples", "num_bootstrap_samples"}),
+    (*_UNCERTAINTY, "standard_error"): frozenset({"value", "method"}),
+    (*_UNCERTAINTY, "confidence_interval"): frozenset(
+        {"lower", "upper", "confidence_level", "method"}
+    ),
+}
+"""The members of score_details that the format knows, by the path of the object that has them."""
 
 
 class RowTotals(NamedTuple):
@@ -103,33 +126,66 @@ def _iterate_claims(aggregate: Aggregate, result: Result, claims: Claims) -> Ite
         if claims.level is not None:
             more["level"] = float(claims.level)
         yield claim(INTERVAL, kinds.INTERVAL, (claims.lower, claims.upper), **more)
-    details = member(member(document, "score_details"), "details")
-    for key, value in details.items() if isinstance(details, dict) else ():
-        kind, number = _kind_of_detail(key), _decimal(value)
-        if kind is not None and number is not None:
-            where = f"{RESULTS}/{result.place}/{DETAILS}{pointer([key])}"
-            yield Claim(where, f"{label}: {key}", kind, number, value)
+    for path, place, value in _iterate_details(member(document, "score_details")):
+        kind, number = _read_detail(path, value, result)
+        if kind is not None:
+            where = f"{RESULTS}/{result.place}/score_details{place}"
+            name = "/".join(map(str, path)).removeprefix("details/")
+            yield Claim(where, f"{label}: {name}", kind, number, value)
 
 
-def _kind_of_detail(key: str) -> ClaimKind | None:
-    """Return the kind of a figure in the details of a score; None for what is no figure.
+def _iterate_details(
+    value: Any, path: Path = (), place: str | None = None
+) -> Iterator[tuple[Path, str, Any]]:
+    """Yield path, pointer and value of what score_details holds beside the defined members.
 
-    Details hold settings as well (HELM's num_train_trials), so only names of figures count.
+    From 0.2.1 on details are texts, and migration writes an object as its JSON: the pointer is that
+    of the text.
     """
-    kind = kind_named(key)
-    if kind is not None:
-        return kind
-    words = key.lower().replace("-", "_").replace(" ", "_").split("_")
-    return None if _FIGURES.isdisjoint(words) else kinds.UNKNOWN
+    if value.__class__ is str and value[:1] in {"{", "["}:
+        place = place or pointer(path)
+        value = parse_or_none(value.encode("utf-8", "surrogatepass")) or value
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if key not in _KNOWN.get(path, ()):
+                yield from _iterate_details(part, (*path, key), place)
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _iterate_details(part, (*path, index), place)
+    else:
+        yield path, place or pointer(path), value
 
 
-def _decimal(value: Any) -> Decimal | None:
-    """Return a number, also one that is written as a text."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
+def _read_detail(path: Path, value: Any, result: Result) -> tuple[ClaimKind | None, Decimal | None]:
+    """Return the kind and the number of a figure in the details of a score.
+
+    The kind is None for what is no figure: details hold settings as well (HELM's num_train_trials),
+    so only names of figures count. The number is None for a text with more than a number. A figure
+    below another member may be of a part of the samples, one in percent may be on another scale
+    than the scores, and a whole number is perhaps a count: they are of an unknown kind.
+    """
+    text = str(value).strip()
+    named = list(filter(None, map(_kind_of_name, map(str, path))))
+    if value.__class__ not in {int, float, str} or not named or not _NUMBER.match(text):
+        return None, None
+    is_percent = text.endswith("%") or _PERCENT_NAME.search(str(path[-1])) is not None
+    is_scaled = is_percent and not _is_in_percent(result)
+    number = _decimal(text.removesuffix("%"), -2 if is_scaled else 0)
+    is_own = len(path) == (2 if path[0] in {"details", "uncertainty"} else 1)
+    is_count = named[-1] is kinds.AVERAGE and number is not None and 1 < number == int(number)
+    return named[-1] if is_own and not is_percent and not is_count else kinds.UNKNOWN, number
+
+
+def _kind_of_name(name: str) -> ClaimKind | None:
+    kind = kind_named(name)
+    return kinds.UNKNOWN if kind is None and _FIGURE.search(name.lower()) else kind
+
+
+def _decimal(text: str, exponent: int) -> Decimal | None:
+    """Return the number that a text is, times a power of ten; None for another text."""
     try:
-        number = Decimal(value if isinstance(value, str) else repr(value))
-    except InvalidOperation:
+        number = Decimal(text).scaleb(exponent)
+    except ArithmeticError:
         return None
     return number if number.is_finite() and abs(number.adjusted()) < 300 else None
 
@@ -148,10 +204,14 @@ def _evidence(result: Result, claims: Claims, sums: ScoreSums, cover: ResultCove
         sums.values,
         limits=(result.minimum, result.maximum),
         missing=max(0, covered - max(sums.joined_rows, cover.samples)),
-        is_percent=is_share and (result.unit in _PERCENT or result.maximum == 100),
+        is_percent=is_share and _is_in_percent(result),
         levels=result.levels or 0,
         counts_errors=claims.num_samples not in {None, sums.sound_rows},
     )
+
+
+def _is_in_percent(result: Result) -> bool:
+    return result.unit in _PERCENT or result.maximum == 100
 
 
 def _without_unknown(sums: ScoreSums) -> ScoreSums:

@@ -1,8 +1,9 @@
-"""The claims of an aggregate about each result, with their digits as written."""
+"""The claims of an aggregate about each result, with their digits as written, and their kind."""
 
-import json
+from __future__ import annotations
+
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, localcontext
 from functools import partial
 from typing import Any, Final
@@ -11,7 +12,10 @@ import jiter
 
 from evalstream.model.data_class import NamedTuple
 from evalstream.parsing.json import member, text_or_none
+from evalstream.parsing.json_values import read_decimals
+from evalstream.stats.claims import kinds
 from evalstream.stats.claims.judge import Method, method_named
+from evalstream.stats.claims.kinds import ClaimKind, is_plain_name, kind_named
 from evalstream.stats.claims.rounding import (
     CERTAIN,
     CERTAIN_DIGITS,
@@ -112,21 +116,14 @@ def read_claims(text: bytes) -> dict[int, Claims]:
     try:
         document = _fast(text)
     except ValueError:
-        document = _lenient(text)
+        # Other rules may refuse it, as they do one with a repeated key.
+        document = read_decimals(text)
     results = member(document, "evaluation_results")
     if not isinstance(results, list):
         return {}
     return {
         place: _claims(result) for place, result in enumerate(results) if isinstance(result, dict)
     }
-
-
-def _lenient(text: bytes) -> Any:
-    """Read a document that other rules may refuse, such as one with a repeated key."""
-    try:
-        return json.loads(text, parse_float=_read_decimal, parse_int=_read_decimal)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _spans(*claims: Decimal) -> list[Span]:
@@ -183,25 +180,6 @@ def _claims(result: Mapping[str, Any]) -> Claims:
     )
 
 
-def _parse_numbers(text: str) -> Any:
-    """Parse a JSON text with its numbers as they are written."""
-    try:
-        return _DECIMALS.decode(text)
-    except ArithmeticError:
-        return json.loads(text, parse_float=_read_decimal, parse_int=_read_decimal)
-
-
-_DECIMALS: Final = json.JSONDecoder(parse_float=Decimal, parse_int=Decimal)
-
-
-def _read_decimal(digits: str) -> Decimal | None:
-    """Read a number as it was written, or None if its exponent is too large."""
-    try:
-        return Decimal(digits)
-    except ArithmeticError:
-        return None
-
-
 def _decimal(holder: Any, name: str) -> Decimal | None:
     """Return a number as it is written; one that all readers round to 0 is 0."""
     value = holder.get(name) if holder.__class__ is dict else None
@@ -220,3 +198,60 @@ def _count(holder: Any, name: str) -> int | None:
     if number is None or number == int(number):
         return None if number is None else int(number)
     return int(float(number)) if float(number).is_integer() else None
+
+
+_NAMES: Final = ("metric_name", "metric_id")
+_FAMILY: Final = "metric_kind"
+_LEVELS: Final = "levels"
+
+
+def metric_kinds(metric: Mapping[str, Any], evaluation_name: str | None) -> list[ClaimKind]:
+    """Return the kinds that the names of a metric say, best first; empty if they say none."""
+    found = (kind_named(name) for name in _names(metric, evaluation_name))
+    return list(dict.fromkeys(kind for kind in found if kind is not None))
+
+
+def is_qualified(metric: Mapping[str, Any], evaluation_name: str | None) -> bool:
+    """Return whether the name that decides the kind of a metric has further words.
+
+    Such a metric may be over a part of the samples, or over another value than the score of a row.
+    """
+    names = (name for name in _names(metric, evaluation_name) if kind_named(name) is not None)
+    name = next(names, None)
+    return name is not None and not is_plain_name(name)
+
+
+def metric_kind(metric: Mapping[str, Any], evaluation_name: str | None) -> ClaimKind:
+    """Return the kind of a metric.
+
+    Its names decide, then metric_kind, then score_type. A metric that has no name at all is an
+    average, as all scores of the first versions are; one with another name is of an unknown kind.
+    """
+    named = metric_kinds(metric, evaluation_name)
+    if named:
+        return named[0]
+    family = text_or_none(metric.get(_FAMILY))
+    kind = kind_named(family) if family else None
+    if kind is not None:
+        return kind
+    if metric.get("score_type") == _LEVELS:
+        return kinds.LEVEL
+    return kinds.UNKNOWN if any(_names(metric, evaluation_name)) or family else kinds.MEAN
+
+
+def _names(metric: Mapping[str, Any], evaluation_name: str | None) -> Iterator[str]:
+    """Yield the names of a metric: its own, and those in texts as converters write them.
+
+    They describe a metric as `accuracy from scorer choice` or `exact_match (filter: number)`, and
+    name a result `accuracy on arc_easy for scorer choice`.
+    """
+    for key in _NAMES:
+        name = text_or_none(metric.get(key))
+        if name:
+            yield name
+    described = text_or_none(metric.get("evaluation_description")) or ""
+    named = (evaluation_name or "").partition(" on ")
+    for text in (described, named[0] if named[1] else ""):
+        name = text.partition(" from scorer ")[0].partition(" (filter")[0].strip()
+        if name and " " not in name:
+            yield name

@@ -17,7 +17,7 @@ from evalstream.model.sample_record import GroupLabel
 from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
-from evalstream.stats.sample_digests import bytes_digest, sample_text
+from evalstream.stats.sample_digests import id_digest
 
 
 def describe(
@@ -54,11 +54,10 @@ def answers(
             continue
         declared = text_or_none(row.get("schema_version"))
         output, turns = answer(row, nearest_version(declared or "", instance=True))
-        sample = sample_text(row.get("sample_id"))
-        digest = bytes_digest(sample) if sample else 0
         is_whole = output is None or not any(map(row.get, TRANSCRIPT_KEYS))
         shown = turns if output is None else output
-        yield Answered(row.get("sample_id"), shown, digest, is_whole, _without_names(row))
+        sample = row.get("sample_id")
+        yield Answered(sample, shown, id_digest(sample), is_whole, _without_names(row))
 
 
 def _without_names(row: Mapping[str, Any]) -> Mapping[str, Any]:

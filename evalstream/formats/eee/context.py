@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalstream.engine.context import CheckContext
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Result
+from evalstream.rules.base import RowCheck
 
 
 class RowContext(CheckContext, frozen=True):
@@ -44,3 +45,8 @@ class RowContext(CheckContext, frozen=True):
         if self.options.schema is not None or self.options.schema_version != "auto":
             return False
         return isinstance(declared, str) and not versions.is_known(declared, instance=True)
+
+
+def in_any_context(check: RowCheck) -> Callable[[RowContext], RowCheck]:
+    """Return what binds a check of rows that needs no context."""
+    return lambda _context: check

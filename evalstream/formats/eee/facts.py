@@ -11,6 +11,7 @@ from evalstream.formats.eee import sample_hash
 from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.claim_states import RowTotals, judge_claims
 from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.datastore import ROWS_ENDING
 from evalstream.model.data_class import NamedTuple, field
 from evalstream.rules.base import FileFacts
 from evalstream.stats.claims.judge import Judgement
@@ -69,7 +70,7 @@ class RunFacts(FileFacts, frozen=True, kw_only=True):
         """The path of the rows as the rules about a datastore judge it."""
         if self.legacy_path is None or self.path is None:
             return self.path
-        return f"{self.legacy_path.removesuffix('.json')}_samples.jsonl"
+        return self.legacy_path.removesuffix(".json") + ROWS_ENDING
 
     @cached_property
     def judgements(self) -> list[Judgement]:

@@ -1,22 +1,24 @@
-"""Read one line as a row: accept it, or explain all its violations."""
+"""Read one line as a row: accept it, or explain all its violations, of rows alike once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.version import ES215, ES216, KNOWN_NULLS, MISSING, fits_another
 from evalstream.model.finding import Violation, expect_one
 from evalstream.parsing import json
+from evalstream.parsing.json import resolve_pointer
 from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules import schema, syntax
 from evalstream.rules.syntax import ES113
 
 if TYPE_CHECKING:
     from evalstream.parsing.schema_errors import Validator
+
 
 Row = dict[str, Any]
 
@@ -87,7 +89,7 @@ class RowReader:
         options = self._context.options
         if self._only is not None:
             version = "" if options.schema else options.schema_version
-            return schema.explain(
+            return schema.explain_schema(
                 self._only.errors(row),
                 own=self._own_schema,
                 version=version,
@@ -96,7 +98,7 @@ class RowReader:
             ), False
         version, unknown = self._checked_version(row)
         found = list(self._validator(version).errors(row))
-        violations = schema.explain(
+        violations = schema.explain_schema(
             found, own=True, version=version, missing=MISSING, known_nulls=KNOWN_NULLS
         )
         if not violations or ES216.code not in self._context.enabled_codes:
@@ -153,3 +155,65 @@ class _Accepting(dict[str, Callable[[Any], bool]]):
             raise KeyError(declared)
         self[declared] = self._validator(declared.removeprefix(versions.ANNOTATION_PREFIX)).accepts
         return self[declared]
+
+
+Key = tuple[Any, bytes]
+"""The declared version of rows where it is unknown, and their signature."""
+
+MOST_TEMPLATES: Final = 1 << 10
+"""How many templates are kept; untrusted files may have any number of signatures."""
+
+SHARED: Final = 0
+"""The shape of a template that holds for every shape."""
+
+
+class Template(NamedTuple):
+    """The schema violations of a row, and the same for every row like it but for `found`."""
+
+    violations: Sequence[Violation]
+
+    def fill(self, row: Any) -> list[Violation]:
+        """Return the violations of another row with the same template."""
+        return [
+            violation
+            if violation.found is None
+            else violation._replace(found=resolve_pointer(row, violation.pointer or ""))
+            for violation in self.violations
+        ]
+
+
+SOUND: Final = Template(())
+
+
+class RowTemplates:
+    """The templates of a context by signature, and by shape where the other versions matter.
+
+    Rows with equal signatures have the same errors under their own schema. Which other versions fit
+    them depends on the whole row; if that is not already decided by the errors, on its shape.
+    """
+
+    def __init__(self, reader: RowReader) -> None:
+        self._reader = reader
+        self._templates: dict[Key, dict[int, Template]] = {}
+        self._kept = 0
+
+    def find_template(self, key: Key, shape: int) -> Template | None:
+        """Return the template of a row, None if no row like it was explained yet."""
+        by_shape = self._templates.get(key)
+        return None if by_shape is None else by_shape.get(SHARED) or by_shape.get(shape or 1)
+
+    def made(self, key: Key, shape: int, row: Any) -> Template:
+        """Explain a row, and return its template."""
+        if self._kept >= MOST_TEMPLATES:
+            self._templates.clear()
+            self._kept = 0
+        violations, depends_on_shape = self._reader.schema_violations(row)
+        template = Template(violations)
+        place = (shape or 1) if depends_on_shape else SHARED
+        self._templates.setdefault(key, {})[place] = template
+        self._kept += 1
+        return template
+
+    def is_shared(self, key: Key) -> bool:
+        """Tell whether one template holds for all rows of a signature."""
+        return SHARED in self._templates.get(key, ())

@@ -13,12 +13,12 @@ from evalstream.formats.eee import row_view
 from evalstream.formats.eee.row_digests import to_double
 from evalstream.model.options import SampleRequest
 from evalstream.model.sample_record import UNKNOWN, SampleFlag, SampleRow
-from evalstream.parsing.json import member, resolve_pointer
+from evalstream.parsing.json import member
 from evalstream.stats.sample_digests import (
     InputDigests,
-    bytes_digest,
-    cluster_digest,
     encode_text,
+    id_digest,
+    read_cluster,
     sample_text,
     text_digest,
     text_identity,
@@ -43,7 +43,7 @@ def sample_row(
     prompt = holder.get("formatted") if isinstance(holder, dict) else None
     return SampleRow(
         *_identity(row, request.by, shown, sample),
-        bytes_digest(sample) if sample else UNKNOWN,
+        id_digest(row.get("sample_id")),
         0,
         number,
         offset,
@@ -52,21 +52,13 @@ def sample_row(
         UNKNOWN if shown is None else shown.question,
         UNKNOWN if shown is None else shown.input,
         text_digest(prompt),
-        (UNKNOWN if shown is None else shown.folded)
-        if request.cluster is None
-        else row_cluster(row, request.cluster),
+        read_cluster(request, row, shown),
     )
 
 
-def row_cluster(row: Any, pointer: str) -> int:
-    """Return the digest of the value by which a row is clustered, UNKNOWN where it has none."""
-    return cluster_digest(resolve_pointer(row, pointer))
-
-
-def folded_input(row: Mapping[str, Any]) -> int:
-    """Return the digest that copies of a question share, UNKNOWN for a row without an input."""
-    shown = _input_digests(row)
-    return UNKNOWN if shown is None else shown.folded
+def row_cluster(request: SampleRequest, row: Mapping[str, Any]) -> int:
+    """Return the digest of the cluster of a row; see `read_cluster`."""
+    return read_cluster(request, row, _input_digests(row))
 
 
 def _input_digests(row: Mapping[str, Any]) -> InputDigests | None:

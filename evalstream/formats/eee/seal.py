@@ -16,9 +16,8 @@ from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import ReadAggregate, read_aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import parse_path
-from evalstream.formats.eee.expectations import unmet_expectations
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.file_violations import FileViolations, violation_key
+from evalstream.formats.eee.file_violations import FileViolations, unmet_expectations, violation_key
 from evalstream.formats.eee.rules.seal import LOOKED_AT
 from evalstream.formats.eee.seal_refusals import (
     Digests,
@@ -32,11 +31,11 @@ from evalstream.formats.eee.seal_refusals import (
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
+from evalstream.model.changes import SealedText
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
-from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import fast

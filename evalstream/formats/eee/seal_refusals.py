@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate, Result
-from evalstream.formats.eee.datastore import PATTERN
+from evalstream.formats.eee.datastore import PATTERN, ROWS_ENDING
 from evalstream.formats.eee.facts import RunFacts, is_even, samples_beside
 from evalstream.formats.eee.file_violations import violation_key
 from evalstream.formats.eee.rules.coverage import ES604, ES607, ES609, ES610
@@ -20,7 +20,7 @@ from evalstream.rules.schema import ES213
 from evalstream.stats.score_sums import ScoreSums
 
 FILE_PATH: Final = f"{DETAILS}/file_path"
-ROWS_PATTERN: Final = f"{PATTERN}_samples.jsonl"
+ROWS_PATTERN: Final = PATTERN + ROWS_ENDING
 EXAMPLE: Final = (
     "data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57_samples.jsonl"
 )

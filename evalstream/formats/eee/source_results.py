@@ -11,12 +11,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, find_object, number
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, number
 from evalstream.formats.eee.rules.source import ES656, ES657, ES658, ES659, ES660
 from evalstream.formats.eee.source_rows import is_same, report_uncompared
 from evalstream.model.finding import Violation
 from evalstream.model.source_log import SourceLog, SourceResult, Stated
 from evalstream.parsing.json import pointer, resolve
+from evalstream.parsing.json_values import object_or_empty
 
 FIGURES: Final = "figures"
 _SCORE: Final = "score_details/score"
@@ -290,12 +291,12 @@ def _match(result: Mapping[str, Any], left: Sequence[SourceResult]) -> SourceRes
     if identity is not None:
         fitting = [one for one in left if one.id == identity]
     else:
-        name, metric = result.get("evaluation_name"), find_object(result, "metric_config")
+        name, metric = result.get("evaluation_name"), object_or_empty(result.get("metric_config"))
         said = {metric.get("metric_name"), metric.get("evaluation_description")}
         named = [one for one in left if name in one.names]
         fitting = [one for one in named if said & one.metrics] or named[:1]
     if len(fitting) > 1:
         # Several metrics of one name: the one with this very score, if there is one.
-        score = number(find_object(result, "score_details").get("score"))
+        score = number(object_or_empty(result.get("score_details")).get("score"))
         return next((one for one in fitting if is_same(one.score, score)), fitting[0])
     return fitting[0] if fitting else None

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.engine.result import AlikeLines, BlockFindings, LineViolations, Room
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_groups import RowGroup, is_aggregated_notice, notice_key
-from evalstream.formats.eee.row_reader import RowReader
-from evalstream.formats.eee.row_templates import SOUND, Key, RowTemplates, Template
+from evalstream.formats.eee.row_reader import SOUND, Key, RowReader, RowTemplates, Template
 from evalstream.formats.eee.rules.sample_hash import WRONG_HASH, HashCheck, hash_check, wrong_hash
 from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.finding import Violation
@@ -28,7 +27,7 @@ from evalstream.rules.base import RowCheck
 if TYPE_CHECKING:
     from ctypes import CDLL
 
-    from evalstream.formats.eee.scanned_rows import ScannedRows
+    from evalstream.formats.eee.fast_block import ScannedRows
     from evalstream.stats.tally import Tally
 
 Row = Mapping[str, Any]

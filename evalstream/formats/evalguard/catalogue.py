@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from evalstream.formats.evalguard.rules import documents, manifests, responses, schema_files, scores
+from evalstream.formats.evalguard.rules import documents, schema_files, scores
+from evalstream.formats.evalguard.rules.references import EVG209
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 
 RULES: Final = (
     *documents.RULES,
-    *responses.RULES,
+    EVG209,
     *schema_files.RULES,
     *scores.RULES,
-    *manifests.RULES,
+    *documents.ABOUT_MANIFESTS,
 )
 """The rules of this format alone."""
 

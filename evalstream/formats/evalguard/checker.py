@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.row_pass import describe_error
 from evalstream.formats.base import Detector, other_formats
 from evalstream.formats.evalguard.catalogue import CATALOGUE
 from evalstream.formats.evalguard.document import (
@@ -46,10 +47,9 @@ from evalstream.formats.evalguard.responses import (
     judge_figures,
     make_response,
 )
-from evalstream.formats.evalguard.rules import documents, manifests, scores
+from evalstream.formats.evalguard.rules import documents, scores
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502, without_unknown
-from evalstream.formats.evalguard.rules.layouts import check_schema_name
-from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema
+from evalstream.formats.evalguard.rules.schema_files import SIGNS, check_schema, check_schema_name
 from evalstream.formats.evalguard.rules.scores import EVG401
 from evalstream.formats.evalguard.views import (
     LAYOUT_OF_KIND,
@@ -238,7 +238,7 @@ class _Check:
         """Say what else was verified: documents that were named together, and manifests."""
         if self._run.beside:
             yield Checked(f"together with {', '.join(map(printable, self._run.beside))}", True)
-        if not self._enabled.isdisjoint(rule.code for rule in manifests.RULES):
+        if not self._enabled.isdisjoint(rule.code for rule in documents.ABOUT_MANIFESTS):
             for manifest in self._manifests:
                 of = count_noun(manifest.total, "document")
                 text = f"sha256 of {manifest.count:,} of {of} ok ({printable(manifest.path)})"
@@ -396,21 +396,23 @@ class _Check:
         try:
             text = read_bytes(file.path, self._documents.watch)
         except (OSError, CannotCheck) as error:
-            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            self._documents.note(ES001.violation(f"cannot be read: {reason}"), name)
-            self._documents.cannot(f"{name} cannot be read: {reason}")
-            self._remember(file, unread_document(file, []))
+            reason = f"cannot be read: {describe_error(error)}"
+            self._without_bytes(file, ES001.violation(reason), f"{name} {reason}")
             return None
         if text is None:
             message = f"larger than {LARGEST_DOCUMENT >> 20} MiB, the limit for a document"
-            self._documents.note(ES005.violation(message), name)
-            self._documents.cannot(f"{name} is {message}")
-            self._remember(file, unread_document(file, []))
+            self._without_bytes(file, ES005.violation(message), f"{name} is {message}")
             return None
         self._documents.size += len(text)
         if self._manifests:
             self._digests[os.path.normpath(file.path)] = make_digest(text)
         return text
+
+    def _without_bytes(self, file: File, violation: Violation, reason: str) -> None:
+        """Note why the bytes of a file could not be read."""
+        self._documents.note(violation, printable(file.path))
+        self._documents.cannot(reason)
+        self._remember(file, unread_document(file, []))
 
     def _record(self, one: _Read) -> None:
         """Note the violations of a file."""

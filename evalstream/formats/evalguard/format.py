@@ -13,11 +13,11 @@ from evalstream.formats.evalguard.documents import KINDS, MANIFEST, RESPONSE, SC
 from evalstream.io.beginning import Beginning
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.progress import Progress
+from evalstream.model.changes import SealedText
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
-from evalstream.model.sealed_text import SealedText
 from evalstream.parsing.peek import OBJECT
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from evalstream.formats.evalguard.documents import POLICY, TASK, THRESHOLD
 from evalstream.formats.evalguard.views import Document, Folder, Table, iterate_tables
 from evalstream.model.errors import UsageError
-from evalstream.model.suggestions import describe_unknown
+from evalstream.model.text import describe_unknown
 
 
 def find_thresholds(

@@ -14,17 +14,16 @@ from evalstream.engine.positions import json_locator
 from evalstream.formats.evalguard.document import LARGEST_DOCUMENT, read_bytes
 from evalstream.formats.evalguard.documents import MANIFEST, MANIFEST_FILE, is_manifest, schema_name
 from evalstream.formats.evalguard.files import iterate_files
-from evalstream.formats.evalguard.rules.manifests import EVG601, EVG602, EVG603, EVG604
+from evalstream.formats.evalguard.rules.documents import EVG601, EVG602, EVG603, EVG604
 from evalstream.io.document import document_bytes
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
+from evalstream.model.changes import SealedText
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
-from evalstream.model.sealed_text import SealedText
 from evalstream.model.signals import STOPPING
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import fast, pointer
-from evalstream.rules.syntax import read_document
 
 ALGORITHM: Final = "sha256"
 
@@ -126,11 +125,8 @@ class Manifest:
         if text is None:
             return
         documents.locate(json_locator(text), name)
-        reading = read_document(text, documents.options, "a manifest")
-        for violation, line, column in reading.violations:
-            documents.note(violation, name, line, column)
-        if reading.value is None:
-            documents.cannot(f"{name} could not be read as a manifest")
+        reading = documents.read(text, name, "a manifest")
+        if reading is None or reading.value is None:
             return
         value = reading.value
         faults = list(

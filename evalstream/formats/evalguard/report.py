@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.evalguard.documents import is_harness_output
-from evalstream.formats.evalguard.views import Document, as_number, text_member
+from evalstream.formats.evalguard.documents import METRIC, TASK, is_harness_output
+from evalstream.formats.evalguard.views import Document, Subject, as_number, text_member
+from evalstream.model.text import count_noun
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -216,3 +217,25 @@ def _harness_values(results: Mapping[str, Any]) -> Iterator[Reported]:
                 continue
             error = as_number(values.get(f"{metric}{_STANDARD_ERROR},{filter_}"))
             yield Reported(pointer(("results", task, name)), task, name, as_number(value), error)
+
+
+def describe_report(subject: Subject) -> str:
+    """Return what was checked of a raw report: most of its tasks have no documents in a folder."""
+    document, folder = subject
+    values = list(iterate_values(document))
+    said = (
+        f"the report is raw output of lm-evaluation-harness with {count_noun(len(values), 'value')}"
+    )
+    if not folder.followed:
+        return f"{said}, which were not compared with thresholds"
+    unknown = sum(not is_known_metric(subject, value) for value in values)
+    if not unknown:
+        return f"{said}, each compared with the thresholds of its task"
+    return f"{said}, {unknown:,} of them for tasks or metrics without a document in the folder"
+
+
+def is_known_metric(subject: Subject, value: Reported) -> bool:
+    """Return whether task and metric of a value have documents, or may have unread ones."""
+    folder = subject.folder
+    has_task = value.task is not None and folder.knows(TASK, value.task)
+    return has_task and folder.knows(METRIC, value.metric)

@@ -18,7 +18,7 @@ from evalstream.formats.evalguard.documents import (
     schema_name,
 )
 from evalstream.formats.evalguard.rules.documents import EVG101, without_unknown
-from evalstream.formats.evalguard.rules.responses import paging
+from evalstream.formats.evalguard.rules.references import paging
 from evalstream.formats.evalguard.views import Document, Folder, Subject, as_number
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.model.finding import Violation

@@ -304,12 +304,6 @@ def text_list_member(value: Mapping[str, Any], member: str) -> list[str]:
     return [item for item in list_or_empty(value.get(member)) if isinstance(item, str)]
 
 
-def object_member(value: Mapping[str, Any], member: str) -> Mapping[str, Any]:
-    """Return a member that is an object; an empty one for other values."""
-    found = value.get(member)
-    return found if isinstance(found, dict) else {}
-
-
 def _range(index: int, item: Any) -> Range | None:
     """Return a range with valid limits that is not empty, or None."""
     if not isinstance(item, dict):

@@ -1,34 +1,60 @@
-"""Find and check the files of HarpIA Lab."""
+"""Check a run of HarpIA Lab: its input, its output, and its log record by record."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from evalstream.engine.collector import Collector
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.layout import JSON_ARRAY
+from evalstream.engine.record_engine import RecordContext
 from evalstream.formats.harpia.catalogue import CATALOGUE
 from evalstream.formats.harpia.claims import JudgedScores, judge_scores
-from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, detect_parsed
-from evalstream.formats.harpia.log import RecordsCheck
+from evalstream.formats.harpia.documents import (
+    INPUT,
+    LOG,
+    OUTPUT,
+    detect_parsed,
+    holds_records,
+    member,
+    spread_records,
+)
+from evalstream.formats.harpia.files import NOT_OURS
 from evalstream.formats.harpia.log_tally import LogTally, collect_known
 from evalstream.formats.harpia.rules import input as about_input
-from evalstream.formats.harpia.rules.results import HAR201, HAR202, HAR303
-from evalstream.formats.harpia.values import claimed_digits
+from evalstream.formats.harpia.rules.results import (
+    HAR201,
+    HAR202,
+    HAR301,
+    HAR302,
+    HAR303,
+    HAR304,
+    HAR305,
+)
+from evalstream.formats.harpia.values import iterate_numbers
 from evalstream.formats.harpia.views import Input, Score, compare_metrics, view_claims, view_input
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Finding
+from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
 from evalstream.parsing.json import UTF8_MARK, type_name
+from evalstream.parsing.json_values import read_decimals
 from evalstream.rules.base import Rule
-from evalstream.rules.inputs import ES002, ES005
+from evalstream.rules.inputs import ES005
 from evalstream.rules.syntax import ES109, ES113
 
 if TYPE_CHECKING:
     from evalstream.formats.harpia.compared import RecordSamples
+    from evalstream.model.sample_record import GroupLabel, SampleRow
+    from evalstream.stats.sketch import RowFigures
+
+AS_ARRAY: Final = "the log is one JSON array; write each record on a line of its own"
 
 ABOUT_OUTPUT: Final = (HAR201, HAR202)
 
@@ -64,19 +90,53 @@ def check(
     read = _input(documents, run.inputs)
     output = _document(documents, run.aggregate, OUTPUT)
     scores = _scores(documents, output, read)
-    digits = claimed_digits(output.text) if output is not None else None
+    digits = read_decimals(output.text) if output is not None else None
     if run.rows is None:
         judged = judge_scores(scores or [], digits, None)
         is_input = run.aggregate is None
         return _mark_missing(run, _close_check(documents, None if is_input else judged))
-    log = RecordsCheck(
-        documents, LogTally(collect_known(read, scores, digits)), progress, _samples(options, read)
-    )
-    log.run(run.rows, show)
-    is_read = bool(log.records) and not log.unread and documents.incomplete_reason is None
-    judged = judge_scores(scores or [], digits, log.log, is_read=is_read)
-    summary = _close_check(documents, judged, log.records, is_read=is_read)
-    return _mark_missing(run, _mark_unchecked_log(summary, log))
+    log = LogTally(collect_known(read, scores, digits))
+    _check_log(documents, log, _samples(options, read), show, progress)
+    tally = documents.collector.tally
+    is_read = bool(tally.rows) and not tally.unread and documents.incomplete_reason is None
+    judged = judge_scores(scores or [], digits, log, is_read=is_read)
+    summary = _close_check(documents, judged, tally.rows, is_read=is_read)
+    if tally.unread or not tally.rows:
+        unread = f"{tally.unread:,} records could not be read"
+        summary.leave_open(unread if tally.unread else "the log has no records")
+    return _mark_missing(run, summary)
+
+
+def _check_log(
+    documents: DocumentCheck,
+    log: LogTally,
+    compared: RecordSamples | None,
+    show: Callable[[Finding], None],
+    progress: Progress,
+) -> None:
+    """Check the records of a log, and note the violations of the log as a whole."""
+
+    def accepts(head: bytes) -> bool:
+        odd = spread_records(head)
+        if not odd and holds_records(head):
+            return True
+        documents.note(ES005.violation(odd or f"this is {NOT_OURS}"))
+        documents.cannot(f"{documents.name} could not be read as a log of HarpIA Lab")
+        return False
+
+    # The checker and its records stay in this process.
+    options = replace(documents.options, jobs=1)
+    checker = LogRecordChecker(log, compared=compared)
+    context = RecordContext(options, documents.context.selection, record=checker)
+    collector = Collector(context, documents.name, show)
+    rows = documents.check_rows(documents.run.rows or "", collector, progress, accepts=accepts)
+    if compared is not None and collector.samples is not None:
+        compared.finish(collector.samples)
+    if rows.layout == JSON_ARRAY:
+        documents.note(HAR305.violation(AS_ARRAY))
+    if rows.incomplete_reason is None and not collector.tally.unread:
+        documents.note_all(HAR302.apply(log))
+        documents.note_all(HAR304.apply(log))
 
 
 def _close_check(
@@ -109,16 +169,6 @@ def _mark_missing(run: Run, summary: RunSummary) -> RunSummary:
     named = (run.rows, run.aggregate, run.inputs)
     missing = [what for name, what in zip(named, MISSING, strict=True) if name is None]
     summary.remark = "; ".join(missing) or None
-    return summary
-
-
-def _mark_unchecked_log(summary: RunSummary, log: RecordsCheck) -> RunSummary:
-    """Change the verdict of a log that was not read, or not fully for want of a library."""
-    if log.lacks and set(summary.counts) <= {ES002.code}:
-        summary.judge({})
-    if log.unread or not log.records:
-        unread = f"{log.unread:,} records could not be read"
-        summary.leave_open(unread if log.unread else "the log has no records")
     return summary
 
 
@@ -195,3 +245,43 @@ def _document(documents: DocumentCheck, path: str | None, kind: str) -> ReadDocu
     documents.note(ES005.violation(message), name)
     documents.cannot(f"{name}: {message}")
     return None
+
+
+@dataclass(frozen=True, eq=False)
+class LogRecordChecker:
+    """Checks the records of a log against the other documents, and tallies them."""
+
+    log: LogTally
+    noun: str = "a log record"
+    compared: RecordSamples | None = None
+
+    def take(self, start: int, _line: int) -> tuple[int, int]:
+        """Take no record: each one is looked at by itself."""
+        return start, 0
+
+    def violations(
+        self, record: Mapping[str, Any], _line: int, *, certain: bool
+    ) -> Iterator[Violation]:
+        """Return the violations of a record. Raises RecursionError if it is nested too deep."""
+        seen = self.log.record(record, certain=certain)
+        for rule in (HAR301, HAR302, HAR303):
+            yield from rule.apply(seen)
+
+    def sample(self, record: Mapping[str, Any]) -> Any:
+        """Return the record's instance_id."""
+        found = member(record, "instance_id")
+        return None if found is None else found.value
+
+    def figures(self, record: Mapping[str, Any]) -> RowFigures:
+        """Return the record's result as its score, if it is one number."""
+        found = member(record, "result")
+        numbers = [] if found is None else [number for _, number in iterate_numbers(found.value)]
+        return (numbers[0],) if len(numbers) == 1 else (None,)
+
+    def samples(
+        self, record: Mapping[str, Any], line: int, offset: int, *, certain: bool
+    ) -> Iterable[tuple[GroupLabel, SampleRow]]:
+        """Return a sample for each score in the record's result, if they are collected."""
+        if self.compared is None:
+            return ()
+        return self.compared.samples(record, line, offset, certain=certain)

@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.harpia.log_tally import Amount, LogTally, Path
-from evalstream.formats.harpia.means import choose_kind
 from evalstream.formats.harpia.requirements import at, is_empty
-from evalstream.formats.harpia.values import below, claim_at
+from evalstream.formats.harpia.values import below, choose_kind, claim_at
 from evalstream.formats.harpia.views import Score as Output
 from evalstream.model.claim import JudgedClaim, Reason
 from evalstream.parsing.json import short_text

@@ -18,17 +18,16 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
-from evalstream.parsing.json import pointer, resolve_pointer
+from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import parse_or_none
 from evalstream.stats.claims.rounding import as_float
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import (
     InputDigests,
-    bytes_digest,
-    cluster_digest,
     has_identity,
+    id_digest,
+    read_cluster,
     record_sample,
-    sample_text,
 )
 
 MOST_PARAMETERS: Final = 80
@@ -104,7 +103,7 @@ class RecordSamples:
 
     def _cluster(self, record: Mapping[str, Any], instance: KnownInstance) -> int:
         """Return the cluster that the record names, else that of its instance."""
-        own = _cluster_digest(record, self._request)
+        own = read_cluster(self._request, record)
         return instance.cluster if own == UNKNOWN else own
 
 
@@ -141,8 +140,7 @@ def answers(
         if sample is None:
             yield None
         else:
-            digest = bytes_digest(sample_text(sample))
-            yield Answered(sample, responses.get(sample), digest, True, record)
+            yield Answered(sample, responses.get(sample), id_digest(sample), True, record)
 
 
 def _make_sample(row: SampleRow, score: float | bool | None) -> SampleRow:
@@ -165,7 +163,7 @@ def _known_instances(request: SampleRequest, read: Input | None) -> dict[str, Kn
         if instance.id in found:
             found[instance.id] = _UNKNOWN
         else:
-            cluster = _cluster_digest(instance.value, request)
+            cluster = read_cluster(request, instance.value)
             found[instance.id] = KnownInstance(_digests(instance.value), cluster)
     return found
 
@@ -181,12 +179,6 @@ def _digests(instance: Mapping[str, Any]) -> InputDigests | None:
     if not all(isinstance(one, str) for one in references):
         return None
     return InputDigests(prompt.value, references, ())
-
-
-def _cluster_digest(value: Any, request: SampleRequest) -> int:
-    if request.cluster is None:
-        return UNKNOWN
-    return cluster_digest(resolve_pointer(value, request.cluster))
 
 
 def _responses(path: str | None) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.harpia.documents import Member, member
-from evalstream.formats.harpia.means import choose_kind, count_decimals
 from evalstream.formats.harpia.values import (
     LONGEST_IDENTIFIER,
+    choose_kind,
+    count_decimals,
     identifier,
     iterate_numbers,
     iterate_scores,
@@ -188,11 +189,6 @@ class LogTally:
     def is_settled(self, amount: Amount) -> bool:
         """Return whether no unassigned record may belong to a metric."""
         return not self.unplaced and amount.name not in self.doubtful
-
-    def is_complete(self, amount: Amount) -> bool:
-        """Return whether a metric has exactly one record for each instance."""
-        covered = amount.instances == self.instances
-        return covered and not amount.repeated and self.is_settled(amount)
 
     def _misplace(self, record: Record) -> None:
         """Note a record that may belong to one metric or to any."""

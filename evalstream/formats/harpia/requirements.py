@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.formats.harpia.documents import Member, find_metric, member, members, normalise_key
 from evalstream.formats.harpia.views import InputMetric
@@ -18,29 +18,9 @@ OUTPUT_MEMBERS: Final = ("parameters", "score", "elapsed time")
 RECORD_MEMBERS: Final = ("instance_id", "parameters", "result")
 
 
-class RequirementViolation(NamedTuple):
-    """A violated requirement: the message, the pointer, and what was expected and found."""
-
-    message: str
-    pointer: str
-    expected: Any = None
-    found: Any = None
-
-
-def make_violation(rule: Rule, requirement: RequirementViolation) -> Violation:
-    """Return the violation of a rule for a requirement that is not met."""
-    message, place, expected, found = requirement
-    return rule.violation(message, pointer=place, expected=expected, found=found)
-
-
-def make_violations(
-    rule: Rule, requirements: Iterable[RequirementViolation]
+def require_one_spelling(
+    rule: Rule, place: str, value: Any, names: Iterable[str]
 ) -> Iterator[Violation]:
-    """Return the violations of a rule for requirements that are not met."""
-    return (make_violation(rule, requirement) for requirement in requirements)
-
-
-def spelled_once(place: str, value: Any, names: Iterable[str]) -> Iterator[RequirementViolation]:
     """Require that an object has no member in several spellings."""
     if len(set(map(normalise_key, value))) == len(value):
         return
@@ -48,75 +28,81 @@ def spelled_once(place: str, value: Any, names: Iterable[str]) -> Iterator[Requi
         found = members(value, name)
         if len(found) > 1:
             keys = " and ".join(repr(short_text(entry.key)) for entry in found)
-            yield RequirementViolation(f"the same member in several spellings: {keys}", place)
+            yield rule.violation(f"the same member in several spellings: {keys}", pointer=place)
 
 
-def text(
-    place: str, value: Any, name: str, *, filled: bool = False
-) -> Iterator[RequirementViolation]:
-    """Require a string member, which must not be empty if `require_score`."""
+def require_text(
+    rule: Rule, place: str, value: Any, name: str, *, filled: bool = False
+) -> Iterator[Violation]:
+    """Require a string member, which must not be empty if it is to be `filled`."""
     found = member(value, name)
     if found is None:
-        yield RequirementViolation(f"{name} is missing", place)
+        yield rule.violation(f"{name} is missing", pointer=place)
     elif not isinstance(found.value, str):
-        yield wrong_type(place, found, "a string")
+        yield wrong_type(rule, place, found, "a string")
     elif filled and not found.value:
-        yield RequirementViolation(f"{name} is empty", at(place, found))
+        yield rule.violation(f"{name} is empty", pointer=at(place, found))
 
 
-def require_name(metric: InputMetric) -> Iterator[RequirementViolation]:
+def require_name(rule: Rule, metric: InputMetric) -> Iterator[Violation]:
     """Require that an output or a log record names its metric."""
     if metric.id is not None:
         return
     found = find_metric(metric.value)
     if found is None:
-        yield RequirementViolation("the metric is not named", metric.pointer)
+        yield rule.violation("the metric is not named", pointer=metric.pointer)
     elif isinstance(found.value, str):
-        yield RequirementViolation(f"{found.key} is empty", at(metric.pointer, found))
+        yield rule.violation(f"{found.key} is empty", pointer=at(metric.pointer, found))
     else:
-        yield wrong_type(metric.pointer, found, "a string")
+        yield wrong_type(rule, metric.pointer, found, "a string")
 
 
-def parameters(metric: InputMetric) -> Iterator[RequirementViolation]:
+def require_parameters(rule: Rule, metric: InputMetric) -> Iterator[Violation]:
     """Require an object of parameters."""
     if metric.parameters is None:
-        yield RequirementViolation("parameters is missing", metric.pointer)
+        yield rule.violation("parameters is missing", pointer=metric.pointer)
     elif not isinstance(metric.parameters.value, dict):
-        yield wrong_type(metric.pointer, metric.parameters, "an object")
+        yield wrong_type(rule, metric.pointer, metric.parameters, "an object")
 
 
 def require_score(
-    metric: InputMetric, found: Member | None, name: str
-) -> Iterator[RequirementViolation]:
+    rule: Rule, metric: InputMetric, found: Member | None, name: str
+) -> Iterator[Violation]:
     """Require a score or result; which values it has depends on the metric."""
     if found is None:
-        yield RequirementViolation(f"{name} is missing", metric.pointer)
+        yield rule.violation(f"{name} is missing", pointer=metric.pointer)
     elif is_empty(found.value):
         kind = "null" if found.value is None else f"an empty {type_name(found.value)}"
-        yield RequirementViolation(f"{short_text(found.key)} is {kind}", at(metric.pointer, found))
+        yield rule.violation(
+            f"{short_text(found.key)} is {kind}", pointer=at(metric.pointer, found)
+        )
 
 
-def texts(place: str, items: Iterable[Any], key: str) -> Iterator[RequirementViolation]:
+def require_texts(rule: Rule, place: str, items: Iterable[Any], key: str) -> Iterator[Violation]:
     """Require that all items of a list are strings."""
     for index, item in enumerate(items):
         if not isinstance(item, str):
             kind = type_name(item)
             message = f"an item of {short_text(key)} must be a string, not {with_article(kind)}"
-            yield RequirementViolation(message, f"{place}/{index}", {"type": "string"}, item)
+            yield rule.violation(
+                message, pointer=f"{place}/{index}", expected={"type": "string"}, found=item
+            )
 
 
-def no_object(noun: str, place: str, value: Any) -> RequirementViolation:
+def no_object(rule: Rule, noun: str, place: str, value: Any) -> Violation:
     """Return the violation for a value that is not an object."""
     kind = type_name(value)
     message = f"{noun} must be an object, not {with_article(kind)}"
-    return RequirementViolation(message, place, {"type": "object"}, value)
+    return rule.violation(message, pointer=place, expected={"type": "object"}, found=value)
 
 
-def wrong_type(place: str, found: Member, wanted: str) -> RequirementViolation:
+def wrong_type(rule: Rule, place: str, found: Member, wanted: str) -> Violation:
     """Return the violation for a member with another type than `wanted`, in words."""
     kind = type_name(found.value)
     message = f"{short_text(found.key)} must be {wanted}, not {with_article(kind)}"
-    return RequirementViolation(message, at(place, found), {"type": _TYPES[wanted]}, found.value)
+    return rule.violation(
+        message, pointer=at(place, found), expected={"type": _TYPES[wanted]}, found=found.value
+    )
 
 
 _TYPES: Final[Mapping[str, str | list[str]]] = {

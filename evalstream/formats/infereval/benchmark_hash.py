@@ -15,10 +15,10 @@ from evalstream.formats.infereval.files import RereadDocument, whole_document
 from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
 from evalstream.io.document import document_bytes
 from evalstream.io.names import printable
+from evalstream.model.changes import SealedText
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options
 from evalstream.model.run import Run
-from evalstream.model.sealed_text import SealedText
 from evalstream.parsing.json import UTF8_MARK, fast
 
 PREFIX: Final = "sha256:"

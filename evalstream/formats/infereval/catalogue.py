@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from evalstream.formats.infereval.rules.analysts import INF201, INF202, INF205, INF206
 from evalstream.formats.infereval.rules.copies import INF301, INF302
-from evalstream.formats.infereval.rules.design import INF203, INF204, INF207, INF211
+from evalstream.formats.infereval.rules.design import (
+    INF201,
+    INF202,
+    INF203,
+    INF204,
+    INF205,
+    INF206,
+    INF207,
+    INF211,
+)
 from evalstream.formats.infereval.rules.ids import INF208, INF209, INF210
 from evalstream.formats.infereval.rules.samples import (
     INF303,

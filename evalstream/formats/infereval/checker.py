@@ -20,12 +20,11 @@ from evalstream.formats.infereval.benchmark_hash import PREFIX, compute_hashes
 from evalstream.formats.infereval.catalogue import CATALOGUE, OF_EVALUATIONS
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS, kind_by_members
 from evalstream.formats.infereval.files import NOT_OURS, RereadDocument
-from evalstream.formats.infereval.items import ItemPass
+from evalstream.formats.infereval.items import ItemPass, read_envelope
 from evalstream.formats.infereval.rules.copies import missing_items
 from evalstream.formats.infereval.rules.samples import INF308, open_votes
 from evalstream.formats.infereval.rules.structure import INF101
 from evalstream.formats.infereval.schema import evaluation_validator, schema_violations
-from evalstream.formats.infereval.text import read_envelope
 from evalstream.formats.infereval.views import Evaluation
 from evalstream.io.progress import Progress
 from evalstream.model.errors import BrokenCompression, CannotCheck

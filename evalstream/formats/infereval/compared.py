@@ -18,7 +18,7 @@ from evalstream.model.run import STDIN, Run
 from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag
 from evalstream.parsing import json
 from evalstream.parsing.array_splitter import Element
-from evalstream.parsing.json import member, resolve_pointer, text_or_none
+from evalstream.parsing.json import member, text_or_none
 from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
@@ -26,11 +26,10 @@ from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import (
     InputDigests,
     SampleBatch,
-    bytes_digest,
-    cluster_digest,
     has_identity,
+    id_digest,
+    read_cluster,
     record_sample,
-    sample_text,
 )
 
 AGREEMENT: Final = "observed agreement"
@@ -61,7 +60,7 @@ class ItemSamples:
         shown = self._inputs.digests(item)
         row = record_sample(self._request, item.get("id"), shown, line, offset)
         if self._request.cluster is not None:
-            row = row._replace(cluster=self._cluster(item, self._request.cluster))
+            row = row._replace(cluster=self._cluster(item))
         self._unidentified += not has_identity(row)
         if not self._inputs.are_texts:
             # Ids of bearers show which inputs are the same, but not which ones differ.
@@ -82,13 +81,13 @@ class ItemSamples:
         self._samples.unidentified = self._unidentified
         self._samples.description = describe_evaluation(self._evaluation, self._samples.labels)
 
-    def _cluster(self, item: Mapping[str, Any], pointer: str) -> int:
+    def _cluster(self, item: Mapping[str, Any]) -> int:
         """Digest the value in an item, or in the benchmark's, by which samples are clustered."""
-        found = resolve_pointer(item, pointer)
-        benchmark, name = self._evaluation.benchmark, item.get("id")
-        if found is None and benchmark is not None and isinstance(name, str):
-            found = resolve_pointer(benchmark.by_id.get(name), pointer)
-        return cluster_digest(found)
+        found, benchmark = read_cluster(self._request, item), self._evaluation.benchmark
+        name = item.get("id")
+        if found == UNKNOWN and benchmark is not None and isinstance(name, str):
+            return read_cluster(self._request, benchmark.by_id.get(name))
+        return found
 
 
 class Inputs:
@@ -235,9 +234,8 @@ def _read_answer(text: bytes) -> Answered | None:
         return None
     if not isinstance(item, dict):
         return None
-    sample = sample_text(item.get("id"))
-    digest = bytes_digest(sample) if sample else 0
-    return Answered(item.get("id"), item.get("model_verdict"), digest, True, item)
+    sample = item.get("id")
+    return Answered(sample, item.get("model_verdict"), id_digest(sample), True, item)
 
 
 def _evaluation_name(evaluation: Evaluation) -> str:

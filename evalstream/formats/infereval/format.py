@@ -9,9 +9,9 @@ from evalstream.formats.base import PairedFormat, Place
 from evalstream.formats.infereval import documents
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS
 from evalstream.io.beginning import Beginning
+from evalstream.model.changes import SealedText
 from evalstream.model.options import Options
 from evalstream.model.run import NoInput, Run
-from evalstream.model.sealed_text import SealedText
 from evalstream.parsing.peek import OBJECT
 
 

@@ -1,19 +1,21 @@
-"""The pass over the items of an evaluation, one at a time and in order."""
+"""The pass over the items of an evaluation, one at a time and in order, and their exact text."""
 
 from __future__ import annotations
 
+import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.engine.positions import part_locator, place_violations
+from evalstream.engine.positions import envelope_mover, move_behind, part_locator, place_violations
 from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.infereval.catalogue import OF_ITEMS
 from evalstream.formats.infereval.claims import VerdictTally
 from evalstream.formats.infereval.documents import ITEMS
-from evalstream.formats.infereval.rules.analysts import INF201, INF202
+from evalstream.formats.infereval.rules.design import INF201, INF202
 from evalstream.formats.infereval.rules.ids import INF208
 from evalstream.formats.infereval.rules.samples import (
     INF303,
@@ -23,17 +25,94 @@ from evalstream.formats.infereval.rules.samples import (
 )
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.sound_items import is_sound
-from evalstream.formats.infereval.text import ParsedText, read_item
 from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import PlacedViolation, Position, Violation
 from evalstream.model.text import count_noun
 from evalstream.parsing.array_splitter import ArrayError, Element
-from evalstream.parsing.json import FAST_DEPTH, fast
+from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, Parsed, SyntaxIssue, fast
 from evalstream.parsing.json_schema import finite_check
-from evalstream.parsing.json_values import objects
+from evalstream.parsing.json_values import objects, parse_document
+from evalstream.parsing.object_splitter import Envelope
+from evalstream.parsing.strict_json import parse_exactly
+from evalstream.rules import syntax
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, read_object
 
 if TYPE_CHECKING:
     from evalstream.formats.infereval.compared import ItemSamples
+
+
+_PLACE: Final = re.compile(r"at column \d+ \(byte \d+\)|at byte \d+(?: of the line)?")
+
+
+class ParsedText(NamedTuple):
+    """The parsed value, if it is readable, and its violations with their positions, if known.
+
+    `replaced` holds the pointers of values that replace numbers which JSON does not allow.
+    """
+
+    value: Any
+    readable: bool
+    violations: list[PlacedViolation]
+    replaced: frozenset[str | None] = frozenset()
+
+
+def read_envelope(envelope: Envelope, max_depth: int) -> ParsedText:
+    """Read the part outside the items; offsets and lines are those of the whole document."""
+    text, before = envelope.text, 0
+    violations: list[PlacedViolation] = []
+    if text.startswith(UTF8_MARK):
+        before = len(UTF8_MARK)
+        text = text[before:]
+        violations.append(PlacedViolation(ES102.violation(BEGINS_WITH_MARK), 1))
+    parsed = parse_document(text, max_depth)
+    placed = [_within(envelope, issue, before) for issue in parsed.issues]
+    violations += _explain_issues(placed)
+    if parsed.readable and not isinstance(parsed.value, dict):
+        reading = read_object(text, max_depth, torn=True, noun="an evaluation")
+        violations += reading.violations
+        return ParsedText(None, readable=False, violations=violations)
+    return ParsedText(parsed.value, parsed.readable, violations, _replaced_pointers(parsed))
+
+
+def read_item(text: bytes, offset: int, start: Position, max_depth: int) -> ParsedText:
+    """Read an item whose first byte is at an offset and a position of the document."""
+    parsed = parse_exactly(text, max_depth)
+    placed = [
+        _move_issue(issue, (issue.offset or 0) + offset, partial(move_behind, start))
+        for issue in parsed.issues
+    ]
+    return ParsedText(
+        parsed.value, parsed.readable, _explain_issues(placed), _replaced_pointers(parsed)
+    )
+
+
+def _within(envelope: Envelope, issue: SyntaxIssue, before: int) -> SyntaxIssue:
+    """Move an issue to its position in the document, where the items lie between."""
+    if issue.offset is None:
+        return issue
+    place = issue.offset + before
+    return _move_issue(issue, envelope.offset(place), envelope_mover(envelope))
+
+
+def _replaced_pointers(parsed: Parsed) -> frozenset[str | None]:
+    return frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
+
+
+def _move_issue(
+    issue: SyntaxIssue, offset: int, move: Callable[[Position], Position]
+) -> SyntaxIssue:
+    """Move an issue to its position in the document, if it has one in the text."""
+    line, column = move(Position(issue.line or 1, issue.column))
+    if issue.offset is None:
+        return issue._replace(line=line)
+    message = _PLACE.sub(f"at byte {offset:,} of the file", issue.message)
+    return issue._replace(message=message, offset=offset, line=line, column=column)
+
+
+def _explain_issues(issues: list[SyntaxIssue]) -> list[PlacedViolation]:
+    explained = zip(syntax.explain(issues, torn=True), issues, strict=True)
+    return [PlacedViolation(one, issue.line, issue.column) for one, issue in explained]
+
 
 ID_DIGEST_BYTES: Final = 16
 """The kept length of an item's id: about 150 bytes with its number, 1.5 GB for ten million."""

@@ -14,7 +14,7 @@ from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.limits import limit_findings
 from evalstream.parsing.schema_errors import SchemaError, Validator, error_parts
 from evalstream.parsing.schema_files import builtin_schema, builtin_validator
-from evalstream.rules.schema import explain
+from evalstream.rules.schema import explain_schema
 from evalstream.rules.syntax import ES113
 
 
@@ -81,7 +81,7 @@ def is_valid(violations: Iterable[Violation]) -> bool:
 
 
 def _make_violation(error: SchemaError) -> Violation:
-    (explained,) = explain([error], own=True)
+    (explained,) = explain_schema([error], own=True)
     if _is_bare_reference(error):
         message = "a string in place of an object with this citation"
         return INF102.violation(message, pointer=explained.pointer, found=error.found)

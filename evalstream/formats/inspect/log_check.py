@@ -44,8 +44,7 @@ from evalstream.rules.inputs import ES003, ES005
 
 if TYPE_CHECKING:
     from evalstream.formats.inspect.compared import LogSamples
-    from evalstream.stats.log_links import LogLinks
-    from evalstream.stats.run_links import RunLinks
+    from evalstream.stats.run_links import LogLinks, RunLinks
 
 MOST_MODELS = 1_000
 """Most models, and most numbers of each, whose usage is summed."""
@@ -167,7 +166,7 @@ class LogCheck:
             self._samples = LogSamples(collected, request, view)
 
         if self.documents.options.links and self._links is None and view.eval:
-            from evalstream.stats.log_links import LogLinks
+            from evalstream.stats.run_links import LogLinks
 
             names = ("run_id", "eval_id", "created", "task_id")
             run = [view.eval[name] for name in names if view.eval.get(name) is not None]

@@ -220,7 +220,7 @@ _FORMULAS: Final[Mapping[str, tuple[Formula, frozenset[str]]]] = {
     "mean": (_mean, _words("to_float")),
     "std": (_over_scores(formulas.deviation), _words("to_float")),
     "var": (_over_scores(formulas.variance), _words("to_float")),
-    "stderr": (_over_scores(formulas.standard_error), _words("to_float cluster")),
+    "stderr": (_over_scores(formulas.mean_error), _words("to_float cluster")),
     "bootstrap_stderr": (_random, _words("to_float num_samples")),
     "ci": (_interval(formulas.mean_interval), _words("to_float cluster level method num_samples")),
     "ci_wilson": (_interval(formulas.wilson_interval), _words("to_float cluster level")),

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.lm_eval.catalogue import CATALOGUE
 from evalstream.formats.lm_eval.documents import samples_name, task_in_name
 from evalstream.formats.lm_eval.files import tasks_beside
 from evalstream.formats.lm_eval.group_figures import judge_groups
+from evalstream.formats.lm_eval.log_tally import LogTotals
 from evalstream.formats.lm_eval.non_finite import as_written
 from evalstream.formats.lm_eval.row_engine import LogCollector, LogContext
 from evalstream.formats.lm_eval.row_scores import ScoringPlan, plan_scoring
@@ -36,18 +36,10 @@ from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member, text_or_none
-from evalstream.rules.base import FileFacts
-from evalstream.rules.inputs import ES002, ES006
-from evalstream.rules.syntax import ES112
 from evalstream.stats.claims.judge import Judgement
 
 if TYPE_CHECKING:
     from evalstream.stats.run_links import RunLinks
-
-ABOUT_LINES: Final = (ES006, ES112)
-"""Rules that check the totals over the lines of any file."""
-
-DIGESTS: Final = ("sha256",)
 
 LEAST_ANSWERS: Final = 10
 """From this number of texts on, two models do not give the same ones by chance."""
@@ -141,58 +133,26 @@ class _SamplesCheck:
         self, documents: DocumentCheck, results: Results | None, progress: Progress
     ) -> None:
         self._documents, self._results, self._progress = documents, results, progress
-        self._options = documents.options
 
     def run(self, path: str, show: Callable[[Finding], None]) -> RunSummary:
         """Check the rows, and then what they amount to."""
-        documents, outlets = self._documents, RowRouter(self._options, DIGESTS)
-        task = self._task_of_name()
-        context = LogContext(
-            self._options,
-            documents.context.selection,
-            plan=ScoringPlan() if self._results is None else plan_scoring(self._results, task),
-        )
-        documents.collector.close()
+        documents, results = self._documents, self._results
+        plan = ScoringPlan() if results is None else plan_scoring(results, self._task())
+        context = LogContext(documents.options, documents.context.selection, plan=plan)
         collector = LogCollector(context, documents.name, show)
-        documents.collector = collector
-        rows = RowPass(
-            documents.name, self._options, DIGESTS, outlets, self._progress, any_rows=True
-        )
-        try:
-            outlets.open()
-            rows.open(path)
-            rows.run(collector)
-            self._note_rows(rows)
-            outlets.finish()
-        except BaseException as error:
-            outlets.drop(error)
-            raise
-        finally:
-            rows.close()
+        rows = documents.check_rows(path, collector, self._progress, any_rows=True)
         return self._judge_rows(rows, collector)
-
-    def _note_rows(self, rows: RowPass) -> None:
-        documents, tally = self._documents, self._documents.collector.tally
-        documents.size += rows.size
-        documents.cannot(rows.incomplete_reason)
-        for placed in rows.breaks:
-            documents.note(placed.violation, line=placed.line)
-        documents.note_all(rows.violations)
-        changed = rows.opened.describe_change() if rows.opened is not None else None
-        if changed is not None:
-            documents.note_change(changed)
-        facts = FileFacts(documents.name, tally, layout=rows.layout)
-        for rule in ABOUT_LINES:
-            documents.note_all(() if rule.run is None else rule.run(facts))
 
     def _judge_rows(self, rows: RowPass, collector: LogCollector) -> RunSummary:
         documents, tally, totals = self._documents, collector.tally, collector.totals
         is_whole = rows.incomplete_reason is None and not tally.unread
-        facts = TaskFacts(totals, self._task(collector), self._results, is_whole)
+        facts = TaskFacts(totals, self._task(totals), self._results, is_whole)
         judgements = list(judge_task(facts))
         self._note_facts(facts, judgements)
         if collector.samples is not None:
-            self._describe(collector, facts)
+            from evalstream.formats.lm_eval.compared import describe_run
+
+            describe_run(collector.samples, facts)
         if totals.is_scattered:
             documents.cannot("the doc_ids are too scattered to be compared with each other")
         if not tally.rows and rows.incomplete_reason is None:
@@ -205,11 +165,9 @@ class _SamplesCheck:
             claims_file=None if about is None else printable(about),
         )
         summary.checked = tuple(describe_rows(facts, tally.rows))
-        if rows.lacks and set(summary.counts) <= {ES002.code}:
-            summary.judge({})
         if self._results is None and about is None and summary.verdict == "unconfirmed":
             summary.remark = NO_RESULTS
-        if self._options.links:
+        if documents.options.links:
             summary.links = _links(facts, rows.digests)
         if totals.replaced:
             summary.leave_open(
@@ -218,31 +176,22 @@ class _SamplesCheck:
             )
         return summary
 
-    def _task_of_name(self) -> str | None:
-        """Return the task that the name of the samples file says."""
-        path = self._documents.run.rows
-        named = None if path in (None, STDIN) else samples_name(path or "")
-        if named is not None:
-            return named.task
-        results = self._results
-        known = [] if results is None else list(results.logged_tasks) or list(results.tasks)
-        of_name = None if path in (None, STDIN) else task_in_name(path or "", known)
-        return known[0] if of_name is None and len(known) == 1 else of_name
-
-    def _task(self, collector: LogCollector) -> str | None:
-        """Return the task of the rows: by the name of the file, or by their hash."""
+    def _task(self, totals: LogTotals | None = None) -> str | None:
+        """Return the task of the rows by the name of the file, or by the hash of `totals`."""
         path, results = self._documents.run.rows, self._results
-        named = None if path in (None, STDIN) else samples_name(path or "")
-        if named is not None:
-            return named.task
-        if results is None:
-            return None
-        actual = collector.totals.task_hash()
-        by_hash = [task for task in results.logged_tasks if results.task_hash(task) == actual]
-        if len(by_hash) == 1:
-            return by_hash[0]
-        of_name = None if path in (None, STDIN) else task_in_name(path or "", results.tasks)
+        own = "" if path in (None, STDIN) else path or ""
+        named = samples_name(own)
+        if named is not None or results is None:
+            return None if named is None else named.task
         known = list(results.logged_tasks) or list(results.tasks)
+        among = known
+        if totals is not None:
+            actual = totals.task_hash()
+            by_hash = [task for task in results.logged_tasks if results.task_hash(task) == actual]
+            if len(by_hash) == 1:
+                return by_hash[0]
+            among = list(results.tasks)
+        of_name = task_in_name(own, among) if own else None
         return known[0] if of_name is None and len(known) == 1 else of_name
 
     def _note_facts(self, facts: TaskFacts, judgements: list[Judgement]) -> None:
@@ -259,12 +208,6 @@ class _SamplesCheck:
         if facts.results is not None and about is not None and documents.run.inputs is None:
             documents.note_all(find_contradictions(facts.results, about, facts.task), name)
 
-    def _describe(self, collector: LogCollector, facts: TaskFacts) -> None:
-        from evalstream.formats.lm_eval.compared import describe_run
-
-        if collector.samples is not None:
-            describe_run(collector.samples, facts)
-
 
 def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLinks | None:
     """Return what links a log to others: its samples by the time of the call, and its answers.
@@ -274,7 +217,7 @@ def _links(facts: TaskFacts, digests: Mapping[str, Mapping[str, str]]) -> RunLin
     """
     if facts.task_results is None or facts.results is None or not facts.totals.rows:
         return None
-    from evalstream.stats.log_links import LogLinks
+    from evalstream.stats.run_links import LogLinks
 
     task, results = facts.task_results
     links = LogLinks(results.document.get("date"), task, results.model or "", _data(results, task))

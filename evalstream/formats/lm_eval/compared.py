@@ -14,18 +14,16 @@ from evalstream.formats.lm_eval.views import Results
 from evalstream.model.comparison import Answered, MetricName, RunDescription
 from evalstream.model.options import Options, SampleRequest
 from evalstream.model.run import STDIN, Run
-from evalstream.model.sample_record import UNKNOWN, GroupLabel, SampleFlag, SampleRow
+from evalstream.model.sample_record import GroupLabel, SampleFlag, SampleRow
 from evalstream.parsing import json
-from evalstream.parsing.json import resolve_pointer
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.setting_texts import flatten_settings, setting_text
 from evalstream.stats.run_samples import RunSamples
 from evalstream.stats.sample_digests import (
     InputDigests,
-    bytes_digest,
-    cluster_digest,
+    id_digest,
+    read_cluster,
     record_sample,
-    sample_text,
     text_digest,
 )
 
@@ -51,10 +49,9 @@ class RowSamples:
         """Yield a sample for each metric of a row; values that are not `certain` are not known."""
         shown = digests(row) if certain else None
         sample = record_sample(self._request, row.get("doc_id"), shown, line, offset)
-        sample = sample._replace(prompt=text_digest(hashed_prompt(row)))
-        if self._request.cluster is not None:
-            cluster = cluster_digest(resolve_pointer(row, self._request.cluster))
-            sample = sample._replace(cluster=cluster)
+        sample = sample._replace(
+            prompt=text_digest(hashed_prompt(row)), cluster=read_cluster(self._request, row, shown)
+        )
         name = row.get("filter", "")
         for metric, value in iterate_metrics(row):
             label = GroupLabel(None, name if isinstance(name, str) else "", metric)
@@ -154,14 +151,13 @@ def answers(
 ) -> Iterator[Answered | None]:
     """Iterate over the responses in rows at some places, in their order."""
     for row in find_objects(run.rows or STDIN, options, places):
-        if row is None:
-            yield None
-            continue
-        sample = sample_text(row.get("doc_id"))
-        said = row.get("filtered_resps")
-        only = said[0] if isinstance(said, list) and len(said) == 1 else said
-        digest = bytes_digest(sample) if sample else UNKNOWN
-        yield Answered(row.get("doc_id"), only, digest, True, row)
+        yield None if row is None else _read_answer(row)
+
+
+def _read_answer(row: Mapping[str, Any]) -> Answered:
+    sample, given = row.get("doc_id"), row.get("filtered_resps")
+    only = given[0] if isinstance(given, list) and len(given) == 1 else given
+    return Answered(sample, only, id_digest(sample), True, row)
 
 
 def _make_sample(sample: SampleRow, value: Any) -> SampleRow:

@@ -22,11 +22,14 @@ from evalstream.formats.lm_eval.views import NO_STDERR, TaskFigure, as_decimal
 from evalstream.model.claim import Reason, State
 from evalstream.parsing.json import pointer
 from evalstream.stats.claims import corpus_metrics, kinds
-from evalstream.stats.claims.corpus_metrics import TRANSLATION
+from evalstream.stats.claims.corpus_metrics import (
+    TRANSLATION,
+    has_translation_metrics,
+    resampled_score,
+)
 from evalstream.stats.claims.evidence import Evidence
 from evalstream.stats.claims.judge import Claim, Judgement, confirm, judge, leave_open, refute
 from evalstream.stats.claims.resampling import Resampling, error_kind, resampled_error
-from evalstream.stats.claims.translation_metrics import has_translation_metrics, resampled_score
 from evalstream.stats.score_sums import ScoreSums
 
 MOST_TRANSLATION_DRAWS: Final = 100

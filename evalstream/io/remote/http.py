@@ -10,8 +10,15 @@ from typing import Any, Final, TypeVar
 from evalstream.io.remote import limits
 from evalstream.io.remote.errors import StoreError, refusal
 from evalstream.io.remote.filesystem import fsspec_settings, run_on
-from evalstream.io.remote.ranges import check_range, read_range, read_total
-from evalstream.io.remote.store import ObjectInfo, ObjectStream, check_marks, version_marks
+from evalstream.io.remote.store import (
+    ObjectInfo,
+    ObjectStream,
+    check_marks,
+    check_range,
+    read_range,
+    read_total,
+    version_marks,
+)
 
 _READY_TO_SEND: Final = re.compile(r"(?:[\w.~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*", re.ASCII)
 

@@ -16,9 +16,8 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from evalstream.io.remote.errors import CHANGED, FailureReason, StoreError, refusal
 from evalstream.io.remote.filesystem import run_on
 from evalstream.io.remote.http import WebObject
-from evalstream.io.remote.listing import Listed
 from evalstream.io.remote.retry import with_retries
-from evalstream.io.remote.store import ETAG, ObjectInfo, ObjectStream
+from evalstream.io.remote.store import ETAG, Listed, ObjectInfo, ObjectStream
 from evalstream.io.spill_table import SpillTable, encode_name
 from evalstream.model.data_class import NamedTuple
 

@@ -6,15 +6,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from threading import Event
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from evalstream.io.remote import HUB, S3, WEB, limits
+from evalstream.io.remote import limits
 from evalstream.io.remote.errors import FailureReason, StoreError
 from evalstream.io.remote.filesystem import open_filesystem
-from evalstream.io.remote.reader import read_whole
+from evalstream.io.remote.reader import open_url, read_whole
 from evalstream.io.remote.retry import BackgroundCall, with_retries, with_timeout
-from evalstream.io.remote.store import ETAG, GENERATION, MODIFIED, version_marks
-from evalstream.io.remote.stores import open_url
+from evalstream.io.remote.store import ETAG, GENERATION, MODIFIED, Listed, version_marks
+from evalstream.io.remote.urls import HUB, S3, WEB
 from evalstream.model.signals import STOPPING
 
 READERS: Final = 8
@@ -25,19 +25,6 @@ _NO_NEXT: Final = FailureReason(
     "the server did not send the token of the next page", permanent=True
 )
 _NUL: Final = FailureReason("the name of an object contains a NUL character", permanent=True)
-
-
-class Listed(NamedTuple):
-    """An object by its path below the listed prefix.
-
-    `size` is in bytes, and `mark` differs from that of another object under the same name: the
-    ETag, else the generation, else the modification time. Both are None where the store does not
-    report them.
-    """
-
-    path: str
-    size: int | None = None
-    mark: str | None = None
 
 
 def list_objects(prefix: str) -> Iterator[list[Listed]]:
@@ -95,7 +82,7 @@ def _iterate_pages(url: str, scheme: str) -> Iterator[list[Listed]]:
 
         return hub_pages(url)
     if scheme in S3:
-        from evalstream.io.remote.s3 import open_s3
+        from evalstream.io.remote.filesystem import open_s3
 
         files, path = open_s3(url, scheme)
         bucket, key, _ = files.split_path(path)

@@ -1,9 +1,11 @@
-"""The interface of all stores, and the properties of their objects."""
+"""The interface of all stores, the properties of their objects, and checks of byte ranges."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
-from evalstream.io.remote.errors import CHANGED, StoreError
+from evalstream.io.remote import limits
+from evalstream.io.remote.errors import CHANGED, FailureReason, StoreError
 
 ETAG: Final = "ETag"
 GENERATION: Final = "generation"
@@ -19,6 +21,19 @@ class ObjectInfo(NamedTuple):
     size: int | None
     ranged: bool
     marks: Mapping[str, str]
+
+
+class Listed(NamedTuple):
+    """An object by its path below the listed prefix.
+
+    `size` is in bytes, and `mark` differs from that of another object under the same name: the
+    ETag, else the generation, else the modification time. Both are None where the store does not
+    report them.
+    """
+
+    path: str
+    size: int | None = None
+    mark: str | None = None
 
 
 class ObjectStream(Protocol):
@@ -99,3 +114,43 @@ _MARKS: Final = {
     "created": MODIFIED,
 }
 """The names of version marks in the stores; of several for one mark the first counts."""
+
+
+_CONTENT_RANGE: Final = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
+
+
+def check_range(reported: str | None, start: int, end: int, size: int | None) -> None:
+    """Check that a response is the requested range of an object of this size."""
+    match = _CONTENT_RANGE.fullmatch(reported or "")
+    if match is None:
+        raise StoreError(FailureReason("the server did not send the requested range"))
+    first, last, total = match.groups()
+    if total not in {"*", str(size)}:
+        raise StoreError(CHANGED)
+    if (first, last) != (str(start), str(end - 1)):
+        raise StoreError(FailureReason("the server sent another range than the requested one"))
+
+
+def read_total(reported: str) -> str:
+    """Return the size of the whole object from a range header; it may be `*` or empty."""
+    match = _CONTENT_RANGE.fullmatch(reported)
+    return match[3] if match is not None else ""
+
+
+async def read_range(read: Callable[[int], Awaitable[bytes]], size: int) -> bytes:
+    """Read a body that should have `size` bytes, and at most one byte more."""
+    pieces: list[bytes] = []
+    left = size
+    while left >= 0 and (piece := await read(min(left + 1, limits.PIECE_BYTES))):
+        pieces.append(piece)
+        left -= len(piece)
+    return check_length(b"".join(pieces), size)
+
+
+def check_length(data: bytes, size: int) -> bytes:
+    """Return a block if it has `size` bytes. Raises StoreError."""
+    if len(data) != size:
+        raise StoreError(
+            FailureReason(f"the server sent {len(data):,} of the {size:,} bytes of a block")
+        )
+    return data

@@ -11,7 +11,7 @@ from functools import lru_cache
 from evalstream.parsing.native.binding import library
 
 
-class Progress(IntEnum):
+class DocumentProgress(IntEnum):
     """The result of the pieces so far, as `outline.h` numbers it.
 
     TOO_LARGE means that the outline has no room, or that the document is nested too deeply.
@@ -36,9 +36,9 @@ class Outline:
             raise MemoryError
         weakref.finalize(self, loaded.free_outline, self._handle).atexit = False
 
-    def add(self, data: bytes) -> Progress:
+    def add(self, data: bytes) -> DocumentProgress:
         """Read the next piece; after INVALID or TOO_LARGE all others are ignored."""
-        return Progress(self._library.add_to_outline(self._handle, data, len(data)))
+        return DocumentProgress(self._library.add_to_outline(self._handle, data, len(data)))
 
     def text(self) -> bytes:
         """Return the outline so far, which is JSON once the result is WHOLE."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from evalstream.model.comparison import Comparison, ComparisonReport, Flip
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.describe import visible
 
 COLUMNS: Final = (
@@ -21,20 +23,17 @@ _FORMULA: Final = ("=", "+", "-", "@")
 """The first letters of a text that a spreadsheet would compute."""
 
 
-class CsvComparison:
+class CsvComparison(Recognized):
     """Writes the figures of each comparison; flips have no place in it.
 
     `checks` repeats the first line of the report, so that no line is read without it. If nothing is
     compared, the only line says why.
     """
 
+    beginning = LazyPattern(re.escape(",".join(COLUMNS)).encode())
+
     def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
         self._output = output
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return head.startswith(",".join(COLUMNS).encode())
 
     def begin(self, report: ComparisonReport) -> None:
         """Write the table."""

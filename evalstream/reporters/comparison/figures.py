@@ -13,7 +13,7 @@ SCHEMA: Final = 1
 """The version of the JSON report."""
 
 
-def number(value: float | None, error: float | None = None) -> str:
+def show_number(value: float | None, error: float | None = None) -> str:
     """Write a number with digits enough to show a tenth of an error."""
     if value is None:
         return "unknown"

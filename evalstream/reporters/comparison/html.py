@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip
 from evalstream.model.text import count_noun
-from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.comparison.figures import number, percent
-from evalstream.reporters.comparison.pictures import (
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
+from evalstream.reporters.comparison.figures import percent, show_number
+from evalstream.reporters.comparison.tables import (
     MOST_DRAWN,
     NAME,
-    differences,
-    forests,
-    matrix_table,
-    square_table,
-    verdict_mark,
-)
-from evalstream.reporters.comparison.tables import (
     confounders,
+    differences,
     drifts_table,
     flip_row,
+    forests,
     listing,
+    matrix_table,
     names_row,
     rankings,
     runs_table,
+    square_table,
+    verdict_mark,
 )
 from evalstream.reporters.comparison.wording import MOST_DETAILED, iterate_figures
 from evalstream.reporters.markup import GENERATOR, START, Child, Markup, cut_visible, head, tag
@@ -44,18 +44,15 @@ VALUE: Final = 400
 """Most characters of an answer."""
 
 
-class HtmlComparison:
+class HtmlComparison(Recognized):
     """Writes a page: its head first, then the flips as they come, then its end."""
+
+    beginning = LazyPattern(re.escape(START + GENERATOR).encode())
 
     def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
         self._output = output
         self._report: ComparisonReport | None = None
         self._flips, self._room = 0, FOR_FLIPS
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return head.startswith((START + GENERATOR).encode())
 
     def begin(self, report: ComparisonReport) -> None:
         """Write all that precedes the flips."""
@@ -201,10 +198,10 @@ def _matrices(report: ComparisonReport) -> Markup | None:
 
 
 def _about(report: ComparisonReport) -> Markup:
-    kept = report.settings
+    kept, least = report.settings, show_number(report.settings.min_delta)
     texts = [
         f"Samples are matched by {kept.by}; the level of intervals is {percent(kept.level)}.",
-        f"The smallest difference that matters is {number(kept.min_delta)} of a metric's range.",
+        f"The smallest difference that matters is {least} of a metric's range.",
         f"The overlap for a verdict is {percent(kept.min_overlap)}.",
         f"Samples are clustered by {cut_visible(kept.cluster, NAME)}." if kept.cluster else "",
         "" if kept.verified else "Runs that do not pass their check are compared, too.",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from evalstream.model.comparison import Average, Comparison, ComparisonReport, Estimate, Flip
 from evalstream.model.text import SMALLEST_P, count_noun
-from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.comparison.figures import number, percent
-from evalstream.reporters.describe import shorten, visible
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
+from evalstream.reporters.comparison.figures import percent, show_number
+from evalstream.reporters.describe import cut_text, visible
 
 TITLE: Final = "% evalstream compare; needs \\usepackage{booktabs}\n"
 
@@ -34,16 +36,13 @@ _COMMANDS: Final = {
 """How a sign is written that LaTeX does not take as it is."""
 
 
-class LatexComparison:
+class LatexComparison(Recognized):
     """Writes one table; flips have no place in it."""
+
+    beginning = LazyPattern(re.escape(TITLE).encode())
 
     def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
         self._output = output
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return head.startswith(TITLE.encode())
 
     def begin(self, report: ComparisonReport) -> None:
         """Write the table; its caption says what was compared and how."""
@@ -105,17 +104,17 @@ def _average_row(one: Average) -> str:
 
 def _mean(mean: float, error: float | None) -> str:
     if error is None:
-        return f"${number(mean)}$"
-    return f"${number(mean, error)}$ (${number(error, error)}$)"
+        return f"${show_number(mean)}$"
+    return f"${show_number(mean, error)}$ (${show_number(error, error)}$)"
 
 
 def _difference(found: Estimate | Average) -> str:
     error = found.standard_error
-    text = f"${number(found.difference, error)}$"
+    text = f"${show_number(found.difference, error)}$"
     if found.interval is None:
         return text
     low, high, _ = found.interval
-    return f"{text} {{[}}${number(low, error)}$, ${number(high, error)}${{]}}"
+    return f"{text} {{[}}${show_number(low, error)}$, ${show_number(high, error)}${{]}}"
 
 
 def _p(found: Estimate) -> str:
@@ -129,4 +128,4 @@ def _p(found: Estimate) -> str:
 
 def _text(text: str, most: int = CELL) -> str:
     """Write a text so that each sign stands for itself."""
-    return "".join(_COMMANDS.get(sign, sign) for sign in shorten(visible(text), most))
+    return "".join(_COMMANDS.get(sign, sign) for sign in cut_text(visible(text), most))

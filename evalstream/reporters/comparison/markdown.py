@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -15,8 +16,9 @@ from evalstream.model.comparison import (
 )
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
-from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.comparison.figures import join_groups, number, percent
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
+from evalstream.reporters.comparison.figures import join_groups, percent, show_number
 from evalstream.reporters.comparison.wording import (
     MOST_DETAILED,
     cell_text,
@@ -24,7 +26,7 @@ from evalstream.reporters.comparison.wording import (
     iterate_figures,
     iterate_lists,
 )
-from evalstream.reporters.describe import as_code, escape_markup, shorten, visible
+from evalstream.reporters.describe import as_code, cut_text, escape_markup, visible
 
 MOST_BYTES: Final = 65_536
 """GitHub takes no comment that has more characters."""
@@ -56,8 +58,10 @@ _SIGNS: Final = {
 TITLE: Final = "## evalstream compare\n\n<strong>"
 
 
-class MarkdownComparison:
+class MarkdownComparison(Recognized):
     """Keeps what has room and writes at the end; the rest is counted."""
+
+    beginning = LazyPattern(re.escape(TITLE).encode())
 
     def __init__(self, output: Sink, _style: Style = PLAIN) -> None:
         self._output = output
@@ -68,11 +72,6 @@ class MarkdownComparison:
         self._shown = 0
         self._left_out = 0
         self._is_full = False
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return head.startswith(TITLE.encode())
 
     def begin(self, report: ComparisonReport) -> None:
         """Keep all but the flips."""
@@ -174,8 +173,8 @@ class MarkdownComparison:
             if not self._add(f"### {_text(title)}\n\n"):
                 return
             rows = [
-                f"| {rank.rank} | {_text(rank.label)} | {join_groups(rank)} | {number(rank.mean)} "
-                f"| {percent(rank.share)} |\n"
+                f"| {rank.rank} | {_text(rank.label)} | {join_groups(rank)} "
+                f"| {show_number(rank.mean)} | {percent(rank.share)} |\n"
                 for rank in one.ranks
             ]
             head = "| rank | run | groups | mean | resamples with this rank |\n"
@@ -231,12 +230,12 @@ def _rule(left: int, right: int = 0) -> str:
 
 
 def _text(text: str, most: int = CELL) -> str:
-    return escape_markup(shorten(visible(text), most))
+    return escape_markup(cut_text(visible(text), most))
 
 
 def _file(run: ComparedRun) -> str:
-    return as_code(shorten(visible(run.file or run.aggregate or ""), PATH))
+    return as_code(cut_text(visible(run.file or run.aggregate or ""), PATH))
 
 
 def _short(text: str) -> str:
-    return shorten(visible(text), CELL)
+    return cut_text(visible(text), CELL)

@@ -1,17 +1,157 @@
-"""The tables and lists of a page about a comparison."""
+"""The tables and pictures of a comparison on a page, such as differences, matrices and flips."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from math import isfinite
 from typing import Final
 
-from evalstream.model.comparison import ComparisonReport, Flip
+from evalstream.model.comparison import Comparison, ComparisonReport, Estimate, Flip, Matrix, Square
 from evalstream.model.report import VERDICTS
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import dumps
-from evalstream.reporters.comparison.figures import join_groups, number, percent
-from evalstream.reporters.comparison.pictures import NAME
+from evalstream.reporters.charts import Tick, axis, drawing, rectangle, round_steps
+from evalstream.reporters.comparison.figures import join_groups, percent, show_number
+from evalstream.reporters.comparison.wording import cell_text, difference_text
 from evalstream.reporters.markup import Markup, cut_visible, tag
+
+NAME: Final = 160
+"""Most characters of a name from a file."""
+
+MOST_DRAWN: Final = 400
+"""Number of comparisons in pictures of differences."""
+
+
+def forests(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
+    """Yield one picture of differences and intervals for each scale that scores have."""
+    groups: dict[tuple[object, ...], list[Comparison]] = {}
+    for one in comparisons[:MOST_DRAWN]:
+        if one.estimate is not None and isfinite(one.estimate.difference):
+            scale = one.metric.minimum, one.metric.maximum, one.metric.unit
+            groups.setdefault(scale, []).append(one)
+    for index, group in enumerate(groups.values()):
+        yield _forest(f"forest{index}", group)
+
+
+def _forest(key: str, group: Sequence[Comparison]) -> Markup:
+    ends = [end for one in group if one.estimate for end in (*_reach(one.estimate), 0.0)]
+    low, high = min(ends), max(ends)
+    # With a tenth at both ends the label of an end is not moved into the frame.
+    room = (high - low) * 0.1 or 0.1
+    low, high = low - room, high + room
+    rows = [_row(f"{key}-{index}", one, low, high) for index, one in enumerate(group)]
+    ticks = [Tick((at - low) / (high - low), f"{at:.6g}") for at in round_steps(low, high)]
+    scale = tag("div", tag("div"), axis(ticks), tag("div"), class_="row", aria_hidden="true")
+    return tag("div", rows, scale, class_="forest")
+
+
+def _row(key: str, one: Comparison, low: float, high: float) -> Markup:
+    found = one.estimate
+    if found is None:
+        return Markup()
+    text = difference_text(found)
+    ends = [(at - low) / (high - low) * 1000 for at in (*_reach(found), found.difference, 0.0)]
+    shapes = [
+        tag("path", d=f"M{ends[3]:.6g} 0V20", class_="zero"),
+        tag("path", d=f"M{ends[0]:.6g} 10H{ends[1]:.6g}", class_="line whisker"),
+        tag("path", d=f"M{ends[2]:.6g} 10h0", class_="line dot"),
+    ]
+    name = f"{one.a} - {one.b}, {cut_visible(one.metric.label, NAME)}"
+    return tag(
+        "div",
+        tag("div", name, " ", verdict_mark(one)),
+        drawing(key, name, f"{one.a} - {one.b} = {text}", shapes, 1000, 20, 24),
+        tag("div", text, class_="figure"),
+        class_="row",
+    )
+
+
+def _reach(found: Estimate) -> tuple[float, float]:
+    interval = found.interval
+    if interval is None or not (isfinite(interval.low) and isfinite(interval.high)):
+        return found.difference, found.difference
+    return interval.low, interval.high
+
+
+def verdict_mark(one: Comparison) -> Markup:
+    """Return the verdict of a comparison as a coloured word."""
+    return tag("span", str(one.verdict), class_=f"badge {str(one.verdict).replace(' ', '-')}")
+
+
+def square_table(one: Comparison, square: Square) -> Markup:
+    """Return the 2 x 2 square of 0/1 scores, shaded by the share of samples."""
+    total = max(1, sum(square))
+    head = tag("tr", tag("td"), tag("th", f"{one.b} right"), tag("th", f"{one.b} wrong"))
+    rows = (
+        (f"{one.a} right", square.both, square.only_a),
+        (f"{one.a} wrong", square.only_b, square.neither),
+    )
+    lines = [
+        tag("tr", tag("th", name, scope="row"), [_shade_text(f"{n:,}", n / total) for n in counts])
+        for name, *counts in rows
+    ]
+    return tag("table", tag("thead", head), tag("tbody", lines), class_="square")
+
+
+def differences(key: str, one: Comparison, found: Estimate) -> Markup | None:
+    """Return how often each difference occurs, as bars; None for 0/1 scores."""
+    cells = found.histogram
+    if found.is_binary or len(cells) < 2:
+        return None
+    low, high, most = cells[0][0], cells[-1][0], max(count for _, count in cells)
+    step = min(after[0] - before[0] for before, after in pairwise(cells))
+    if not (isfinite(high - low) and step > 0 and most > 0):
+        return None
+    step = max(step, (high - low) / 200)
+    whole = high - low + step
+    bars = [
+        rectangle(
+            (at - low) / whole * 1000,
+            100 * (1 - count / most),
+            step / whole * 1000,
+            100 * count / most,
+            f"{at:.6g}: {count_noun(count, 'sample')}",
+            class_="bar",
+        )
+        for at, count in cells
+    ]
+    title = f"Differences of the samples, {one.a} - {one.b}"
+    said = f"{len(cells)} bars from {low:.6g} to {high:.6g}; the highest has {most:,} samples"
+    ticks = [
+        Tick((at - low + step / 2) / whole, f"{at:.6g}")
+        for at in round_steps(low, high)
+        if at <= high
+    ]
+    picture = drawing(key, title, said, bars, 1000, 100, 100)
+    return tag("div", tag("h4", title), picture, axis(ticks), class_="drawn")
+
+
+def matrix_table(title: str, matrix: Matrix) -> Markup:
+    """Return a matrix, each cell shaded by its size beside the largest."""
+    sizes = [
+        abs(value) for row in matrix.cells for value in row if value is not None and isfinite(value)
+    ]
+    most = max(sizes, default=0) or 1
+    head = tag("tr", tag("td"), [tag("th", label) for label in matrix.labels])
+    lines = [
+        tag("tr", tag("th", label, scope="row"), [_cell(value, most) for value in row])
+        for label, row in zip(matrix.labels, matrix.cells, strict=True)
+    ]
+    table = tag("table", tag("thead", head), tag("tbody", lines), class_="matrix")
+    name = f"{title}: {cut_visible(matrix.title, NAME)}"
+    return tag("section", tag("h3", name), tag("div", table, class_="scroll", tabindex=0))
+
+
+def _cell(value: float | int | None, most: float) -> Markup:
+    if value is None or not isfinite(value):
+        return tag("td")
+    return _shade_text(cell_text(value), abs(value) / most)
+
+
+def _shade_text(text: str, share: float) -> Markup:
+    return tag("td", text, style=f"--share:{share:.2f}" if share >= 0.005 else None)
+
 
 MOST_LISTED: Final = 500
 """Number of lines in a list; the others are counted."""
@@ -56,7 +196,7 @@ def rankings(report: ComparisonReport) -> Markup | None:
                 tag("td", rank.rank),
                 tag("th", rank.label, scope="row"),
                 tag("td", join_groups(rank)),
-                tag("td", number(rank.mean)),
+                tag("td", show_number(rank.mean)),
                 tag("td", percent(rank.share)),
             )
             for rank in one.ranks

@@ -8,15 +8,15 @@ from typing import Final
 from evalstream.model.comparison import CompareVerdict, Comparison, ComparisonReport, Flip, Matrix
 from evalstream.model.text import count_noun
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.comparison.figures import join_groups, number, percent
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
+from evalstream.reporters.comparison.figures import join_groups, percent, show_number
 from evalstream.reporters.comparison.wording import (
     MOST_DETAILED,
     cell_text,
     difference_text,
     iterate_figures,
     iterate_lists,
-    value_text,
+    json_text,
 )
 from evalstream.reporters.lines import LineWriter, Span
 
@@ -35,23 +35,17 @@ _ROLES: Final = {
 }
 
 
-_COLOUR: Final = LazyPattern(rb"\x1b\[[\d;]*m")
-_BEGINNING: Final = LazyPattern(rb"[^\n]+\n  A  [^\n]*; (?:[^\n]*, )?[\d,]+ samples?\b")
-
-
-class TextComparison:
+class TextComparison(Recognized):
     """Writes a comparison as lines."""
+
+    beginning = LazyPattern(rb"[^\n]+\n  A  [^\n]*; (?:[^\n]*, )?[\d,]+ samples?\b")
+    is_coloured = True
 
     def __init__(self, output: Sink, style: Style = PLAIN) -> None:
         self._lines = LineWriter(output, style)
         self._report: ComparisonReport | None = None
         self._flips = 0
         self._group: tuple[str, str] | None = None
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return _BEGINNING.match(_COLOUR.sub(b"", head)) is not None
 
     def begin(self, report: ComparisonReport) -> None:
         """Write all but the flips."""
@@ -87,7 +81,7 @@ class TextComparison:
         self._flips += 1
         self._lines.write(
             Span(f"{flip.direction}: "),
-            Span("" if flip.sample_id is None else f"sample {value_text(flip.sample_id)}, "),
+            Span("" if flip.sample_id is None else f"sample {json_text(flip.sample_id)}, "),
             Span(
                 f"{flip.metric}; line {flip.line_a:,} of {flip.a}, line {flip.line_b:,} of {flip.b}"
             ),
@@ -96,7 +90,7 @@ class TextComparison:
         for label, answer in ((flip.a, flip.answer_a), (flip.b, flip.answer_b)):
             if answer is not None:
                 self._lines.write(
-                    Span(f"{label} answers ", "dim"), Span(value_text(answer)), indent=4
+                    Span(f"{label} answers ", "dim"), Span(json_text(answer)), indent=4
                 )
 
     def end(self) -> None:
@@ -163,7 +157,7 @@ class TextComparison:
                 share = f"this rank in {percent(rank.share)} of the resamples"
                 noun = "group" if len(rank.groups) == 1 else "groups"
                 groups = f"{noun} {join_groups(rank)}, " if rank.groups else ""
-                text = f"{rank.rank}. {rank.label}  {groups}mean {number(rank.mean)}, {share}"
+                text = f"{rank.rank}. {rank.label}  {groups}mean {show_number(rank.mean)}, {share}"
                 self._lines.write(Span(text), indent=2)
         pairs = ("difference (row - column)", report.differences), ("overlap", report.overlaps)
         for title, matrices in (*pairs, ("number", report.drift_counts)):

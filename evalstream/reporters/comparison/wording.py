@@ -17,7 +17,7 @@ from evalstream.model.comparison import (
 )
 from evalstream.model.text import count_noun, p_value
 from evalstream.parsing import json
-from evalstream.reporters.comparison.figures import join_texts, number, percent
+from evalstream.reporters.comparison.figures import join_texts, percent, show_number
 
 MOST_DETAILED: Final = 6
 """Number of comparisons up to which each has its figures; more have a line each."""
@@ -39,7 +39,7 @@ def iterate_figures(one: Comparison) -> Iterator[tuple[str, str]]:
     if error is not None:
         gain = _pairing(found)
         kind = "paired" if found.clustered is None else "paired and clustered"
-        yield "error", f"{number(error, error)} {kind}{gain}"
+        yield "error", f"{show_number(error, error)} {kind}{gain}"
     tests = [_test(test) for test in (found.test, *found.tests) if test is not None]
     if tests:
         adjusted = found.adjusted_p
@@ -76,7 +76,7 @@ def _limits(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
     if found.detectable is not None:
         point = found.needed_for_point
         needed = "" if point is None else f"; 0.01 would need {count_noun(point, 'sample')}"
-        yield "detectable", f"{number(found.detectable, error)} with a power of 80 %{needed}"
+        yield "detectable", f"{show_number(found.detectable, error)} with a power of 80 %{needed}"
     if found.noise_floor is not None:
         share = (
             f", {percent((found.noise_floor / error) ** 2)} of the variance"
@@ -85,7 +85,7 @@ def _limits(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
         )
         yield (
             "noise",
-            f"repeats alone explain an error of {number(found.noise_floor, error)}{share}",
+            f"repeats alone explain an error of {show_number(found.noise_floor, error)}{share}",
         )
     if found.effect is not None:
         yield "effect", _effect(found.effect)
@@ -104,7 +104,7 @@ def _effect(effect: EffectPower) -> str:
 def _bounds(one: Comparison, found: Estimate) -> Iterator[tuple[str, str]]:
     """Iterate over what the difference would be with the samples that are missing."""
     if found.bounds is not None:
-        first, second = (number(bound, found.standard_error) for bound in found.bounds)
+        first, second = (show_number(bound, found.standard_error) for bound in found.bounds)
         missing = "unmatched and failed" if found.failed else "unmatched"
         yield (
             "bounds",
@@ -145,8 +145,8 @@ def iterate_lists(report: ComparisonReport) -> Iterator[tuple[str, Sequence[str]
     title = "averages with equal weights; errors hold if each result has samples of its own"
     yield title, [_average(one) for one in report.averages]
     drifts = [
-        f"{one.kind}: sample {value_text(one.sample_id_a)} in line {one.line_a:,} of {one.a}, "
-        f"sample {value_text(one.sample_id_b)} in line {one.line_b:,} of {one.b}"
+        f"{one.kind}: sample {json_text(one.sample_id_a)} in line {one.line_a:,} of {one.a}, "
+        f"sample {json_text(one.sample_id_b)} in line {one.line_b:,} of {one.b}"
         for one in report.drifts
     ]
     title = "samples with another input (drift) or other references (relabelled)"
@@ -166,21 +166,22 @@ def _average(one: Average) -> str:
 
 def difference_text(found: Estimate | Average) -> str:
     """Write a difference with its interval."""
-    text = number(found.difference, found.standard_error)
+    text = show_number(found.difference, found.standard_error)
     interval = found.interval
     return text if interval is None else f"{text} ({interval_text(interval, found)})"
 
 
 def interval_text(interval: Interval, found: Estimate | Average) -> str:
     """Write an interval with its method."""
-    error = found.standard_error
-    return f"{number(interval.low, error)} to {number(interval.high, error)}, {interval.method}"
+    low, high = (show_number(end, found.standard_error) for end in interval[:2])
+    return f"{low} to {high}, {interval.method}"
 
 
 def _means(*means: tuple[str, float, float | None]) -> str:
     """Write the means of runs by label, each with its standard error if it has one."""
     return ", ".join(
-        f"{label} {number(mean, error)}" + ("" if error is None else f" ({number(error, error)})")
+        f"{label} {show_number(mean, error)}"
+        + ("" if error is None else f" ({show_number(error, error)})")
         for label, mean, error in means
     )
 
@@ -189,7 +190,7 @@ def _pairing(found: Estimate) -> str:
     """Say what pairing gains."""
     if found.unpaired_error is None:
         return ""
-    text = f", {number(found.unpaired_error, found.standard_error)} unpaired"
+    text = f", {show_number(found.unpaired_error, found.standard_error)} unpaired"
     if found.correlation is not None:
         text += f", correlation {found.correlation:.2f}"
     return text
@@ -212,6 +213,6 @@ def cell_text(value: float | int | None) -> str:
     return f"{value + 0.0:.3f}"
 
 
-def value_text(value: Any) -> str:
+def json_text(value: Any) -> str:
     """Write a JSON value on one line."""
     return "unknown" if value is None else json.dumps(value).decode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 import weakref
 from collections.abc import Iterable, Iterator
@@ -12,7 +11,8 @@ from typing import Final, NamedTuple
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import NOT_CHECKED, Report, RunSummary
 from evalstream.model.text import count_noun
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.eee.entries import (
     HIDDEN,
     WHOLE_FILE,
@@ -26,7 +26,6 @@ INSTANCE: Final = "instance"
 UNSUPPORTED: Final = "unsupported"
 """The kinds of files, as the validator names them: `instance` for rows."""
 
-_BEGINNING: Final = re.compile(rb'\[\s*\{\s*"file": "(?:[^"\\]|\\.)*",\s*"valid": ')
 
 _TABLES: Final = """
     PRAGMA journal_mode = OFF;
@@ -51,8 +50,11 @@ class _File(NamedTuple):
     lines: int
 
 
-class EeeReporter:
+class EeeReporter(Recognized):
     """Keeps errors and warnings by file, in a temporary database, and writes at the end."""
+
+    beginning = LazyPattern(rb'\[\s*\{\s*"file": "(?:[^"\\]|\\.)*",\s*"valid": ')
+    """An empty list may be any file."""
 
     def __init__(self, output: Sink, _: Style = PLAIN) -> None:
         self._output = output
@@ -61,14 +63,6 @@ class EeeReporter:
         self._base.executescript(_TABLES)
         self._file, self._name = "", json.dumps("")
         self._counts: dict[str, tuple[int, bool]] = {}
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report.
-
-        An empty list may be any file.
-        """
-        return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding; the validator has no infos, and they are only counted."""

@@ -7,9 +7,12 @@ options give the same bytes.
 
 from __future__ import annotations
 
+import re
+
 from evalstream.model.finding import Finding, FindingList
 from evalstream.model.report import Report
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.markup import GENERATOR, START
 from evalstream.reporters.overview import FirstFindings, Overview
 
@@ -17,17 +20,14 @@ IN_MEMORY = 200
 """How many findings of each rule are kept in memory; others are on disk."""
 
 
-class HtmlReporter:
+class HtmlReporter(Recognized):
     """Keeps the findings by rule and writes at the end."""
+
+    beginning = LazyPattern(re.escape(START + GENERATOR).encode())
 
     def __init__(self, output: Sink, _: Style = PLAIN) -> None:
         self._output, self._firsts = output, FirstFindings()
         self._groups: dict[str, FindingList] = {}
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return head.startswith((START + GENERATOR).encode())
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding in its group."""

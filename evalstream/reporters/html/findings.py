@@ -1,7 +1,8 @@
-"""The findings, grouped by rule: what was found where, the remedy, and how to repeat it."""
+"""The findings by rule: what was found where, the rule's page, and how to repeat it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -9,13 +10,59 @@ from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Report
 from evalstream.model.rule_text import RuleText
 from evalstream.model.text import count_noun
-from evalstream.reporters.groups import Caps, Entry, Place, PlacedValues, join_findings
-from evalstream.reporters.html.commands import ALL, repeat, shell
-from evalstream.reporters.html.rules import prose, rule_help
-from evalstream.reporters.html.wording import VALUE, name
-from evalstream.reporters.markup import Child, Markup, cut_visible, tag
+from evalstream.reporters.groups import Caps, EntryPlace, FindingEntry, PlacedValues, join_findings
+from evalstream.reporters.html.wording import ALL, VALUE, name, repeat, shell
+from evalstream.reporters.markup import Child, Markup, cut_visible, join_markup, tag
 from evalstream.reporters.overview import Overview, relative
 from evalstream.reporters.summary import fix_mark
+
+LIMIT: Final = 4_000
+"""How many characters of the documentation of a rule are shown."""
+
+_BLOCKS: Final = re.compile(r"\n\s*\n")
+_HEADING: Final = re.compile(r"([A-Z][a-z ]{2,20}):\s")
+
+
+def rule_help(rule: RuleText) -> Markup:
+    """Return what a rule finds, why it matters and how to fix it, folded."""
+    # The first block has the name, the severity and the summary, which the page shows anyway.
+    _, _, text = rule.help.partition("\n\n")
+    shown = text[:LIMIT].strip("\n")
+    more = tag("p", "… evalstream rules shows the rest.") if len(text) > LIMIT else None
+    blocks = [part for block in _BLOCKS.split(shown) for part in _block(block)]
+    return tag("details", tag("summary", "About this rule"), blocks, more, class_="help")
+
+
+def _block(block: str) -> Iterator[Markup]:
+    """Yield a paragraph, or an example whose lines are kept."""
+    lines = block.split("\n")
+    paragraph = [line for line in lines if line[:1] != " "]
+    example = [line.removeprefix("    ") for line in lines if line[:1] == " "]
+    if paragraph:
+        text = " ".join(paragraph)
+        heading = _HEADING.match(f"{text} ")
+        label = heading.group(1) if heading else ""
+        rest = text[len(label) + 1 :] if label else text
+        yield tag("p", tag("b", f"{label}:") if label else None, prose(rest))
+    if example:
+        yield tag("pre", join_markup(*_separate_lines(example)))
+
+
+def prose(text: str) -> Markup:
+    """Return text whose parts in backticks are code."""
+    parts = text.split("`")
+    return join_markup(
+        *(tag("code", one) if number % 2 else one for number, one in enumerate(parts))
+    )
+
+
+def _separate_lines(lines: list[str]) -> Iterator[str]:
+    """Yield lines and the breaks between them, which are markup as they must stay."""
+    for number, line in enumerate(lines):
+        if number:
+            yield Markup("\n")
+        yield line
+
 
 BYTES: Final = 700_000
 """How many bytes all findings may take; each rule has an equal share."""
@@ -147,7 +194,7 @@ def _entries(report: Report, group: RuleGroup, overview: Overview) -> Iterator[t
             yield _entry(entry, own, folder), entry.findings - entry.more_findings
 
 
-def _entry(entry: Entry, own: str | None, folder: str) -> Markup:
+def _entry(entry: FindingEntry, own: str | None, folder: str) -> Markup:
     """Return what findings say that are equal but for their place; `own` is not named."""
     label = entry.severity.label
     pointer = (
@@ -173,7 +220,7 @@ def _entry(entry: Entry, own: str | None, folder: str) -> Markup:
     )
 
 
-def _place(place: Place, own: str | None, folder: str) -> list[Markup]:
+def _place(place: EntryPlace, own: str | None, folder: str) -> list[Markup]:
     """Return a file with its lines, and below it the values."""
     first, parts = place.first, []
     if place.file != own:

@@ -8,13 +8,13 @@ from typing import Final
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
 from evalstream.model.text import count_noun
-from evalstream.reporters.html.commands import format_options
 from evalstream.reporters.html.findings import command_line, findings_section, rule_groups
 from evalstream.reporters.html.run import run_body, run_names
 from evalstream.reporters.html.runs import rules_section, runs_sections
 from evalstream.reporters.html.wording import (
     badge,
     describe_limits,
+    format_options,
     name,
     severity_counts,
     size,
@@ -109,11 +109,13 @@ def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
     totals = report.totals
     if unchecked := unchecked_line(totals):
         yield f"{unchecked}."
+    refuted = totals.claims.get("refuted")
+    doubt = "a claim is refuted" if refuted else "no score was confirmed"
     yield {
         "passed": "No finding fails the check. The page lists what was verified, and what was not.",
         "failed": "Findings fail the check.",
         "incomplete": "No finding fails the check, but not everything could be checked.",
-        "unconfirmed": "No finding fails the check, but no score was confirmed.",
+        "unconfirmed": f"No finding fails the check, but {doubt}.",
         NOT_CHECKED: "Nothing was checked.",
     }[verdict]
     if limits:

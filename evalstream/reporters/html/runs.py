@@ -9,8 +9,7 @@ from evalstream.model.data_class import replace
 from evalstream.model.finding import Severity
 from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import count_noun
-from evalstream.reporters.html.findings import RuleGroup
-from evalstream.reporters.html.rules import prose
+from evalstream.reporters.html.findings import RuleGroup, prose
 from evalstream.reporters.html.run import run_body
 from evalstream.reporters.html.wording import NAME, badge, describe_limits
 from evalstream.reporters.markup import Markup, cut_visible, tag

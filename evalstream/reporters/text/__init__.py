@@ -7,42 +7,36 @@ from typing import Final
 from evalstream.model.finding import Finding, FindingList
 from evalstream.model.report import Report
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.base import PLAIN, Recognized, Sink, Style
 from evalstream.reporters.lines import LineWriter, Span
-from evalstream.reporters.listing import Listing
+from evalstream.reporters.listing import ListCounts
 from evalstream.reporters.overview import FirstFindings
 from evalstream.reporters.run_lines import RunLines
 
 IN_MEMORY: Final = 1_000
 """How many findings of each code are kept in memory: there are over a hundred codes."""
 
-_COLOUR: Final = LazyPattern(rb"\x1b\[[\d;]*m")
 
-_BEGINNING: Final = LazyPattern(
-    rb"\s*(?:(?:all paths are below [^\n]+\s+)?[A-Z]{2,3}\d{3} [a-z0-9-]+(?: \(preview\))?:\s"
-    rb"|[\d,]+  [A-Z]{2,3}\d{3} +(?:error|warning|info)?  "
-    rb"|(?:passed|unconfirmed|FAILED|incomplete|not checked)(?: \([^\n)]*\))?: "
-    rb"|[^\n]*: (?:passed|unconfirmed|FAILED|incomplete|not checked)\b"
-    rb"|[\d,]+ (?:runs? not looked at|of [\d,]+ runs? NOT CHECKED))"
-)
-"""The common folder, the name of a rule, a line of statistics, a run, or runs not reached.
-
-In the first layout of this report the line of a run began with its name.
-"""
-
-
-class TextReporter:
+class TextReporter(Recognized):
     """Keeps the findings by code and writes at the end."""
+
+    beginning = LazyPattern(
+        rb"\s*(?:(?:all paths are below [^\n]+\s+)?[A-Z]{2,3}\d{3} [a-z0-9-]+(?: \(preview\))?:\s"
+        rb"|[\d,]+  [A-Z]{2,3}\d{3} +(?:error|warning|info)?  "
+        rb"|(?:passed|unconfirmed|FAILED|incomplete|not checked)(?: \([^\n)]*\))?: "
+        rb"|[^\n]*: (?:passed|unconfirmed|FAILED|incomplete|not checked)\b"
+        rb"|[\d,]+ (?:runs? not looked at|of [\d,]+ runs? NOT CHECKED))"
+    )
+    """The common folder, the name of a rule, a line of statistics, a run, or runs not reached.
+
+    In the first layout of this report the line of a run began with its name.
+    """
+    is_coloured = True
 
     def __init__(self, output: Sink, style: Style = PLAIN) -> None:
         self._output, self._style = output, style
-        self._listing, self._firsts = Listing(style), FirstFindings()
+        self._listing, self._firsts = ListCounts(style), FirstFindings()
         self._groups: dict[str, FindingList] = {}
-
-    @staticmethod
-    def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
-        return _BEGINNING.match(_COLOUR.sub(b"", head)) is not None
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding in its group, unless it is only counted."""
@@ -70,7 +64,7 @@ class LiveTextReporter:
 
     def __init__(self, output: Sink, style: Style = PLAIN) -> None:
         self._lines = LineWriter(output, style)
-        self._listing, self._firsts = Listing(style), FirstFindings()
+        self._listing, self._firsts = ListCounts(style), FirstFindings()
 
     def finding(self, finding: Finding) -> None:
         """Write one finding, its code before its place."""
@@ -89,7 +83,7 @@ class LiveTextReporter:
         _finish(self._lines, self._listing, runs, report)
 
 
-def _finish(lines: LineWriter, listing: Listing, runs: RunLines, report: Report) -> None:
+def _finish(lines: LineWriter, listing: ListCounts, runs: RunLines, report: Report) -> None:
     """Write what follows the findings; the verdict is the last line."""
     if lines.style.statistics:
         for spans in listing.statistics(report):

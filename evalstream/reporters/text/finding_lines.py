@@ -8,9 +8,16 @@ from evalstream.model.finding import Excerpt, Finding, FindingList
 from evalstream.model.report import Report
 from evalstream.model.rule_text import Status
 from evalstream.model.text import count_noun, on_one_line
-from evalstream.reporters.groups import Caps, Entry, Place, PlacedValues, Values, join_findings
+from evalstream.reporters.groups import (
+    Caps,
+    EntryPlace,
+    FindingEntry,
+    PlacedValues,
+    ValuePair,
+    join_findings,
+)
 from evalstream.reporters.lines import LineWriter, Span, columns
-from evalstream.reporters.listing import SHOW_ALL, Listing
+from evalstream.reporters.listing import SHOW_ALL, ListCounts
 from evalstream.reporters.overview import FEW
 from evalstream.reporters.summary import fix_mark
 
@@ -29,7 +36,7 @@ SHORT: Final = 30
 class GroupLines:
     """Writes the group of one rule."""
 
-    def __init__(self, lines: LineWriter, listing: Listing, code: str, report: Report) -> None:
+    def __init__(self, lines: LineWriter, listing: ListCounts, code: str, report: Report) -> None:
         self._lines, self._code = lines, code
         self._severities = listing.severities(code)
         self._heading = listing.heading(code, report)
@@ -75,7 +82,7 @@ class GroupLines:
             Span(self._heading, role),
         )
 
-    def _in_one_file(self, entry: Entry) -> None:
+    def _in_one_file(self, entry: FindingEntry) -> None:
         """Write an entry whose file is named above."""
         for place in entry.places:
             where = place.where()
@@ -83,7 +90,7 @@ class GroupLines:
             self._lines.write(*lines, *self._message(entry), *_counts(place), indent=2)
             write_values(self._lines, place, 4)
 
-    def _in_files(self, entry: Entry) -> None:
+    def _in_files(self, entry: FindingEntry) -> None:
         """Write an entry, and below it its files."""
         files = f" ({count_noun(entry.findings, 'finding')} in {count_noun(entry.files, 'file')})"
         is_joined = entry.files > 1
@@ -104,7 +111,7 @@ class GroupLines:
             more = f"… and {entry.more:,} more with {count} (-v lists them)"
             self._lines.write(Span(more), indent=4)
 
-    def _message(self, entry: Entry) -> list[Span]:
+    def _message(self, entry: FindingEntry) -> list[Span]:
         spans = []
         if len(self._severities) > 1:
             label = entry.severity.label
@@ -116,7 +123,7 @@ class GroupLines:
 
 def write_alone(lines: LineWriter, finding: Finding) -> None:
     """Write one finding with its code, without waiting for others."""
-    place, label = Place(finding), finding.severity.label
+    place, label = EntryPlace(finding), finding.severity.label
     head = [Span(finding.code, label), Span(f" {finding.name}", "code"), Span(": ")]
     line = [Span(finding.position, "code"), Span(": ")]
     path = lines.path(finding.file, columns(head) + columns(line))
@@ -128,7 +135,7 @@ def write_alone(lines: LineWriter, finding: Finding) -> None:
     write_values(lines, place, 4)
 
 
-def _counts(place: Place) -> list[Span]:
+def _counts(place: EntryPlace) -> list[Span]:
     """Return how many findings a place stands for, and the sample of a single one."""
     texts = [place.count().strip()]
     if place.findings == 1 and place.first.sample_id is not None:
@@ -136,7 +143,7 @@ def _counts(place: Place) -> list[Span]:
     return [span for text in texts if text for span in (Span(" "), Span(text, "dim", one=True))]
 
 
-def short_values(place: Place) -> list[Span]:
+def short_values(place: EntryPlace) -> list[Span]:
     """Return the values of a place if they are few and short, to be written beside its file."""
     if len(place.values) != 1 or isinstance(place.values[0].values, Excerpt):
         return []
@@ -151,10 +158,10 @@ def _value_spans(word: str, value: str) -> list[Span]:
     return [Span(f"{word} ", "dim"), Span(value)] if value else []
 
 
-def write_values(lines: LineWriter, place: Place, indent: int) -> None:
+def write_values(lines: LineWriter, place: EntryPlace, indent: int) -> None:
     """Write what the findings of a place expect and found; the widest lines are indented less."""
     shown = place.values
-    if len(shown) > 1 and all(isinstance(one.values, Values) for one in shown):
+    if len(shown) > 1 and all(isinstance(one.values, ValuePair) for one in shown):
         founds = [_found_alone(lines, one) for one in shown]
         if all(founds):
             more = ", and other values" if place.has_more_values else ""
@@ -178,7 +185,7 @@ def _found_alone(lines: LineWriter, one: PlacedValues) -> str:
     return found if one.line is None else f"{found} (line {one.line})"
 
 
-def _write_pair(lines: LineWriter, values: Values, label: str, indent: int) -> None:
+def _write_pair(lines: LineWriter, values: ValuePair, label: str, indent: int) -> None:
     wanted, seen = _cut_lines(lines, values.expected), _cut_lines(lines, values.found)
     expected, found = _value_spans("expected", wanted), _value_spans("found", seen)
     comma = [Span(", ")] if expected and found else []

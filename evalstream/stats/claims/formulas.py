@@ -27,7 +27,7 @@ def middle_values(counts: Mapping[float, int]) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=16)
-def normal_quantile(share: float) -> float:
+def cached_normal_quantile(share: float) -> float:
     """Return the quantile of the standard normal distribution."""
     from statistics import NormalDist
 
@@ -35,7 +35,7 @@ def normal_quantile(share: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def t_quantile(share: float, degrees: int) -> float:
+def cached_t_quantile(share: float, degrees: int) -> float:
     """Return the quantile of Student's t distribution."""
     from evalstream.stats.inference.distributions import t_quantile as quantile
 
@@ -55,7 +55,7 @@ def wilson(share: float, number: float, quantile: float) -> tuple[float, float]:
 
 def quantiles(level: float) -> Iterator[float]:
     """Yield the normal quantiles that writers use for a two-sided confidence level."""
-    yield normal_quantile((1 + level) / 2)
+    yield cached_normal_quantile((1 + level) / 2)
     if level == USUAL_LEVEL:
         yield USUAL_QUANTILE
 
@@ -83,7 +83,7 @@ def deviation(values: Numbers) -> float:
     return math.sqrt(variance(values))
 
 
-def standard_error(values: Numbers, clusters: Clusters | None = None) -> float:
+def mean_error(values: Numbers, clusters: Clusters | None = None) -> float:
     """Return the standard error of the mean, 0 of fewer than two values or clusters.
 
     Clustered: E. Miller 2024, arXiv:2411.00640, appendix A, with the correction C/(C-1).
@@ -109,7 +109,7 @@ def mean_interval(
     if len(values) < 2:
         return middle, middle
     number = len(values) if clusters is None else len(set(clusters))
-    half = t_quantile(1 - (1 - level) / 2, max(number - 1, 1)) * standard_error(values, clusters)
+    half = cached_t_quantile(1 - (1 - level) / 2, max(number - 1, 1)) * mean_error(values, clusters)
     return middle - half, middle + half
 
 
@@ -122,12 +122,12 @@ def wilson_interval(
     and B. Graubard 1998).
     """
     share, number = mean(values), float(len(values))
-    quantile = -normal_quantile((1 - level) / 2)
+    quantile = -cached_normal_quantile((1 - level) / 2)
     if clusters is not None:
-        spread, square = share * (1 - share), standard_error(values, clusters) ** 2
+        spread, square = share * (1 - share), mean_error(values, clusters) ** 2
         if spread > 0 and square > 0:
             number = min(spread / square, number)
         degrees = len(set(clusters)) - 1
-        quantile = t_quantile(1 - (1 - level) / 2, degrees) if degrees > 0 else math.nan
+        quantile = cached_t_quantile(1 - (1 - level) / 2, degrees) if degrees > 0 else math.nan
     low, high = wilson(share, number, quantile)
     return max(low, 0.0), min(high, 1.0)

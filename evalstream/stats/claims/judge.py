@@ -40,6 +40,9 @@ FEWEST_UNITS: Final = 10
 SUM_STRAY: Final = Fraction(1, 1 << 50)
 """The error of a mean of doubles, relative to the largest of them: four units of its last place."""
 
+_USUAL_LEVELS: Final = (formulas.USUAL_LEVEL, 0.9, 0.99)
+"""The levels of intervals that do not state theirs."""
+
 THIRD: Final = 3
 HALF: Final = 0.5
 
@@ -80,8 +83,8 @@ class Claim(NamedTuple):
 
     `pointer` is its JSON Pointer, `value` the number with its digits as written, or the two ends of
     an interval; None if it is no number. `shown` is the JSON value at the pointer. `method`,
-    `draws` and `level` describe an uncertainty. With `has_all_digits` its writer never rounds: one
-    or two digits are all that the figure has.
+    `draws` and `level` describe an uncertainty, and are None where it does not state them. With
+    `has_all_digits` its writer never rounds: one or two digits are all that the figure has.
     """
 
     pointer: str
@@ -92,7 +95,7 @@ class Claim(NamedTuple):
     is_score: bool = False
     method: str | None = None
     draws: int | None = None
-    level: float = formulas.USUAL_LEVEL
+    level: float | None = None
     has_all_digits: bool = False
 
 
@@ -149,31 +152,15 @@ def _judge_number(claim: Claim, value: Decimal, evidence: Evidence) -> Judgement
     if is_whole:
         found, best = _agreeing(claim, value, figures, evidence)
         if best is not None:
-            return confirm(claim, _plain(best.value), rows, found)
+            return confirm(claim, _plain(best.value), best.rows or rows, found)
         shows_digits = near and abs(Fraction(near.value)) >= FEWEST_UNITS * evidence.unit
         if shows_digits or _best(value, claim.kind.rounded(evidence))[1] is not None:
             return confirm(claim, expected, rows, Agreement.ROUGH)
-    if not _is_out_of_reach(claim, value, evidence):
+    if not _is_impossible(claim, value, evidence):
         reason = _open_reason(claim, value, figures, evidence)
         if reason is not None or near is not None:
             return leave_open(claim, reason or Reason.COARSE, rows, expected)
     return refute(claim, expected, _refutation(claim, value, figures, evidence), rows)
-
-
-def _is_out_of_reach(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
-    """Return whether no formula gives a claim: it is outside its bounds, or no error at all.
-
-    A clustered error is greatest with two clusters, the scores above and below the mean: it is
-    their mean deviation from it then, which is at most the standard deviation.
-    """
-    method = method_named(claim.method)
-    if claim.kind.name == kinds.ERROR.name and method is not Method.CLOSED:
-        if _is_zero_over_differences(float(value), evidence):
-            return True
-        most = max((spread.deviation for spread in evidence.row_spreads), default=None)
-        if method is Method.CLUSTERED and most is not None:
-            return is_outside_bounds(value, (0, most * (PERCENT if evidence.is_percent else 1)))
-    return is_outside_bounds(value, _reach(claim, evidence))
 
 
 def _agreeing(
@@ -181,7 +168,8 @@ def _agreeing(
 ) -> tuple[Agreement, Figure | None]:
     """Return the figure that gives a claim, and how well; None if none does."""
     found, best = _best(value, figures)
-    if found is not Agreement.FULL and figures and _is_rounding(value, figures[0], evidence):
+    is_sum = claim.kind is not kinds.COUNT and figures
+    if found is not Agreement.FULL and is_sum and _is_rounding(value, figures[0], evidence):
         return Agreement.FULL, figures[0]
     if claim.has_all_digits and found is Agreement.ROUGH:
         return Agreement.NONE, None
@@ -196,6 +184,8 @@ def _refutation(claim: Claim, value: Decimal, figures: list[Figure], evidence: E
         return f"there are {rows}" + (
             "" if samples in {0, evidence.rows} else f" of {samples:,} samples"
         )
+    if _is_zero_error(claim, value, evidence):
+        return f"the scores of {rows} differ, so that no error is 0"
     if evidence.missing or not figures or not claim.kind.is_exact:
         bounds = _describe(_reach(claim, evidence))
         return f"the claim is outside {bounds}, the range of every {claim.kind.name} of {rows}"
@@ -299,7 +289,8 @@ def _scale_figures(figures: Iterable[Figure], evidence: Evidence) -> Iterator[Fi
     for figure in figures:
         yield figure
         if evidence.is_percent:
-            yield Figure(f"{figure.words}, in percent,", figure.value * PERCENT)
+            words = f"{figure.words}, in percent,"
+            yield figure._replace(words=words, value=figure.value * PERCENT)
 
 
 def _best(value: Decimal, figures: Iterable[Figure]) -> tuple[Agreement, Figure | None]:
@@ -333,9 +324,7 @@ def _judge_resampled_error(
     """
     rows, claimed = evidence.sums.joined_rows, float(value)
     expected = as_float(figures[0].value) if figures else None
-    if is_outside_bounds(value, _reach(claim, evidence)) or _is_zero_over_differences(
-        claimed, evidence
-    ):
+    if _is_impossible(claim, value, evidence):
         message = f"no resampling of {count_noun(rows, 'row')} gives this standard error"
         return refute(claim, expected, message, rows)
     if evidence.missing or expected is None:
@@ -353,9 +342,27 @@ def _judge_resampled_error(
     return refute(claim, expected, f"{message}, although resampling approaches it", rows)
 
 
-def _is_zero_over_differences(claimed: float, evidence: Evidence) -> bool:
+def _is_impossible(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
+    """Return whether no method gives a claim.
+
+    A clustered error is greatest with two clusters, the scores above and below the mean: it is
+    their mean deviation from it then, which is at most the standard deviation.
+    """
+    if _is_zero_error(claim, value, evidence):
+        return True
+    most = max((spread.deviation for spread in evidence.row_spreads), default=None)
+    is_clustered = method_named(claim.method) is Method.CLUSTERED
+    if is_clustered and claim.kind.name == kinds.ERROR.name and most is not None:
+        return is_outside_bounds(value, (0, most * (PERCENT if evidence.is_percent else 1)))
+    return is_outside_bounds(value, _reach(claim, evidence))
+
+
+def _is_zero_error(claim: Claim, value: Decimal, evidence: Evidence) -> bool:
+    """Return whether a claim is that the mean of different scores has no error."""
     extremes = evidence.extremes
-    return claimed == 0 and extremes is not None and extremes[0] != extremes[1]
+    if value or claim.kind.name != kinds.ERROR.name or _has_uneven_repeats(evidence):
+        return False
+    return extremes is not None and extremes[0] != extremes[1]
 
 
 Interval = tuple[float, float]
@@ -363,7 +370,7 @@ Interval = tuple[float, float]
 
 def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evidence) -> Judgement:
     """Judge the two ends of a confidence interval of the mean."""
-    rows, intervals = evidence.sums.joined_rows, list(compute_intervals(evidence, claim.level))
+    rows, intervals = evidence.sums.joined_rows, _intervals_at_levels(claim, evidence)
     expected = _as_ends(intervals[0]) if intervals else None
     if evidence.missing or not intervals:
         reason = Reason.MISSING if evidence.missing else Reason.EVIDENCE
@@ -384,6 +391,8 @@ def _judge_interval(claim: Claim, ends: tuple[Decimal, Decimal], evidence: Evide
         reason = Reason.METHOD if method is Method.UNKNOWN else Reason.UNEVEN
         return leave_open(claim, reason, rows, expected)
     message = f"no normal, Wilson or t interval of {count_noun(rows, 'row')} is the claim"
+    if claim.level is None:
+        message += ", at a level of 95, 90 or 99 percent"
     return refute(claim, expected, message, rows)
 
 
@@ -395,7 +404,7 @@ def _holds_mean(ends: tuple[Decimal, Decimal], evidence: Evidence) -> bool:
 
 def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) -> Judgement:
     """Compare an interval by resampling with closed forms: its ends within a third of a width."""
-    rows, intervals = evidence.sums.joined_rows, list(compute_intervals(evidence, claim.level))
+    rows, intervals = evidence.sums.joined_rows, _intervals_at_levels(claim, evidence)
     expected, width = _as_ends(intervals[0]), ends[1] - ends[0]
     if claim.draws is not None and claim.draws < FEWEST_DRAWS:
         return leave_open(claim, Reason.FEW_DRAWS, rows, expected)
@@ -407,6 +416,12 @@ def _judge_resampled_interval(claim: Claim, ends: Interval, evidence: Evidence) 
             return confirm(claim, expected, rows)
     message = f"resampling of {count_noun(rows, 'row')} gives an interval far from the claim"
     return refute(claim, expected, message, rows)
+
+
+def _intervals_at_levels(claim: Claim, evidence: Evidence) -> list[Interval]:
+    """Return the intervals of the mean at the level of a claim, or at the usual ones."""
+    levels = _USUAL_LEVELS if claim.level is None else (claim.level,)
+    return [one for level in levels for one in compute_intervals(evidence, level)]
 
 
 def compute_intervals(evidence: Evidence, level: float) -> Iterator[Interval]:
@@ -429,7 +444,7 @@ def _intervals_of_mean(mean: float, spreads: Iterable[Spread], level: float) -> 
             yield formulas.wilson(mean, number, quantile)
     for spread in known:
         if spread.number > 1:
-            half = formulas.t_quantile((1 + level) / 2, spread.number - 1) * spread.error
+            half = formulas.cached_t_quantile((1 + level) / 2, spread.number - 1) * spread.error
             yield mean - half, mean + half
 
 

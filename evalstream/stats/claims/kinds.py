@@ -23,10 +23,14 @@ Bounds = tuple[Number | None, Number | None]
 
 
 class Figure(NamedTuple):
-    """A value that a claim may have, and in words how it is computed."""
+    """A value that a claim may have, and in words how it is computed.
+
+    `rows` is the number of rows that count, 0 where all of the evidence do.
+    """
 
     words: str
     value: Number
+    rows: int = 0
 
 
 Formula = Callable[[Evidence], Iterable[Figure]]
@@ -70,7 +74,9 @@ def _means(evidence: Evidence) -> Iterator[Figure]:
     yield from _figures("the mean of the scores", evidence.mean)
     sums = evidence.sums
     if sums.sound_rows != sums.rows and not evidence.counts_errors:
-        yield from _figures("the mean of the scores without errors", sums.mean_without_errors())
+        mean = sums.mean_without_errors()
+        if mean is not None:
+            yield Figure("the mean of the scores without errors", mean, sums.sound_rows)
 
 
 def _sums(evidence: Evidence) -> Iterator[Figure]:
@@ -98,14 +104,6 @@ def _near_means(evidence: Evidence) -> Iterator[Figure]:
 
 def _range_of_scores(evidence: Evidence) -> Bounds:
     return evidence.extremes or (None, None)
-
-
-def _unit_range(_evidence: Evidence) -> Bounds:
-    return 0, 1
-
-
-def _above_one(_evidence: Evidence) -> Bounds:
-    return 1, None
 
 
 def _not_negative(_evidence: Evidence) -> Bounds:

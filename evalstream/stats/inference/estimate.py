@@ -17,9 +17,14 @@ from evalstream.model.comparison import (
     Square,
 )
 from evalstream.model.data_class import replace
-from evalstream.stats.inference.binary import exact_mcnemar, mid_p_mcnemar, tango_interval
 from evalstream.stats.inference.bounds import difference_bounds
-from evalstream.stats.inference.distributions import t_interval, t_test
+from evalstream.stats.inference.distributions import (
+    exact_mcnemar,
+    mid_p_mcnemar,
+    t_interval,
+    t_test,
+    tango_interval,
+)
 from evalstream.stats.inference.paired import PairedScores
 from evalstream.stats.inference.power import detectable_difference, effect_power, samples_needed
 from evalstream.stats.inference.resamples import bootstrap_intervals, sign_flip_test
@@ -63,7 +68,10 @@ def estimate(
         difference = 0.0
     if clustered is None:
         error = standard_error(paired)
-        answers = _answers(paired, difference, error, settings, seed)
+        if paired.square is None:
+            answers = _graded_answers(paired, difference, error, settings, seed)
+        else:
+            answers = _binary(paired, paired.square, difference, error, settings.level)
         errors, df = _own_errors(paired), paired.n - 1
     else:
         error = clustered.standard_error
@@ -137,19 +145,6 @@ def standard_error(paired: PairedScores) -> float | None:
         return None
     deviation = math.sqrt(paired.moments.variances[2])
     return 0.0 if deviation <= paired.rounding else deviation / math.sqrt(paired.n)
-
-
-def _answers(
-    paired: PairedScores,
-    difference: float,
-    error: float | None,
-    settings: CompareSettings,
-    seed: int,
-) -> _Answers:
-    """Return the intervals and tests without clusters."""
-    if paired.square is None:
-        return _graded_answers(paired, difference, error, settings, seed)
-    return _binary(paired, paired.square, difference, error, settings.level)
 
 
 def _binary(

@@ -11,7 +11,7 @@ from evalstream.model.comparison import (
     Estimate,
     MetricName,
 )
-from evalstream.model.text import p_value
+from evalstream.model.text import count_noun, p_value
 from evalstream.stats.inference.bounds import score_limits
 from evalstream.stats.inference.power import samples_needed
 
@@ -96,9 +96,9 @@ def _why_not(alignment: Alignment, settings: CompareSettings, labels: tuple[str,
         return f"no sample of {a} matches one of {b}"
     if alignment.overlap < settings.min_overlap:
         return (
-            f"{_number(alignment.matched, 'sample')} of {a} and {b} match, {alignment.only_a:,} are"
-            f" only in {a} and {alignment.only_b:,} only in {b}: the overlap is"
-            f" {alignment.overlap:.6g}, below {settings.min_overlap:g}"
+            f"{count_noun(alignment.matched, 'sample')} of {a} and {b} match,"
+            f" {alignment.only_a:,} are only in {a} and {alignment.only_b:,} only in {b}:"
+            f" the overlap is {alignment.overlap:.6g}, below {settings.min_overlap:g}"
         )
     if alignment.unscored >= alignment.matched:
         return f"no matched sample has a score in both {a} and {b}"
@@ -168,10 +168,10 @@ def _describe_needed(estimate: Estimate, wanted: float) -> str:
     if estimate.detectable is None:
         if estimate.clustered is not None and estimate.clustered.clusters < 2:
             return "with one cluster the standard error is unknown"
-        return f"{_number(estimate.n, 'sample')} cannot show how much differences vary"
+        return f"{count_noun(estimate.n, 'sample')} cannot show how much differences vary"
     smallest = (
-        f"the smallest difference that {_number(estimate.n, 'sample')} would show with a power of"
-        f" 80 % is {estimate.detectable:.4g}"
+        f"the smallest difference that {count_noun(estimate.n, 'sample')} would show with a power"
+        f" of 80 % is {estimate.detectable:.4g}"
     )
     if not wanted:
         return smallest
@@ -181,10 +181,6 @@ def _describe_needed(estimate: Estimate, wanted: float) -> str:
 
 def _all(n: int) -> str:
     return "the one matched sample" if n == 1 else f"all {n:,} matched samples"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _percent(level: float) -> str:

@@ -17,7 +17,7 @@ import orjson
 
 import evalstream
 from evalstream.engine.result import BlockResult, LocatedViolation
-from evalstream.formats.eee import fast_block, row_engine, row_templates
+from evalstream.formats.eee import fast_block, row_engine, row_reader
 from evalstream.formats.eee import row_engine as engines
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.block import Lines
@@ -67,7 +67,7 @@ def _rooms(rooms: tuple[int, int] | None) -> Iterator[None]:
         mock.patch.object(binding, "MOST_ROWS", rooms[0]),
         mock.patch.object(binding, "MOST_RECORDS", 2 * rooms[0] + 1),
         mock.patch.object(binding, "TEXT_BYTES", rooms[1]),
-        mock.patch.object(row_templates, "MOST_TEMPLATES", rooms[0]),
+        mock.patch.object(row_reader, "MOST_TEMPLATES", rooms[0]),
         # Scanners of other sizes are idle there.
         mock.patch.object(fast_block, "_IDLE", []),
     ):

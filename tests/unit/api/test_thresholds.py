@@ -2,13 +2,12 @@
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from commands import command, environment
+from commands import command, environment, run_command
 from paths import EXAMPLES
 
 import evalstream
@@ -20,7 +19,7 @@ CONFIG = EXAMPLES / "evalguard"
 
 def run(*arguments: str) -> str:
     """Return what the program prints."""
-    ran = subprocess.run(
+    ran = run_command(
         command(*arguments), env=environment(), capture_output=True, text=True, check=True
     )
     return ran.stdout

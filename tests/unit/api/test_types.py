@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -34,7 +35,7 @@ def test_the_public_data_types_are_there() -> None:
     assert names >= {"Finding", "Report", "RunSummary", "ComparisonReport", "Options", "Outcome"}
 
 
-@pytest.mark.parametrize("kind", [*PUBLIC, *PARTS], ids=lambda kind: kind.__name__)
+@each("kind", [*PUBLIC, *PARTS], ids=lambda kind: kind.__name__)
 def test_each_field_has_a_type_and_a_sentence(kind: Any) -> None:
     fields = dataclasses.fields(kind)
     assert [one.name for one in fields] == list(inspect.signature(kind).parameters)
@@ -45,7 +46,7 @@ def test_each_field_has_a_type_and_a_sentence(kind: Any) -> None:
         assert one.metadata["doc"].endswith((".", "…")), one.name
 
 
-@pytest.mark.parametrize("kind", PUBLIC, ids=lambda kind: kind.__name__)
+@each("kind", PUBLIC, ids=lambda kind: kind.__name__)
 def test_help_shows_the_class(kind: Any) -> None:
     text = pydoc.plain(pydoc.render_doc(kind))
     assert f"class {kind.__name__}(" in text
@@ -85,7 +86,7 @@ def test_verdicts_are_a_closed_set() -> None:
     assert typing.get_type_hints(evalstream.RunSummary)["verdict"] == Verdict
 
 
-@pytest.mark.parametrize(
+@each(
     ("wrong", "message"),
     [
         ({"select": 3}, "select has an int; it takes a str, or several"),

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from each import each
 from paths import REPOSITORY
 
 import evalstream
@@ -27,7 +28,7 @@ def covers(pattern: str, file: str) -> bool:
     return options.ignore == ("ES1",)
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "file"),
     [
         ("run.jsonl", "a/b/run.jsonl"),
@@ -49,7 +50,7 @@ def test_patterns_match(pattern: str, file: str) -> None:
     assert covers(pattern, file)
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "file"),
     [
         ("old", "old/run.jsonl"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bytes_of, sound_rows, write_run
@@ -46,7 +47,7 @@ def test_shards_are_read(text: str, shard: Shard) -> None:
     assert parse_shard(text, ARRAY) == shard
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "3", "0/4", "5/4", "-1/4", "1/0", "a/b", "1/4/2", "slurm/6", "slurm/x", "1/9999999"],
 )

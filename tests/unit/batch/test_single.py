@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -16,7 +17,7 @@ NAMES = {"eee": "run.jsonl", "evalguard": "evalguard", "harpia": "harpia", "infe
 PREFIXES = {"eee": "ES", "evalguard": "EVG", "harpia": "HAR", "infereval": "INF"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 @pytest.mark.parametrize("other", NAMES)
 def test_rules_of_another_format_pass_nothing(name: str, other: str) -> None:
     select = [PREFIXES[other]] if other != "eee" else ["ES2", "ES4", "ES5"]

@@ -2,11 +2,11 @@
 
 import os
 import shlex
-import subprocess
-import sys
 from typing import Any
 
 import pytest
+from commands import command, run_command
+from each import each
 from paths import REPOSITORY
 
 from evalstream.cli.command import (
@@ -93,7 +93,7 @@ def test_every_command_tells_the_version(line: str, capsys: pytest.CaptureFixtur
 def test_examples_are_plain_lines_of_known_commands() -> None:
     from evalstream.cli.typer_app import EXAMPLES
 
-    for example in [*EXAMPLES, *(example for command in EVERY for example in command.examples)]:
+    for example in [*EXAMPLES, *(example for one in EVERY for example in one.examples)]:
         _, found, line = example.rpartition("evalstream ")
         assert found
         given = shlex.split(line.partition(" > ")[0].rstrip(')"'))
@@ -105,8 +105,8 @@ def test_examples_are_plain_lines_of_known_commands() -> None:
 def completed(line: str) -> list[str]:
     """Return what a shell proposes for the last word of a line."""
     words = line.split(" ")
-    done = subprocess.run(
-        [sys.executable, "-m", "evalstream"],
+    done = run_command(
+        command(),
         env={
             **os.environ,
             "PYTHONPATH": str(REPOSITORY),
@@ -122,7 +122,7 @@ def completed(line: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "proposed"),
     [
         ("evalstream sal", ["salvage"]),

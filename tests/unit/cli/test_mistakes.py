@@ -1,10 +1,11 @@
 """Command lines with a mistake: the message says what is wrong and what was meant; exit 2."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import closed_pipe, command, run_command
+from each import each
 from paths import EXAMPLES, REPOSITORY
 
 MISTAKES = {
@@ -52,18 +53,19 @@ MISTAKES = {
 
 def run(line: str, folder: Path = EXAMPLES) -> subprocess.CompletedProcess[str]:
     """Run the program with the words of a line."""
-    return subprocess.run(
-        [sys.executable, "-m", "evalstream", *line.split()],
+    return run_command(
+        command(*line.split()),
         cwd=folder,
         env={"PYTHONPATH": str(REPOSITORY), "LC_ALL": "C.UTF-8"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
+        loaded="everything",
     )
 
 
-@pytest.mark.parametrize("line", MISTAKES)
+@each("line", MISTAKES)
 def test_a_mistake_is_named_with_what_was_meant(line: str) -> None:
     done = run(line)
     assert (done.returncode, done.stdout) == (2, "")
@@ -130,16 +132,9 @@ def test_help_goes_to_standard_output(line: str) -> None:
 
 @pytest.mark.parametrize("line", ["--help", "check --help", "rules", "completion bash"])
 def test_a_closed_pipe_ends_help_and_lists_quietly(line: str) -> None:
-    command = [sys.executable, "-m", "evalstream", *line.split()]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command, env={"PYTHONPATH": str(REPOSITORY)}, stdout=pipe, stderr=pipe
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        assert process.stderr.read() == b""
-    assert process.returncode == 141
+    with closed_pipe() as pipe:
+        done = run_command(command(*line.split()), stdout=pipe, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_both_names_of_an_option_may_agree() -> None:
@@ -164,14 +159,15 @@ def test_both_names_of_an_option_may_agree() -> None:
 )
 def test_an_empty_name_is_wrong_usage(words: list[str]) -> None:
     """A shell makes such a word of a variable without a value; nothing would be checked."""
-    done = subprocess.run(
-        [sys.executable, "-m", "evalstream", *words],
+    done = run_command(
+        command(*words),
         cwd=EXAMPLES,
         env={"PYTHONPATH": str(REPOSITORY), "LC_ALL": "C.UTF-8"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
+        loaded="everything",
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "empty" in done.stderr

@@ -3,10 +3,10 @@
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import command, run_command
 
 from evalstream.engine.routing import SIDECAR
 from evalstream.model.options import OPTIONS, Group
@@ -18,8 +18,8 @@ EXAMPLES = CHECKOUT / "examples"
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the program in the folder of examples."""
-    return subprocess.run(
-        [sys.executable, "-m", "evalstream", *arguments],
+    return run_command(
+        command(*arguments),
         cwd=EXAMPLES,
         capture_output=True,
         text=True,
@@ -28,15 +28,15 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("command", ["check", "seal"])
-def test_help_lists_every_option_under_its_heading(command: str) -> None:
-    told = run(command, "--help").stdout
+@pytest.mark.parametrize("word", ["check", "seal"])
+def test_help_lists_every_option_under_its_heading(word: str) -> None:
+    told = run(word, "--help").stdout
     parts = dict(re.findall(r"╭─ (\w+) ─.*?\n(.*?)╰─", told, re.DOTALL))
     order = [group.value for group in Group if group.value in parts]
     assert [heading for heading in parts if heading in order] == order
     for name, option in OPTIONS.items():
         flag = (option.text.flags or (f"--{name.replace('_', '-')}",))[0]
-        wanted = option.text.checks if command == "check" else option.text.seals
+        wanted = option.text.checks if word == "check" else option.text.seals
         if wanted:
             assert f"{flag} " in parts[option.text.group.value], flag
             for choice in CHOICES.get(name, ()):

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -124,14 +126,14 @@ def plainly(command: Command, line: Sequence[str]) -> dict[str, Any] | None:
     return calls[0]
 
 
-@pytest.mark.parametrize(("name", "line"), pairs(PLAIN))
+@each(("name", "line"), pairs(PLAIN))
 def test_plain_lines_are_read_as_typer_reads_them(name: str, line: str) -> None:
     read = plainly(COMMANDS[name], line.split())
     assert read is not None
     assert read == by_typer(COMMANDS[name], line.split())
 
 
-@pytest.mark.parametrize(("name", "line"), pairs(LEFT_TO_TYPER))
+@each(("name", "line"), pairs(LEFT_TO_TYPER))
 def test_other_lines_are_left_to_typer(name: str, line: str) -> None:
     assert read_plain(COMMANDS[name], line.split()) is None
 
@@ -158,7 +160,7 @@ def words(command: Command) -> st.SearchStrategy[str]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(data=st.data())
 def test_any_line_is_read_alike_or_left_to_typer(name: str, data: st.DataObject) -> None:
     command = COMMANDS[name]

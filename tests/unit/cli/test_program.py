@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commands import command, environment
+from commands import command, environment, run_command
 from paths import EXAMPLES
 
 SOUND = ("run.jsonl", "--aggregate", "aggregate.json")
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 def ended(*arguments: str, folder: Path, data: str = "") -> "subprocess.CompletedProcess[str]":
     """Run a command to its end."""
-    return subprocess.run(
+    return run_command(
         command(*arguments),
         cwd=folder,
         input=data,

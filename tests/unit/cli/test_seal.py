@@ -2,11 +2,10 @@
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from commands import command, environment
+from commands import command, environment, run_command
 from paths import EXAMPLES
 
 import evalstream
@@ -31,7 +30,7 @@ def test_the_only_pair_is_sealed(pair: Path, named: str) -> None:
 
 
 def test_the_command_line_finds_the_pair_too(pair: Path) -> None:
-    done = subprocess.run(
+    done = run_command(
         command("seal", "run.jsonl", "--expect-rows", "8"),
         cwd=pair.parent,
         env=environment(),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands import closed_pipe, command, run_command
 from paths import REPOSITORY
 
 from evalstream.cli.command import COMMANDS, load_command, option_spellings
@@ -29,8 +29,8 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, line: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
     """Run a command line in a folder."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "evalstream", *line.split()],
+    ran = run_command(
+        command(*line.split()),
         cwd=folder,
         env={"PYTHONPATH": str(REPOSITORY), "PATH": ""},
         capture_output=True,
@@ -192,13 +192,7 @@ def test_every_switch_of_a_file_can_be_turned_off() -> None:
 
 
 def test_a_reader_of_the_settings_may_leave(folder: Path) -> None:
-    command = [sys.executable, "-m", "evalstream", "check", "--show-settings"]
-    environment = {"PYTHONPATH": str(REPOSITORY), "PATH": ""}
-    with subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait() == PIPE_CLOSED
+    with closed_pipe() as pipe:
+        words = command("check", "--show-settings")
+        done = run_command(words, cwd=folder, stdout=pipe, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (PIPE_CLOSED, b"")

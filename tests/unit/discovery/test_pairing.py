@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import evalstream
-from evalstream.discovery import find_runs
-from evalstream.discovery.inputs import find_all
+from evalstream.discovery.inputs import find_all, find_runs
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options

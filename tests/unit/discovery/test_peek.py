@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -49,7 +50,7 @@ def scanner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("scanner")
-@pytest.mark.parametrize("name", LARGE)
+@each("name", LARGE)
 def test_the_kind_of_a_large_document_is_found(tmp_path: Path, name: str) -> None:
     document, expected = LARGE[name]
     file = tmp_path / "large.json"
@@ -60,7 +61,7 @@ def test_the_kind_of_a_large_document_is_found(tmp_path: Path, name: str) -> Non
 
 
 @pytest.mark.usefixtures("scanner")
-@pytest.mark.parametrize(
+@each(
     ("start", "end", "kind"),
     [
         ('{"data": ', "", peek.BROKEN),

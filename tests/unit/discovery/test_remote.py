@@ -12,7 +12,7 @@ from paths import EXAMPLES
 from remote_stores import CREDENTIALS, SECRETS, Store, bucket, quick_retries, s3, site, web
 
 import evalstream
-from evalstream.discovery import find_runs
+from evalstream.discovery.inputs import find_runs
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.io.file_names import NO_ENDING
 from evalstream.io.remote import Listed, limits, list_objects, listing, read_each

@@ -3,18 +3,16 @@
 import gzip
 import io
 import json
-import os
 import shlex
-import subprocess
-import sys
 import time
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import DEVNULL, PIPE, Process, command, run_command
 from corpus import CORPUS, needs_corpus
-from paths import EXAMPLES, REPOSITORY
+from paths import EXAMPLES
 
 import evalstream
 from evalstream.engine.harness_logs import detect_log
@@ -230,13 +228,8 @@ def test_unknown_json_is_no_format_that_is_known(value: Any) -> None:
 
 def piped(data: bytes, *arguments: str) -> tuple[int, str]:
     """Check what comes through a pipe, and return the exit code and the report."""
-    done = subprocess.run(
-        [sys.executable, "-m", "evalstream", "check", "-", *arguments],
-        input=data,
-        capture_output=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    done = run_command(
+        command("check", "-", *arguments), input=data, capture_output=True, timeout=60
     )
     return done.returncode, (done.stdout + done.stderr).decode()
 
@@ -315,14 +308,8 @@ def test_empty_standard_input_holds_no_rows() -> None:
 @pytest.mark.parametrize("first", [b"INFO starting\n", b'{"schema_version": "0.2.0", "x\n', b"\n"])
 def test_rows_behind_anything_go_through_at_once(first: bytes) -> None:
     row = (EXAMPLES / "run.jsonl").read_bytes().splitlines(keepends=True)[0]
-    command = [sys.executable, "-m", "evalstream", "check", "-", "--pass", "valid"]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-    ) as process:
+    words = command("check", "-", "--pass", "valid")
+    with Process(words, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(first)

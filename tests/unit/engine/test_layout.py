@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import DETAILS, aggregate_of, bounded, bytes_of, mutants, sound_rows
@@ -154,7 +156,7 @@ def test_an_array_that_is_sealed_as_one_passes(tmp_path: Path, indent: int | Non
     indent=st.sampled_from([None, 0, 2]),
     jobs=st.sampled_from([1, 2]),
 )
-@bounded(max_examples=60)
+@bounded(max_examples=examples(60))
 def test_elements_give_the_findings_of_lines(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Any], indent: int | None, jobs: int
 ) -> None:
@@ -199,7 +201,7 @@ def test_repeats_in_an_array_are_told_by_row_even_from_disk(tmp_path: Path) -> N
             assert found.line == data.count(b"\n", 0, found.offset) + 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("spoil", "code", "rows"),
     [
         (lambda data: data[: len(data) // 2], "ES104", 3),

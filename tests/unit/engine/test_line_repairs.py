@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -81,7 +82,7 @@ def test_lines_above_the_limit_are_left(*, final: bool) -> None:
     assert (overlong.rows, overlong.lines, len(overlong.left)) == (b"", 1, 1)
 
 
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=12), st.tuples(*[st.booleans()] * 4))
 def test_what_is_not_repaired_stays(fragments: list[bytes], chosen: tuple[bool, ...]) -> None:
     data, repairs = b"".join(fragments), LineRepairs(*chosen)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import deep, examples
 from hypothesis import given
 from hypothesis import strategies as st
 from row_rewriters import BAD, NEW, OLD, REASON, RENAMING, Deadly, Meddling, Renaming, Unchanged
@@ -110,7 +111,7 @@ LINES = [
 ]
 
 
-@bounded(max_examples=80)
+@bounded(max_examples=examples(80))
 @given(
     lines=st.lists(
         st.tuples(st.sampled_from(LINES), st.sampled_from([b"\n", b"\r\n"])), max_size=30
@@ -380,8 +381,10 @@ def test_repairs_are_counted_with_the_lines_of_the_file(tmp_path: Path) -> None:
     assert (run.outcome.rows, run.data.count(b"\n")) == (298, 298)
 
 
-@pytest.mark.parametrize("options", [SERIAL, POOL])
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(
+    ("options", "pack"),
+    [(SERIAL, gzip.compress), deep(POOL, gzip.compress), deep(SERIAL, bytes), deep(POOL, bytes)],
+)
 def test_memory_does_not_grow_with_the_rows(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

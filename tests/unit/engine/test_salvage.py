@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded, bytes_of, sound_rows
@@ -131,7 +132,7 @@ def test_the_input_is_never_an_output(tmp_path: Path) -> None:
         max_size=12,
     )
 )
-@bounded(max_examples=150)
+@bounded(max_examples=examples(150))
 def test_every_byte_is_in_a_row_or_in_the_rest(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]
 ) -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from each import each
 from fast_rows import context, engine_of, mixed_rows, slowly, sound
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,7 +107,7 @@ def test_any_row_can_be_sketched(rows: list[Any]) -> None:
     assert fast.sketch == slow.sketch
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "scores"),
     [
         ("1.0", [1.0]),
@@ -129,7 +130,7 @@ def test_scores_are_numbers_of_a_usual_size(text: str, scores: list[float]) -> N
 
 
 @pytest.mark.parametrize("place", ["evaluation", "token_usage", "performance"])
-@pytest.mark.parametrize("value", [None, 1, "text", [], [[]], {"score": [1]}, True])
+@each("value", [None, 1, "text", [], [[]], {"score": [1]}, True])
 def test_figures_of_another_shape_are_left_out(place: str, value: Any) -> None:
     rows = [{**sound(), place: value}, sound()]
     sketch = checked(SKETCHED, bytes_of(rows)).sketch

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from compared_records import Collected, collected
+from each import each
 from inspect_archive import sound_log
 
 from evalstream.formats.registry import FORMATS
@@ -68,7 +68,7 @@ def test_rows_with_choices_are_other_inputs(tmp_path: Path) -> None:
     assert shared == {rows.identities()[line] for line in plain}
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@each("name", FORMATS)
 def test_every_format_says_whether_it_has_scores_of_samples(name: str, tmp_path: Path) -> None:
     log = tmp_path / "run.json"
     log.write_text(json.dumps(sound_log()))

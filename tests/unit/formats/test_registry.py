@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from each import each
 
 from evalstream.discovery.inputs import OPTIONS
 from evalstream.engine.harness_logs import FOREIGN, FORMATS_OF_LOGS
@@ -122,7 +123,7 @@ def test_another_name_is_not_a_format() -> None:
         FORMATS["other"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "kind"),
     [
         ("run.jsonl", ("eee", "instance")),
@@ -167,7 +168,7 @@ def test_a_list_of_objects_with_ids_may_be_anything() -> None:
     assert FORMATS["harpia"].places["unsure"] == "inputs"
 
 
-@pytest.mark.parametrize(
+@each(
     "layer",
     [
         "cli",

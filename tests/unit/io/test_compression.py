@@ -17,6 +17,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +41,9 @@ GZIP_FIELDS = {"extra": 4, "name": 8, "comment": 16, "checksum": 2, "text": 1}
 LONGEST_MATCH = 258
 
 within_a_test = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+    max_examples=examples(40),
 )
 
 
@@ -154,7 +158,7 @@ def test_compressions_are_told_by_their_first_bytes(kind: str) -> None:
     assert detect_compression(PACK[kind](ROWS)[:6]) == kind
 
 
-@pytest.mark.parametrize("low", range(0x50, 0x60))
+@each("low", range(0x50, 0x60))
 def test_frame_to_be_skipped_begins_zstandard(low: int) -> None:
     assert detect_compression(bytes([low]) + b"\x2a\x4d\x18\0\0") == "zstandard"
 

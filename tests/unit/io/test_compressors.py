@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -83,7 +84,7 @@ def test_other_programs_can_read_it() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@bounded(max_examples=10)
+@bounded(max_examples=examples(10))
 @given(cuts=st.lists(st.integers(0, len(DATA)), max_size=5), step=st.sampled_from([100, 7000]))
 def test_how_the_bytes_come_does_not_matter(kind: str, cuts: list[int], step: int) -> None:
     places = [0, *sorted(cuts), len(DATA)]

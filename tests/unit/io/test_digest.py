@@ -6,6 +6,7 @@ import hashlib
 import threading
 
 import pytest
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -13,7 +14,7 @@ from rows import bounded
 from evalstream.io.digest import MOST_WAITING, BackgroundDigest, RunningDigest
 
 
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 @given(pieces=st.lists(st.binary(max_size=50), max_size=30), start=st.integers(0, 30))
 def test_the_digest_is_that_of_all_pieces(pieces: list[bytes], start: int) -> None:
     digest = BackgroundDigest(RunningDigest(["sha256", "md5"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -19,7 +20,7 @@ STEPS = st.lists(
 )
 
 
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 @given(steps=STEPS)
 def test_a_buffer_gives_what_was_put_in(steps: list[tuple[str, Any]]) -> None:
     buffer, expected = LineBuffer(), b""

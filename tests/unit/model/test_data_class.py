@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import pytest
+from each import each
 
 from evalstream.model.data_class import DataClass, NamedTuple, field, field_values, replace
 
@@ -147,7 +148,7 @@ def test_named_tuples_are_those_of_the_standard_library(
     assert not hasattr(ours, "__dict__")
 
 
-@pytest.mark.parametrize(
+@each(
     ("wrong", "error"),
     [
         (lambda kind: kind(), TypeError),

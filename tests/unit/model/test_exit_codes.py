@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from each import each
 
 import evalstream
 from evalstream.model.exit_codes import (
@@ -41,7 +42,7 @@ def totals_of(
     return totals
 
 
-@pytest.mark.parametrize(
+@each(
     ("totals", "code"),
     [
         (totals_of("passed", "passed"), ExitCode.PASSED),
@@ -72,7 +73,7 @@ WARNED = totals_of("passed")
 WARNED.severities[Severity.WARNING] = 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("totals", "eee", "zero"),
     [
         (totals_of("passed", "passed"), EeeExitCode.CLEAN, ExitCode.PASSED),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from paths import REPOSITORY
 
 from evalstream.model import extras
@@ -158,7 +159,7 @@ def test_no_text_tells_to_install_a_name_that_anyone_could_take() -> None:
     assert found == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "is_found"),
     [
         ("pip install evalstream", True),

@@ -3,6 +3,7 @@
 import pickle
 
 import pytest
+from each import each
 from report_fixture import claim, every_verdict, sound_run
 
 from evalstream.model.claim import JudgedClaim, Reason, State, describe_states
@@ -24,7 +25,7 @@ def judged(*claims: JudgedClaim, reason: str | None = None, failing: int = 0) ->
     return run
 
 
-@pytest.mark.parametrize("run", [RunSummary(None, None, ""), sound_run(), *every_verdict()])
+@each("run", [RunSummary(None, None, ""), sound_run(), *every_verdict()])
 def test_a_pickle_holds_all_of_a_summary(run: RunSummary) -> None:
     copy = pickle.loads(pickle.dumps(run))
     assert copy == run
@@ -33,7 +34,7 @@ def test_a_pickle_holds_all_of_a_summary(run: RunSummary) -> None:
     assert RunSummary(None, None, "").counts == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("run", "verdict"),
     [
         (judged(HELD), "passed"),
@@ -41,6 +42,7 @@ def test_a_pickle_holds_all_of_a_summary(run: RunSummary) -> None:
         (judged(OPEN, COUNTED), "unconfirmed"),
         (judged(COUNTED), "unconfirmed"),
         (judged(), "unconfirmed"),
+        (judged(HELD, REFUTED), "unconfirmed"),
         (judged(HELD, reason="cut off"), "incomplete"),
         (judged(HELD, REFUTED, failing=1), "failed"),
         (judged(HELD, reason="cut off", failing=1), "failed"),

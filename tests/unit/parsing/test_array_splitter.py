@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from depth import examples
+from each import each
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -110,7 +112,7 @@ def cuts() -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(min_value=0, max_value=2000), max_size=12)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(arrays(), cuts())
 def test_elements_are_the_spans_of_the_values(array: Array, cuts: list[int]) -> None:
     for outcome in (split(array.data), split(array.data, 1), split_at(array.data, cuts)):
@@ -120,7 +122,7 @@ def test_elements_are_the_spans_of_the_values(array: Array, cuts: list[int]) -> 
         assert repr(json.loads(element.text)) == repr(value)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(arrays(), st.integers(min_value=0), cuts())
 def test_a_truncated_array_gives_its_whole_elements(
     array: Array, cut: int, cuts: list[int]
@@ -188,7 +190,7 @@ def test_no_beginning_of_a_value_is_malformed(value: Any) -> None:
         assert outcome.issue.message == NOT_CLOSED
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "message", "offset", "line", "texts"),
     [
         (b"", NOT_BEGUN, 0, 1, []),
@@ -333,7 +335,7 @@ def test_rows_that_look_alike_are_taken_together(
 
 
 @pytest.mark.parametrize("size", [50, 1 << 10, LONGEST])
-@pytest.mark.parametrize(
+@each(
     "row",
     [["a", "],[", ["],[", "],["]], [[1], [2]], {"id": [{"id": 1}, {"id": 2}]}, 0, "],[", '","'],
     ids=repr,

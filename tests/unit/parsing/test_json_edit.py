@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES
@@ -44,7 +46,7 @@ def edited(document: str, members: Mapping[str, Any] = WANTED) -> str:
     return set_members(document.encode(), "x", members).decode()
 
 
-@pytest.mark.parametrize(
+@each(
     "spelled",
     [
         lambda text: text,
@@ -74,7 +76,7 @@ def test_new_members_look_like_their_neighbours(spelled: Any) -> None:
     assert edited(spelled(PRETTY)) == spelled(PRETTY_EDITED)
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after"),
     [
         ("{}", '{"x": {"rows": 8, "checksum": "ab"}}'),
@@ -96,7 +98,7 @@ def test_layouts_with_little_to_go_by(before: str, after: str) -> None:
     assert edited(before) == after
 
 
-@pytest.mark.parametrize("held", [', "x": null', ', "x": "run.jsonl"', ', "x": {}', ', "x": {\n}'])
+@each("held", [', "x": null', ', "x": "run.jsonl"', ', "x": {}', ', "x": {\n}'])
 @pytest.mark.parametrize("space", ["  ", "    ", "\t"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_a_whole_object_is_indented_as_the_document_is(
@@ -125,7 +127,7 @@ def test_the_aggregate_of_the_examples_keeps_all_but_one_line() -> None:
     assert after == before.replace(b'"total_rows": 8', b'"total_rows": 9')
 
 
-@pytest.mark.parametrize(
+@each(
     ("spelled", "value", "expected"),
     [
         ("8.0", 8, "8.0"),
@@ -168,7 +170,7 @@ def test_non_ascii_is_written_as_the_document_writes_it() -> None:
     assert edited('{"x":{},"a":"ä"}', undecodable) == '{"x":{"path":"run\\udce4.jsonl"},"a":"ä"}'
 
 
-@pytest.mark.parametrize(
+@each(
     "strange",
     [
         *(HUGE, f"-{HUGE}.5e{HUGE}", "NaN", "-Infinity", "1e999", "-0", '"\\ud83d"'),
@@ -186,7 +188,7 @@ def test_names_that_repeat_where_nothing_is_set_survive() -> None:
     assert edited(before, {"rows": 8}) == before.replace("7", "8")
 
 
-@pytest.mark.parametrize(
+@each(
     ("document", "reason"),
     [
         (b'{"x": {}, "x": {}}', "the key 'x' occurs 2 times in one object"),
@@ -349,7 +351,7 @@ def told(value: Any, depth: int = 2) -> Any:
     return isinstance(value, bool), value
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(texts(DOCUMENTS), OBJECTS)
 def test_the_result_reads_as_the_document_updated(text: bytes, members: dict[str, Any]) -> None:
     result = set_members(text, "x", members)
@@ -360,7 +362,7 @@ def test_the_result_reads_as_the_document_updated(text: bytes, members: dict[str
     assert (b"\r\n" in text) >= (b"\r\n" in result)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(texts(st.fixed_dictionaries({"mark": st.just("ä"), "x": OBJECTS})), st.data())
 def test_setting_back_gives_the_bytes_that_were(text: bytes, data: st.DataObject) -> None:
     before = {
@@ -375,7 +377,7 @@ def test_setting_back_gives_the_bytes_that_were(text: bytes, data: st.DataObject
     assert result[:start] == text[:start]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(OBJECTS, st.sampled_from([None, 2]), st.data())
 def test_layout_of_new_members_is_that_of_the_standard_writer(
     members: dict[str, Any], indent: int | None, data: st.DataObject
@@ -388,7 +390,7 @@ def test_layout_of_new_members_is_that_of_the_standard_writer(
     assert set_members(text, "x", scalars).decode() == expected
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.binary(max_size=30) | texts(DOCUMENTS).map(lambda text: text[:-2]))
 def test_any_bytes_are_edited_or_refused(text: bytes) -> None:
     try:
@@ -398,7 +400,7 @@ def test_any_bytes_are_edited_or_refused(text: bytes) -> None:
     assert json.loads(result)["x"]["rows"] == 8
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(texts(DOCUMENTS), OBJECTS)
 def test_a_difference_is_empty_only_without_one(text: bytes, members: dict[str, Any]) -> None:
     result = set_members(text, "x", members)

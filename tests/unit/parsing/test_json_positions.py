@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,9 +49,7 @@ def test_a_missing_member_is_where_its_object_is() -> None:
     assert found(TEXT, "/missing", "/deep/er/missing", "/list/1/c") == [(1, 1), (3, 18), (2, 32)]
 
 
-@pytest.mark.parametrize(
-    "nothing", ["/list/3", "/list/-", "/list/x", "/list/01", "/name/x", "/a/b", "/list/0/x/y"]
-)
+@each("nothing", ["/list/3", "/list/-", "/list/x", "/list/01", "/name/x", "/a/b", "/list/0/x/y"])
 def test_a_pointer_that_names_nothing_has_no_position(nothing: str) -> None:
     assert found(TEXT, nothing) == [None]
 
@@ -69,9 +67,7 @@ def test_the_last_of_repeated_names_counts() -> None:
     assert found(text, "/a", "/a/b", "/a/c") == [(2, 7), (2, 7), (2, 13)]
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", '{"a"', '{"a": [1, "x', '{"a": }', "[", '{"b": "\\', "]"]
-)
+@each("text", ["", " ", '{"a"', '{"a": [1, "x', '{"a": }', "[", '{"b": "\\', "]"])
 def test_what_is_not_json_has_no_more_positions(text: str) -> None:
     assert found(text, "/a/1/c", "/z/y") == [None, None]
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,7 +83,7 @@ def test_members_are_dropped_and_added(
     assert json.loads(splices.apply()) == wanted | added
 
 
-@pytest.mark.parametrize(
+@each(
     ("names", "left"),
     [
         ("a", '{ "b":2 , "c" : 3}'),
@@ -158,7 +159,7 @@ def test_a_name_written_with_escapes_is_the_name_it_stands_for() -> None:
     assert decode_string(text, value) == "😀"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         '{"a":1,"a":2}',

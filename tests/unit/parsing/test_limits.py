@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import aggregate_of, bounded, bytes_of, sound_rows, write_run
@@ -47,7 +49,7 @@ JSON = st.recursive(
 )
 
 
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 @given(JSON, st.integers(1, 40), st.integers(1, 40), st.sampled_from([None, 1]))
 def test_values_are_counted_exactly(
     value: Any, most: int, most_texts: int, indent: int | None
@@ -195,7 +197,7 @@ def test_the_first_of_each_kind_are_held() -> None:
     assert list(limit_findings([one, other])) == [one, other]
 
 
-@pytest.mark.parametrize("name", schema_documents())
+@each("name", schema_documents())
 def test_our_schemas_ask_nothing_of_lists_as_a_whole(name: str) -> None:
     try:
         schema = builtin_schema(name)

@@ -5,6 +5,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -77,7 +79,7 @@ def rows_of(line: bytes, begins: bytes | None = HEAD) -> list[bytes]:
 
 
 @pytest.mark.parametrize("begins", [None, HEAD, b'{"other":', b"", b"nonsense"])
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         b'{"a":1}',
@@ -97,7 +99,7 @@ def test_a_line_that_is_one_object_is_one_row(line: bytes, begins: bytes | None)
     assert split_line(b" \t" + line + b" \r", begins) == [LinePiece(2, len(line) + 2, whole=True)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "reason"),
     [
         (b"[1]", NOT_AN_OBJECT),
@@ -131,7 +133,7 @@ def test_a_line_that_is_no_row_says_why(line: bytes, reason: str) -> None:
 WRITTEN = b'{"a":[1.5,-0.25e+10,true,false,null,"x\\u00e9\\\\\\"y"],"b":{"c":-Infinity,"d":NaN}}'
 
 
-@pytest.mark.parametrize("length", range(1, len(WRITTEN)))
+@each("length", range(1, len(WRITTEN)))
 def test_a_row_breaks_off_wherever_it_is_cut(length: int) -> None:
     torn = WRITTEN[:length]
     assert shown(torn) == [(torn, BREAKS_OFF)]
@@ -148,7 +150,7 @@ def test_a_row_cut_inside_a_letter_breaks_off() -> None:
 
 
 @pytest.mark.parametrize("begins", [None, HEAD])
-@pytest.mark.parametrize(
+@each(
     "expected",
     [
         [(b'{"a":1}', ROW), (b'{"a":2}', ROW)],
@@ -212,7 +214,7 @@ def test_what_is_left_of_a_row_without_its_head_is_no_row(rest: bytes) -> None:
         assert shown(before + left)[-1] == (left, EXTRA)
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "begins", "rows"),
     [
         (b'{"b":1}', HEAD, [b'{"b":1}']),
@@ -236,7 +238,7 @@ def test_rows_inside_other_text_begin_as_rows_do(
     assert rows_of(line, begins) == rows
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "beginning"),
     [
         (b'{"a":1}', b'{"a":'),
@@ -397,7 +399,7 @@ def covers(line: bytes, found: list[LinePiece]) -> None:
             assert isinstance(parsed.value, dict)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(spliced())
 @example(Spliced(b'{"a":"\\' + b'{"a":2}', [b'{"a":2}'], [7]))
 def test_every_undamaged_row_is_found_and_nothing_else(case: Spliced) -> None:
@@ -408,7 +410,7 @@ def test_every_undamaged_row_is_found_and_nothing_else(case: Spliced) -> None:
     assert [case.line[piece.start : piece.stop] for piece in whole] == case.rows
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(spliced(), st.none() | st.sampled_from([b"", b'{"b":', b"{", b"\xff", b'{"(":']))
 def test_rows_that_stand_side_by_side_need_no_hint(case: Spliced, begins: bytes | None) -> None:
     covers(case.line, split_line(case.line, begins))
@@ -420,7 +422,7 @@ def test_rows_that_stand_side_by_side_need_no_hint(case: Spliced, begins: bytes 
         assert rows_of(torn + joined, None) == case.rows
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows(), st.data())
 def test_a_row_that_was_damaged_is_not_taken_for_one_that_was_put_in(
     row: bytes, data: st.DataObject
@@ -439,7 +441,7 @@ BITS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     st.binary(max_size=40) | st.lists(st.sampled_from(BITS), max_size=14).map(b"".join),
     st.none() | st.sampled_from([HEAD, b'{"b":', b"{"]) | st.binary(max_size=6),
@@ -450,7 +452,7 @@ def test_no_bytes_raise_and_none_are_lost(line: bytes, begins: bytes | None) -> 
     covers(line, split_line(line, begins))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.sampled_from(BITS), max_size=14).map(b"".join))
 def test_whole_rows_stay_whole_when_they_are_cut_again(line: bytes) -> None:
     for row in rows_of(line):

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import ENGINES, bounded, bytes_of, sound_rows
@@ -83,7 +85,7 @@ HOSTILE_SCHEMAS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each("engine", ENGINES)
 @pytest.mark.parametrize("number", range(len(HOSTILE_SCHEMAS)))
 @pytest.mark.parametrize("pattern", [EXPONENTIAL, LOOKING])
 def test_a_schema_of_ones_own_cannot_hang_a_check(
@@ -120,7 +122,7 @@ def test_what_only_looks_like_a_pattern_is_data() -> None:
         compile_schema(schema, engine, trusted=False)
 
 
-@bounded(max_examples=150)
+@bounded(max_examples=examples(150))
 @given(
     st.sampled_from(
         [r"^\d+$", r"\w", "a$", r"^\s", "[^a-z]", r"\bx", "é", "^.$", "(?=a)a", r"(a)\1", "^$"]

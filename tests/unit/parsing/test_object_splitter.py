@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,7 +67,7 @@ def test_cuts_change_nothing(text: bytes) -> None:
     assert all(split(text, size) == whole for size in (1, 2, 7))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "elements", "left"),
     [
         (b'{"items": [1], "items": [2]}', [b"1"], b'{"items": [], "items": [2]}'),

@@ -1,6 +1,7 @@
 """Reshaping by places: each action, alone and within lists, maps and renamed members."""
 
 import pytest
+from each import each
 
 from evalstream.model.changes import Change, ChangeClass, ChangeKind
 from evalstream.parsing.json_tree import JsonType, Splices, parse_tree
@@ -23,7 +24,7 @@ def acting(action: Action, *types: JsonType, **more: object) -> Place:
 ANY = tuple(JsonType)
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "before", "after"),
     [
         (acting(Action.DROP, JsonType.NULL), '{"a":null, "b":1}', '{"b":1}'),

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import pytest
+from each import each
 
 from evalstream.parsing.setting_texts import MOST_SETTING, flatten_settings, setting_text
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "expected"),
     [
         ({"a": {"b": 1, "c": None}, "d": "x"}, {"s/a/b": "1", "s/d": "x"}),

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
+from depth import examples
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,7 +85,7 @@ def only_issue(text: str | bytes) -> Any:
     return issue
 
 
-@pytest.mark.parametrize(("text", "value"), CORE)
+@each(("text", "value"), CORE)
 def test_plain_scalars_are_read_as_the_core_schema_has_it(text: str, value: Any) -> None:
     assert resolve_plain(text) == value
     assert type(resolve_plain(text)) is type(value)
@@ -93,7 +95,7 @@ def test_not_a_number_is_none() -> None:
     assert math.isnan(resolve_plain(".nan"))
 
 
-@pytest.mark.parametrize("text", ["0777", "1e3", "1.10", "+7", "0x1F", ".5", ".inf", "9" * 5000])
+@each("text", ["0777", "1e3", "1.10", "+7", "0x1F", ".5", ".inf", "9" * 5000])
 def test_numbers_that_json_would_write_otherwise_keep_their_spelling(text: str) -> None:
     assert number_spelling(text, resolve_plain(text)) == text
 
@@ -158,7 +160,7 @@ def test_line_breaks_of_yaml_1_1_are_characters() -> None:
     assert find_marks(seen.marks, ["/a", "/b"]) == {"/a": (1, 4), "/b": (2, 4)}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line", "place", "words"),
     [
         ("a: 1\n---\nb: 2\n", 2, None, "second document"),
@@ -199,7 +201,7 @@ def test_an_older_version_is_a_notice() -> None:
     assert [issue.name for issue in seen.issues] == [OLDER]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "name", "line"),
     [
         (b"a: 1\nb: \xff\n", "invalid-utf8", 2),
@@ -255,7 +257,7 @@ def test_without_libyaml_the_same_is_read(monkeypatch: pytest.MonkeyPatch) -> No
     assert [one.name for one in read('a: "\\ud800"').issues] == ["unpaired-surrogate"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=60) | st.text("-:[]{}&*!%?|>'\"# \n\tab1.~<é\x85\u2028", max_size=40))
 def test_whatever_is_read_is_read_or_refused(text: str | bytes) -> None:
     seen = read(text)
@@ -268,7 +270,7 @@ def test_whatever_is_read_is_read_or_refused(text: str | bytes) -> None:
 LETTERS = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | LETTERS,
@@ -292,7 +294,7 @@ PIECES = [
 """Pieces of which documents are made, some of them valid."""
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), st.integers(0, 4))
 def test_the_fast_path_accepts_only_what_needs_no_explanation(text: str, depth: int) -> None:
     exact = explain_yaml(text, depth)
@@ -312,7 +314,7 @@ def test_the_fast_path_reads_ordinary_documents(text: str) -> None:
     assert repr(read_plain_yaml(text, DEPTH, yaml)) == repr(explain_yaml(text, DEPTH).value)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *("a: &x 1", "a: !!str 1", "a: 1\na: 2", "<<: a", "? [a]\n: b", "a: *x"),

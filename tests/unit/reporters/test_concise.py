@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from each import each
 from report_fixture import FINDINGS, LONG_ROWS, TYPE, Case, cases, failed_run, render, sound_run
 
 from evalstream.model.finding import Severity
@@ -28,7 +29,7 @@ QUICKFIX = re.compile(r"(?P<file>[^:]+):(?P<line>\d+): (?P<message>.*)")
 Compare = Callable[[Path, str], None]
 
 
-@pytest.mark.parametrize("style", STYLES)
+@each("style", STYLES)
 @pytest.mark.parametrize("name", [name for name in cases() if name != "many"])
 def test_the_report_looks_as_promised(name: str, style: str, compare: Compare) -> None:
     seen = render(ConciseReporter, cases()[name], STYLES[style])
@@ -65,7 +66,7 @@ def test_what_is_not_listed_is_counted() -> None:
     ]
 
 
-@pytest.mark.parametrize("style", STYLES.values())
+@each("style", STYLES.values())
 @pytest.mark.parametrize("name", [name for name in cases() if name != "nothing"])
 def test_reports_are_recognised(name: str, style: Style) -> None:
     assert ConciseReporter.wrote(render(ConciseReporter, cases()[name], style).encode())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import EXAMPLES
@@ -91,7 +92,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize(("one", "place"), PLACES)
+@each(("one", "place"), PLACES)
 def test_places_are_written_as_the_validator_writes_them(one: Finding, place: str) -> None:
     assert location(one) == place
 
@@ -115,7 +116,7 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("code", "message", "keyword", "expected", "word"), WORDS)
+@each(("code", "message", "keyword", "expected", "word"), WORDS)
 def test_types_are_words_of_the_validator_or_our_codes(
     code: str, message: str, keyword: str | None, expected: Any, word: str
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 
 import markdown
 import pytest
+from depth import examples
 from hostile import findings as hostile_findings
 from hostile import names, texts
 from hypothesis import HealthCheck, given, settings
@@ -348,7 +349,7 @@ def test_the_environment_is_read_where_the_reporter_is_made(
     assert summary.exists()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(hostile_findings(), names)
 def test_hostile_texts_stay_in_their_annotation(one: Finding, name: str) -> None:
     run = RunSummary(one.file, name, "eee", incomplete_reason=one.message)
@@ -364,7 +365,9 @@ def test_hostile_texts_stay_in_their_annotation(one: Finding, name: str) -> None
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(hostile_findings(), names)
 def test_hostile_texts_stay_in_their_cell(summary: Path, one: Finding, name: str) -> None:

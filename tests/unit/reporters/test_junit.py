@@ -7,6 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import report_fixture
+from depth import examples
+from each import each
 from hostile import findings as hostile_findings
 from hostile import names
 from hypothesis import given, settings
@@ -123,7 +125,7 @@ def text_of(case: Case, name: str, suite: int = 0) -> str:
     raise KeyError(name)
 
 
-@pytest.mark.parametrize("name", cases())
+@each("name", cases())
 def test_reports_have_the_structure_that_platforms_read(name: str) -> None:
     parsed(cases()[name])
 
@@ -416,7 +418,7 @@ def test_a_stored_report_fails_what_the_check_failed(tmp_path: Path) -> None:
         assert failed == ["verdict", "ES506 unsealed", "ES805 nothing-confirmed"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(hostile_findings(), names)
 def test_hostile_texts_stay_texts(one: Finding, name: str) -> None:
     run = RunSummary(one.file, name, "eee", verdict="failed", incomplete_reason=one.message)

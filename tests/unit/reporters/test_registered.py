@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from comparison_fixture import flip, report, written
+from each import each
 from paths import EXAMPLES
 
 import evalstream
@@ -72,7 +73,7 @@ def test_a_reporter_refuses_files_of_others(name: str) -> None:
         assert not wrote((EXAMPLES / path).read_bytes())
 
 
-@pytest.mark.parametrize("name", COMPARISON_REPORTERS)
+@each("name", COMPARISON_REPORTERS)
 def test_formats_of_comparisons_recognise_their_reports(name: str) -> None:
     shown = written(name, report(), [flip()]).encode()
     assert comparison_type(name).wrote(shown)

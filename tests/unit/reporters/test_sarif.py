@@ -12,6 +12,8 @@ from urllib.parse import unquote
 
 import jsonschema
 import pytest
+from depth import examples
+from each import each
 from hostile import findings as hostile_findings
 from hypothesis import given, settings
 from paths import EXAMPLES, REPOSITORY
@@ -225,7 +227,7 @@ def test_equal_findings_are_numbered() -> None:
     assert (first[-2:], second[-2:]) == (":1", ":2")
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "uri", "is_based"),
     [
         ("a b/ü.jsonl", "a%20b/%C3%BC.jsonl", True),
@@ -386,7 +388,7 @@ def test_values_are_hidden_if_asked(tmp_path: Path) -> None:
     assert secret not in seen[False]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(hostile_findings())
 def test_hostile_texts_stay_texts(one: Finding) -> None:
     text = render(SarifReporter, Case([one], [failed_run()]))

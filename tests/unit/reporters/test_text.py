@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_fixture import (
@@ -47,14 +49,14 @@ SGR = re.compile(r"\x1b\[[\d;]*m")
 Compare = Callable[[Path, str], None]
 
 
-@pytest.mark.parametrize("style", STYLES)
+@each("style", STYLES)
 @pytest.mark.parametrize("name", list(cases()))
 def test_the_report_looks_as_promised(name: str, style: str, compare: Compare) -> None:
     seen = render(TextReporter, cases()[name], STYLES[style])
     compare(GOLDEN / f"text-{name}-{style}.txt", seen.replace("\x1b", "␛"))
 
 
-@pytest.mark.parametrize("name", list(cases()))
+@each("name", list(cases()))
 def test_colours_change_nothing_else(name: str) -> None:
     plain, coloured = (
         render(TextReporter, cases()[name], Style(width=80, colour=colour))
@@ -90,7 +92,7 @@ def test_nothing_at_all_prints_nothing() -> None:
     assert render(TextReporter, Case([], [])) == ""
 
 
-@pytest.mark.parametrize("position", range(len('{"é": 1,x}')))
+@each("position", range(len('{"é": 1,x}')))
 def test_the_caret_stands_under_its_letter(position: int) -> None:
     text = '{"é": 1,x}'
     case = Case([SYNTAX._replace(found=Excerpt(text, position))], [])
@@ -347,7 +349,7 @@ def test_a_common_folder_is_named_once_for_many_runs_alone() -> None:
     assert "below" not in render(TextReporter, Case([], runs))
 
 
-@pytest.mark.parametrize(
+@each(
     ("paths", "expected"),
     [
         (["a/x_samples.jsonl", "a/x.json"], "a/x{.json,_samples.jsonl}"),
@@ -393,7 +395,7 @@ def test_reports_of_former_layouts_are_recognised(head: str) -> None:
     assert TextReporter.wrote(head.encode())
 
 
-@pytest.mark.parametrize("style", STYLES.values())
+@each("style", STYLES.values())
 @pytest.mark.parametrize("name", [name for name in cases() if name != "nothing"])
 def test_reports_of_any_style_are_recognised(name: str, style: Style) -> None:
     assert TextReporter.wrote(render(TextReporter, cases()[name], style).encode())
@@ -448,7 +450,7 @@ def run_of(findings: list[Finding], name: str = "a", beyond: int = 0) -> RunSumm
     return run
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(ANY_FINDING, max_size=12), ANY_STYLE, ANY_TEXT, st.booleans())
 def test_no_control_character_of_the_data_reaches_the_output(
     findings: list[Finding], style: Style, name: str, live: bool
@@ -461,7 +463,7 @@ def test_no_control_character_of_the_data_reaches_the_output(
         assert seen.count("\x1b") == len(SGR.findall(seen))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(ANY_FINDING, max_size=30), ANY_STYLE, st.integers(0, 50))
 def test_every_finding_is_listed_or_counted_once(
     findings: list[Finding], style: Style, beyond: int

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
+from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -43,7 +44,7 @@ def assert_alike(text: bytes) -> None:
 
 
 @given(document=DOCUMENTS, is_ascii=st.booleans(), indent=st.sampled_from([None, 2]))
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 def test_a_document_is_read_as_the_exact_parser_reads_it(
     document: Any, is_ascii: bool, indent: int | None
 ) -> None:
@@ -51,7 +52,7 @@ def test_a_document_is_read_as_the_exact_parser_reads_it(
     assert_alike(text.encode(errors="surrogatepass"))
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         b'{"a": 1e999}',

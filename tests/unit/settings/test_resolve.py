@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from each import each
 
 from evalstream.settings.declared import SETTINGS
 from evalstream.settings.load import Settings, resolve_settings
@@ -32,7 +32,7 @@ def test_defaults() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "settings"),
     [
         ({"verbose": True}, {"quiet": True, "min_severity": 3}),

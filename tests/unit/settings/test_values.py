@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import REPOSITORY
@@ -16,12 +17,13 @@ from evalstream.model.finding import Severity
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.settings.declared import SETTINGS
 from evalstream.settings.find import TomlTable
-from evalstream.settings.schema import settings_schema, settings_schema_text
 from evalstream.settings.values import (
     LONGEST_TEXT,
     MOST_TEXTS,
     allowed_values,
     read_values,
+    settings_schema,
+    settings_schema_text,
     typed_values,
 )
 
@@ -93,7 +95,7 @@ def test_the_schema_file_is_up_to_date() -> None:
     assert path.read_text(encoding="utf-8") == settings_schema_text(), "run scripts/settings_schema"
 
 
-@pytest.mark.parametrize(
+@each(
     ("table", "message"),
     [
         ({"strct": True}, "unknown setting 'strct'; did you mean strict?"),

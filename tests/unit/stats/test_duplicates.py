@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from depth import deep, examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import REPORTERS, Row, bounded, bytes_of, line_of, reported, sound_rows, write_run
@@ -225,7 +227,7 @@ def indexed_once(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> 
 
 
 @given(entries=ENTRIES, sizes=st.lists(st.integers(0, 9), max_size=6), rows=st.integers(0, 30))
-@bounded(max_examples=200)
+@bounded(max_examples=examples(200))
 def test_exactly_what_is_odd_is_found(entries: list[Entry], sizes: list[int], rows: int) -> None:
     found, covers, spilled = indexed(entries, sizes, max(1, rows * BYTES_PER_ROW))
     assert found == naive(entries)
@@ -234,7 +236,7 @@ def test_exactly_what_is_odd_is_found(entries: list[Entry], sizes: list[int], ro
 
 
 @given(entries=ENTRIES, sizes=st.lists(st.integers(0, 9), max_size=6))
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 def test_without_a_bound_nothing_goes_to_disk(entries: list[Entry], sizes: list[int]) -> None:
     assert indexed(entries, sizes, 1 << 28) == (naive(entries), naive_cover(entries), False)
 
@@ -266,7 +268,7 @@ def test_many_rows_on_disk_are_still_in_order(samples: int) -> None:
 
 @pytest.mark.parametrize(
     ("samples", "inputs", "contents"),
-    [(1, 8_000, 8_000), (8_000, 1, 8_000), (1, 1, 8_000), (1, 1, 1)],
+    [deep(1, 8_000, 8_000), deep(8_000, 1, 8_000), (1, 1, 8_000), deep(1, 1, 1)],
 )
 def test_memory_is_bounded_whatever_rows_have_in_common(
     samples: int, inputs: int, contents: int
@@ -366,7 +368,7 @@ def test_the_very_same_bytes_are_a_repeated_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", ["epoch", "repeat", "trial", "seed"])
-@pytest.mark.parametrize("value", [0, 1, "1", "", False])
+@each("value", [0, 1, "1", "", False])
 def test_the_same_repeat_mark_with_other_contents_is_an_error(
     tmp_path: Path, mark: str, value: Any
 ) -> None:

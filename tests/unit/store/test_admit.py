@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from made_store import (
     NEW,
     entries_file,
@@ -185,7 +186,7 @@ def _copy_new(root: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@each("name", REQUESTS)
 def test_a_request_is_judged(accepted: Path, tmp_path: Path, name: str) -> None:
     request, code, found = REQUESTS[name]
     assert judged(accepted, tmp_path, request) == (code, found)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import command, environment
+from commands import command, environment, run_command
 from made_store import (
     NEW,
     ROWS,
@@ -41,7 +41,7 @@ def changes(old: Path, new: Path) -> list[tuple[str, str]]:
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
     """Run a command line."""
-    return subprocess.run(
+    return run_command(
         command(*arguments), env=environment(), capture_output=True, text=True, check=False
     )
 

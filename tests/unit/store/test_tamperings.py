@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from made_store import (
     NEW,
     OLD,
@@ -433,7 +434,7 @@ HEALED = {
 """Tamperings that a rebuild undoes: it writes the entries and indexes anew from data/."""
 
 
-@pytest.mark.parametrize("name", TAMPERINGS)
+@each("name", TAMPERINGS)
 def test_a_tampering_is_found(sound: Path, tmp_path: Path, name: str) -> None:
     tamper, level, code = TAMPERINGS[name]
     root = tmp_path / "store"
@@ -442,7 +443,7 @@ def test_a_tampering_is_found(sound: Path, tmp_path: Path, name: str) -> None:
     assert code in found(root, level)
 
 
-@pytest.mark.parametrize("name", TAMPERINGS)
+@each("name", TAMPERINGS)
 def test_a_tampering_is_found_after_a_rebuild(sound: Path, tmp_path: Path, name: str) -> None:
     tamper, _, _ = TAMPERINGS[name]
     root = tmp_path / "store"
@@ -515,7 +516,7 @@ HONEST: dict[str, Tampering] = {
 }
 
 
-@pytest.mark.parametrize("name", HONEST)
+@each("name", HONEST)
 def test_an_honest_change_passes(sound: Path, tmp_path: Path, name: str) -> None:
     root = tmp_path / "store"
     shutil.copytree(sound, root)

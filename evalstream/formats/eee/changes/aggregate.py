@@ -10,8 +10,6 @@ from typing import Any, Final, NamedTuple
 
 from evalstream._version import __version__
 from evalstream.formats.eee import versions
-from evalstream.formats.eee.changes.additions import Additions, AggregateRefused, value_at
-from evalstream.formats.eee.changes.aggregate_places import aggregate_migration_place
 from evalstream.formats.eee.changes.kinds import (
     ALGORITHM,
     DEVELOPER,
@@ -22,11 +20,24 @@ from evalstream.formats.eee.changes.kinds import (
     PROVENANCE,
     SEAL,
 )
-from evalstream.formats.eee.changes.moves import Required, move_old_members
-from evalstream.formats.eee.changes.naming import TargetPlace, place_for
+from evalstream.formats.eee.changes.moves import (
+    Additions,
+    AggregateRefused,
+    Path,
+    Required,
+    move_old_members,
+    value_at,
+)
+from evalstream.formats.eee.changes.places import aggregate_migration_place
 from evalstream.formats.eee.changes.supplied import Supplied
-from evalstream.formats.eee.datastore import Unaddressable, derive_address
-from evalstream.model.changes import BYTE_ORDER_MARK, Applied, Change, Example, Need
+from evalstream.formats.eee.datastore import (
+    TargetPlace,
+    Unaddressable,
+    derive_address,
+    place_for,
+    read_uuid,
+)
+from evalstream.model.changes import MARK_REMOVED, Applied, Need, make_applied
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK, pointer
 from evalstream.parsing.json_edit import set_members
@@ -35,11 +46,9 @@ from evalstream.parsing.json_tree import (
     JsonType,
     Node,
     Splices,
-    compact,
-    decode_string,
     encode_string,
     parse_tree,
-    quote_text,
+    read_string,
 )
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.limits import TooLarge, refuse_many_values
@@ -83,9 +92,9 @@ class AggregateMigration:
         self._has_mark = text.startswith(UTF8_MARK)
         self.text, self._tree = parsed_aggregate(text.removeprefix(UTF8_MARK))
         self.version = self._version()
-        splices = Splices(self.text, self._tree)
-        self._additions, self._applied = Additions(splices), list[Applied]()
-        self.needs = self._change(splices)
+        self._splices = Splices(self.text, self._tree)
+        self._additions, self._applied = Additions(self._splices), list[Applied]()
+        self.needs = self._change()
 
     @property
     def evaluation_id(self) -> str | None:
@@ -137,44 +146,36 @@ class AggregateMigration:
         Raises AggregateRefused where the version has no place for what it says.
         """
         applied = self._applied.copy()
-        self._set_source(self._additions, applied, source)
+        self._set_source(applied, source)
         text = self._additions.write().encode()
         if seal is not None:
             text = self._write_seal(text, applied, seal)
         if self._has_mark:
-            applied.insert(0, Applied(Change(BYTE_ORDER_MARK), Example("", "\\ufeff", None)))
+            applied.insert(0, MARK_REMOVED)
         return text, applied
 
-    def _change(self, splices: Splices) -> tuple[Need, ...]:
+    def _change(self) -> tuple[Need, ...]:
         """Make all changes but those that depend on the rows; return what is missing."""
-        additions, applied = self._additions, self._applied
+        splices, additions, applied = self._splices, self._additions, self._applied
         place = aggregate_migration_place(self._target)
         needs = list(move_old_members(splices, additions, applied, place, self._supplied))
-        self._keep_unknown(splices, additions, applied, place.members)
+        self._keep_unknown(place.members)
         applied += reshape(splices, place)
         required = Required(splices, additions, self._supplied)
         required.see_to_all()
         applied += required.applied
-        self._set_developer(additions, applied)
+        self._set_developer()
         additions.check()
         return (*needs, *required.needs)
 
-    def _keep_unknown(
-        self,
-        splices: Splices,
-        additions: Additions,
-        applied: list[Applied],
-        known: Mapping[str, Any],
-    ) -> None:
+    def _keep_unknown(self, known: Mapping[str, Any]) -> None:
         """Move members that closed objects of the version do not know to additional details."""
         if self.inline_samples is not None:
-            splices.drop(self._tree, INLINE)
-            listed = f"/{INLINE}"
-            applied.append(Applied(Change(MOVED, listed), Example(listed, "[…]", None)))
+            self._splices.drop(self._tree, INLINE)
+            self._applied.append(make_applied(MOVED, f"/{INLINE}", "[…]", None))
         for member in self._tree.members:
-            if member.name not in known and not splices.is_dropped(self._tree, member.name):
-                root = (member.name,)
-                applied.append(_keep_member(splices, additions, self._tree, member, root, DETAILS))
+            if member.name not in known and not self._splices.is_dropped(self._tree, member.name):
+                self._keep_member(self._tree, member, (member.name,), DETAILS)
         for index, result in enumerate(self.results()):
             arguments = result.value("generation_config", "generation_args")
             if arguments is None:
@@ -186,25 +187,33 @@ class AggregateMigration:
                 if member.name not in names:
                     where = (*config, "generation_args", member.name)
                     target = (*config, "additional_details")
-                    applied.append(
-                        _keep_member(splices, additions, arguments, member, where, target)
-                    )
+                    self._keep_member(arguments, member, where, target)
 
-    def _set_developer(self, additions: Additions, applied: list[Applied]) -> None:
+    def _keep_member(self, holder: Node, member: JsonMember, where: Path, target: Path) -> None:
+        """Move a member to an object of texts, under a name that says so."""
+        before, after = self._splices.of(member.value), self._splices.as_text(member.value)
+        self._additions.keep(target, MIGRATED + member.name, after)
+        self._splices.drop(holder, member.name)
+        pattern = pointer([*("*" if isinstance(key, int) else key for key in where[:-1]), "*"])
+        self._applied.append(make_applied(KEPT, pointer(where), before, after, pattern))
+
+    def _set_developer(self) -> None:
         """Write a supplied developer where the aggregate names none."""
         supplied = self._new_developer()
         if supplied is None:
             return
         text = encode_string(supplied, ascii_only=self.text.isascii())
-        additions.set(("model_info",), "developer", text)
+        self._additions.set(("model_info",), "developer", text)
         where = "/model_info/developer"
         before = self._tree.value("model_info", "developer")
-        written = None if before is None else self.text[before.start : before.end]
+        written = self._read_written("model_info", "developer")
         if before is not None and before.type is not JsonType.NULL:
-            after = self._as_text(before)
-            additions.keep(("model_info", "additional_details"), f"{MIGRATED}developer", after)
-            applied.append(Applied(Change(KEPT, where), Example(where, written, after)))
-        applied.append(Applied(Change(DEVELOPER, where), Example(where, written, text)))
+            after = self._splices.as_text(before)
+            self._additions.keep(
+                ("model_info", "additional_details"), f"{MIGRATED}developer", after
+            )
+            self._applied.append(make_applied(KEPT, where, written, after))
+        self._applied.append(make_applied(DEVELOPER, where, written, text))
 
     def _new_developer(self) -> str | None:
         """Return the supplied developer of a model whose own gives no folder, else None."""
@@ -214,7 +223,7 @@ class AggregateMigration:
             return None
         return self._supplied.find_developer(model)
 
-    def _set_source(self, additions: Additions, applied: list[Applied], source: Source) -> None:
+    def _set_source(self, applied: list[Applied], source: Source) -> None:
         """Say in the aggregate where it came from; an earlier source stays within."""
         is_md5 = self._string(SEALED, "hash_algorithm") == "md5"
         origin: dict[str, Any] = {
@@ -225,18 +234,18 @@ class AggregateMigration:
             "sealed": source.sealed,
             "sha256": source.sha256,
             "tool": f"evalstream {__version__}",
-            "uuid": _read_uuid(source.name),
+            "uuid": read_uuid(source.name),
             "version": self.version,
         }
         earlier = self._tree.value(*DETAILS, MIGRATED_FROM)
         if earlier is not None and earlier.type is not JsonType.NULL:
-            origin[MIGRATED_FROM] = json.loads(self._as_text(earlier))
+            origin[MIGRATED_FROM] = json.loads(self._splices.as_text(earlier))
         known = {key: value for key, value in origin.items() if value is not None}
         text = json.dumps(json.dumps(known, sort_keys=True))
-        additions.set(DETAILS, MIGRATED_FROM, text)
+        self._additions.set(DETAILS, MIGRATED_FROM, text)
         where = pointer((*DETAILS, MIGRATED_FROM))
         before = self._read_written(*DETAILS, MIGRATED_FROM)
-        applied.append(Applied(Change(PROVENANCE, where), Example(where, before, text)))
+        applied.append(make_applied(PROVENANCE, where, before, text))
 
     def _write_seal(self, text: bytes, applied: list[Applied], seal: NewSeal) -> bytes:
         """Write the seal of the new rows."""
@@ -253,8 +262,7 @@ class AggregateMigration:
             where = f"/{SEALED}/{name}"
             before, after = self._read_written(SEALED, name), json.dumps(value)
             if before != after:
-                change = Change(kinds.get(name, SEAL), where)
-                applied.append(Applied(change, Example(where, before, after)))
+                applied.append(make_applied(kinds.get(name, SEAL), where, before, after))
         return set_members(text, SEALED, members)
 
     def _version(self) -> str:
@@ -278,21 +286,10 @@ class AggregateMigration:
 
     def read_string(self, node: Node, name: str) -> str | None:
         """Return a member of one of its objects, None if it is not text."""
-        value = node.value(name)
-        if value is None or value.type is not JsonType.TEXT:
-            return None
-        return decode_string(self.text, value)
-
-    def _as_text(self, node: Node) -> str:
-        """Return a value as a JSON string: a text as it is written, the text of any other value."""
-        written = compact(self.text, node)
-        return written if node.type is JsonType.TEXT else quote_text(written)
+        return read_string(self.text, node.value(name))
 
     def _string(self, *path: str) -> str | None:
-        value = self._tree.value(*path)
-        if value is None or value.type is not JsonType.TEXT:
-            return None
-        return decode_string(self.text, value)
+        return read_string(self.text, self._tree.value(*path))
 
     def _read_written(self, *path: str) -> str | None:
         value = self._tree.value(*path)
@@ -320,28 +317,3 @@ def parsed_aggregate(text: bytes) -> tuple[str, Node]:
     if tree.type is not JsonType.OBJECT:
         raise AggregateRefused("the aggregate is not a JSON object")
     return characters, tree
-
-
-def _keep_member(
-    splices: Splices,
-    additions: Additions,
-    holder: Node,
-    member: JsonMember,
-    where: tuple[str | int, ...],
-    target: tuple[str | int, ...],
-) -> Applied:
-    """Move a member to an object of texts, under a name that says so."""
-    is_text = member.value.type is JsonType.TEXT
-    before = splices.of(member.value)
-    after = before if is_text else quote_text(compact(splices.text, member.value))
-    additions.keep(target, MIGRATED + member.name, after)
-    splices.drop(holder, member.name)
-    pattern = pointer([*("*" if isinstance(key, int) else key for key in where[:-1]), "*"])
-    return Applied(Change(KEPT, pattern), Example(pointer(where), before, after))
-
-
-def _read_uuid(name: str) -> str | None:
-    """Return the UUID that is the stem of a file's name, None for another name."""
-    from evalstream.formats.eee.datastore import read_uuid
-
-    return read_uuid(name)

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.block_rewriting import RewrittenBlock
-from evalstream.formats.eee.changes.additions import AggregateRefused
 from evalstream.formats.eee.changes.kinds import INLINE_SCORES, MIGRATED
-from evalstream.model.changes import Applied, Change, ChangeTally, Example
+from evalstream.formats.eee.changes.moves import AggregateRefused
+from evalstream.model.changes import ChangeTally, make_applied
 from evalstream.parsing.json_tree import JsonType, Node, compact, decode_string
 
 if TYPE_CHECKING:
@@ -55,9 +55,8 @@ class InlineSamples:
         ]
         tally = ChangeTally()
         for number, score in enumerate(scores, 1):
-            change = Change(INLINE_SCORES, "/evaluation/score")
-            example = Example("/evaluation/score", None, str(score))
-            tally.add_row([Applied(change, example)], number)
+            change = make_applied(INLINE_SCORES, "/evaluation/score", None, str(score))
+            tally.add_row([change], number)
         data = "".join(f"{line}\n" for line in lines).encode()
         return RewrittenBlock(data, len(lines), tally)
 

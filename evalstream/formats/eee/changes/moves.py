@@ -1,26 +1,106 @@
-"""Members of 0.1.0 that later versions have elsewhere, and members that a version requires."""
+"""Members that are added to an aggregate: those of 0.1.0 that moved, and required ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from evalstream.formats.eee.changes.additions import Additions, Path, value_at
 from evalstream.formats.eee.changes.kinds import DATASET, DEPLOYMENT, KEPT, LIBRARY, MIGRATED, MOVED
 from evalstream.formats.eee.changes.supplied import AVAILABILITIES, DEPLOYMENT_TYPES, Supplied
-from evalstream.model.changes import Applied, Change, ChangeKind, Example, Need
+from evalstream.model.changes import Applied, ChangeKind, Need, make_applied
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_tree import (
     JsonType,
     Node,
     Splices,
-    compact,
-    decode_string,
     encode_string,
     parse_tree,
-    quote_text,
+    read_string,
 )
 from evalstream.parsing.reshape import Place, reshape
+
+Path = tuple[str | int, ...]
+
+MISSING: Final = "is missing or not an object"
+
+
+class AggregateRefused(ValueError):
+    """An aggregate that cannot be changed as asked; the message says why."""
+
+
+class Additions:
+    """Collects members by the path of their object; they are written all at once.
+
+    Each object that gets members is written once, so that it exists only once.
+    """
+
+    def __init__(self, splices: Splices) -> None:
+        self._splices = splices
+        self._members: dict[Path, dict[str, str]] = {}
+
+    def set(self, path: Path, name: str, value: str) -> None:
+        """Give an object a member with a JSON text, in place of one of that name."""
+        self._members.setdefault(path, {})[name] = value
+
+    def keep(self, path: Path, name: str, value: str) -> None:
+        """Give an object a new member. Raises AggregateRefused if it has one of that name."""
+        holder = value_at(self._splices.tree, path)
+        has_it = holder is not None and holder.member(name) is not None
+        if has_it or name in self._members.get(path, {}):
+            raise AggregateRefused(f"{pointer(path)} already has a member {name}")
+        self.set(path, name, value)
+
+    def check(self) -> None:
+        """Raise AggregateRefused where an object around new members is missing."""
+        for path in self._members:
+            self._place(path)
+
+    def write(self) -> str:
+        """Return the text with all splices and members. Raises AggregateRefused as `check` does."""
+        splices = self._splices.copy()
+        for path, members in self._members.items():
+            holder, node = self._place(path)
+            if node is None:
+                splices.add_object(holder, str(path[-1]), members)
+            elif node.type is JsonType.NULL:
+                splices.replace(node, splices.object_text(holder, members))
+            else:
+                for key, value in members.items():
+                    _write_member(splices, node, key, value)
+        return splices.apply()
+
+    def _place(self, path: Path) -> tuple[Node, Node | None]:
+        """Return the object around a member, and the value of the member: null or an object."""
+        holder, node = value_at(self._splices.tree, path[:-1]), value_at(self._splices.tree, path)
+        if holder is None or holder.type is not JsonType.OBJECT:
+            raise AggregateRefused(f"{pointer(path[:-1])} {MISSING}")
+        if node is None or self._splices.is_dropped(holder, str(path[-1])):
+            return holder, None
+        if node.type not in {JsonType.NULL, JsonType.OBJECT}:
+            raise AggregateRefused(f"{pointer(path)} is not an object")
+        return holder, node
+
+
+def _write_member(splices: Splices, holder: Node, name: str, value: str) -> None:
+    known = holder.member(name)
+    if known is None or splices.is_dropped(holder, name):
+        splices.add(holder, name, value)
+    else:
+        splices.replace(known.value, value)
+
+
+def value_at(node: Node | None, path: Sequence[str | int]) -> Node | None:
+    """Return the value at a path of names and indices, or None if there is none."""
+    for key in path:
+        if node is None:
+            return None
+        if isinstance(key, int):
+            node = node.items[key] if key < len(node.items) else None
+        else:
+            found = node.member(key)
+            node = None if found is None else found.value
+    return node
+
 
 SOURCE_DATA: Final = "source_data"
 ENGINE: Final = "inference_engine"
@@ -46,7 +126,7 @@ def _name_engine(splices: Splices, additions: Additions, applied: list[Applied])
     splices.drop(model, ENGINE)
     additions.set(("model_info", ENGINE), "name", before)
     where = f"/model_info/{ENGINE}"
-    applied.append(Applied(Change(MOVED, where), Example(where, before, f'{{"name": {before}}}')))
+    applied.append(make_applied(MOVED, where, before, f'{{"name": {before}}}'))
 
 
 def _open_details(splices: Splices, additions: Additions, applied: list[Applied]) -> None:
@@ -62,8 +142,8 @@ def _open_details(splices: Splices, additions: Additions, applied: list[Applied]
         path = ("evaluation_results", index, "generation_config", DETAILS)
         additions.set(path, name, before)
         pattern = f"/evaluation_results/*/generation_config/{DETAILS}"
-        example = Example(pointer(path), before, f'{{"{name}": {before}}}')
-        applied.append(Applied(Change(MOVED, pattern), example))
+        after = f'{{"{name}": {before}}}'
+        applied.append(make_applied(MOVED, pointer(path), before, after, pattern))
 
 
 def _share_source_data(
@@ -90,12 +170,9 @@ def _share_source_data(
         if need is not None:
             needs[need] = None
         if filled:
-            where = f"/evaluation_results/*/{SOURCE_DATA}"
-            applied.append(
-                Applied(Change(DATASET, where), Example(f"/{SOURCE_DATA}", None, filled))
-            )
-        change = Change(MOVED, f"/{SOURCE_DATA}")
-        applied.append(Applied(change, Example(f"/{SOURCE_DATA}", before, text)))
+            pattern = f"/evaluation_results/*/{SOURCE_DATA}"
+            applied.append(make_applied(DATASET, f"/{SOURCE_DATA}", None, filled, pattern))
+        applied.append(make_applied(MOVED, f"/{SOURCE_DATA}", before, text))
     yield from needs
 
 
@@ -105,9 +182,7 @@ def _move_source(
     """Return the source of a result's data, what it lacks, what was filled in, and the changes."""
     written = splices.of(source)
     if source.type is JsonType.LIST:
-        name_node = result.value("evaluation_name")
-        is_text = name_node is not None and name_node.type is JsonType.TEXT
-        name = decode_string(splices.text, name_node) if is_text and name_node is not None else ""
+        name = read_string(splices.text, result.value("evaluation_name")) or ""
         dataset = supplied.find_dataset(name)
         need = None
         if dataset is None and not supplied.fill:
@@ -182,8 +257,7 @@ class Required:
         if node is None or node.type is JsonType.NULL:
             return
         before = self._splices.of(node)
-        is_text = node.type is JsonType.TEXT
-        after = before if is_text else quote_text(compact(self._splices.text, node))
+        after = self._splices.as_text(node)
         self._additions.keep(target, MIGRATED + name, after)
         self._apply(KEPT, (*holder, name), before, after)
 
@@ -213,11 +287,8 @@ class Required:
                     yield ("evaluation_results", index, *scoring, "model_info")
 
     def _text(self, path: Path) -> str | None:
-        node: Node | None = value_at(self._splices.tree, path)
-        if node is None or node.type is not JsonType.TEXT:
-            return None
-        return decode_string(self._splices.text, node)
+        return read_string(self._splices.text, value_at(self._splices.tree, path))
 
     def _apply(self, kind: ChangeKind, path: Path, before: str | None, after: str) -> None:
         pattern = pointer("*" if isinstance(key, int) else key for key in path)
-        self.applied.append(Applied(Change(kind, pattern), Example(pointer(path), before, after)))
+        self.applied.append(make_applied(kind, pointer(path), before, after, pattern))

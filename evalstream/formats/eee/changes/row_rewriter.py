@@ -9,14 +9,20 @@ from typing import Any, Final
 
 from evalstream.engine.block_rewriting import RewrittenBlock
 from evalstream.engine.line_repairs import LeftRow
-from evalstream.formats.eee.changes.kept_values import RowRefused, keep_in_metadata, replaced_id
-from evalstream.formats.eee.changes.row_places import other_ids, repair_place
-from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator, refuse_another_id
+from evalstream.formats.eee.changes.places import other_ids, repair_place
+from evalstream.formats.eee.changes.rows import (
+    RowMigration,
+    RowMigrator,
+    RowRefused,
+    keep_in_metadata,
+    refuse_another_id,
+    replaced_id,
+)
 from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, nearest_version
 from evalstream.model.changes import MOST_PLACES, Applied, Change, ChangeTally, Example, Occurrences
 from evalstream.model.data_class import DataClass
 from evalstream.parsing.json import FAST_DEPTH
-from evalstream.parsing.json_tree import JsonType, Node, Splices, decode_string, parse_tree
+from evalstream.parsing.json_tree import JsonType, Node, Splices, parse_tree, read_string
 from evalstream.parsing.native.rewrite import CompiledPlace, LineChange
 from evalstream.parsing.reshape import Place, RowPlace, reshape
 from evalstream.parsing.strict_json import parse_exactly
@@ -193,17 +199,14 @@ class RowRepairer:
         wanted = self._repairs.evaluation_id
         if wanted is None:
             return
-        node = tree.value("evaluation_id")
-        is_text = node is not None and node.type is JsonType.TEXT
-        found = decode_string(text, node) if is_text and node is not None else None
+        found = read_string(text, tree.value("evaluation_id"))
         refuse_another_id(found, wanted, self._repairs.foreign_id)
 
     def _version(self, text: str, tree: Node) -> tuple[str, bool]:
         """Return the version that a row is checked by, and whether it is in annotation form."""
-        declared = tree.value("schema_version")
-        if declared is None or declared.type is not JsonType.TEXT:
+        version = read_string(text, tree.value("schema_version"))
+        if version is None:
             return self._repairs.version, False
-        version = decode_string(text, declared)
         nearest = nearest_version(version, instance=True)
         # A variant of the declared number has been recognised by the other rows.
         if self._repairs.version.partition("+")[0] == nearest:

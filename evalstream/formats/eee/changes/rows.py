@@ -1,17 +1,11 @@
-"""Migrate one row on the exact path: what a version has no place for is kept in its metadata."""
+"""Migrate one row on the exact path: its metadata keeps what a version has no place for."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from evalstream.formats.eee.changes.kept_values import (
-    RowRefused,
-    keep_in_metadata,
-    replaced_id,
-    value_text,
-)
 from evalstream.formats.eee.changes.kinds import (
     EVALUATION_ID,
     KEPT,
@@ -21,7 +15,9 @@ from evalstream.formats.eee.changes.kinds import (
     RESULT_ID,
     TRANSCRIPT,
 )
-from evalstream.formats.eee.changes.row_places import (
+from evalstream.formats.eee.changes.places import (
+    KEPT_ID,
+    METADATA,
     NEW_TRANSCRIPT,
     OLD_TRANSCRIPT,
     migration_place,
@@ -30,7 +26,7 @@ from evalstream.formats.eee.changes.row_places import (
 from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_KEYS, TRANSCRIPT_TYPES
 from evalstream.formats.eee.sample_hash import json_list
 from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, OLDEST
-from evalstream.model.changes import NULL_DROPPED, Applied, Change, ChangeKind, Example
+from evalstream.model.changes import NULL_DROPPED, Applied, ChangeKind, make_applied
 from evalstream.model.data_class import DataClass, field
 from evalstream.parsing.json import fast, pointer, resolve, text_or_none
 from evalstream.parsing.json_tree import (
@@ -42,8 +38,13 @@ from evalstream.parsing.json_tree import (
     encode_string,
     parse_tree,
     quote_text,
+    read_string,
 )
 from evalstream.parsing.reshape import Probe, RowPlace, Test, reshape
+
+
+class RowRefused(ValueError):
+    """A row that cannot be changed as asked: the message says why, and what would allow it."""
 
 
 class RowMigration(DataClass, frozen=True):
@@ -219,7 +220,7 @@ class _Row:
             what = _MISPLACED[kind]
             raise RowRefused(f"{what}; {_decide(kind)} keeps it in metadata")
         before = self.splices.of(member.value)
-        after = value_text(self.splices, member.value)
+        after = self.splices.as_text(member.value)
         self._kept[MIGRATED + member.name] = after
         self.splices.drop(self.tree, member.name)
         place = "/*" if kind is KEPT else f"/{member.name}"
@@ -228,13 +229,10 @@ class _Row:
     def _apply(
         self, kind: ChangeKind, place: str, where: str, before: str | None, after: str | None
     ) -> None:
-        self.applied.append(Applied(Change(kind, place), Example(where, before, after)))
+        self.applied.append(make_applied(kind, where, before, after, place))
 
     def _text(self, name: str) -> str | None:
-        value = self.tree.value(name)
-        if value is None or value.type is not JsonType.TEXT:
-            return None
-        return self._decode_string(value)
+        return read_string(self.splices.text, self.tree.value(name))
 
     def _texts(self, references: Node) -> list[str] | None:
         """Return the references of an input, None if they are not text."""
@@ -245,6 +243,34 @@ class _Row:
 
     def _decode_string(self, node: Node) -> str:
         return decode_string(self.splices.text, node)
+
+
+def replaced_id(splices: Splices, applied: Iterable[Applied]) -> dict[str, str]:
+    """Return the member of the metadata that keeps a replaced evaluation_id, if there is any."""
+    node = splices.tree.value("evaluation_id")
+    is_replaced = any(one.change.kind == EVALUATION_ID for one in applied)
+    if node is None or not is_replaced or node.type is JsonType.NULL:
+        return {}
+    return {KEPT_ID: splices.as_text(node)}
+
+
+def keep_in_metadata(splices: Splices, kept: Mapping[str, str]) -> None:
+    """Add texts to the metadata of a row. Raises RowRefused where there is no room for them."""
+    if not kept:
+        return
+    tree = splices.tree
+    metadata = tree.value(METADATA)
+    if metadata is None or splices.is_dropped(tree, METADATA):
+        splices.add_object(tree, METADATA, kept)
+    elif metadata.type is JsonType.NULL:
+        splices.replace(metadata, splices.object_text(tree, kept))
+    elif metadata.type is JsonType.OBJECT:
+        for name, value in kept.items():
+            if metadata.member(name) is not None:
+                raise RowRefused(f"metadata already has a member {name}")
+            splices.add(metadata, name, value)
+    else:
+        raise RowRefused("metadata is not an object, so that it cannot keep other members")
 
 
 def read_evaluation_id(line: bytes) -> str | None:

@@ -9,19 +9,19 @@ from typing import Any, Final
 
 from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.changes.additions import AggregateRefused
 from evalstream.formats.eee.changes.aggregate import AggregateMigration, NewSeal, Source
 from evalstream.formats.eee.changes.inline_samples import InlineSamples
 from evalstream.formats.eee.changes.kinds import DECISIONS
-from evalstream.formats.eee.changes.naming import TargetPlace, new_name, read_collection
+from evalstream.formats.eee.changes.moves import AggregateRefused
 from evalstream.formats.eee.changes.row_rewriter import RowRewriter
 from evalstream.formats.eee.changes.rows import RowMigration, read_evaluation_id
 from evalstream.formats.eee.changes.supplied import Supplied
+from evalstream.formats.eee.datastore import TargetPlace, new_name, read_collection
 from evalstream.formats.eee.fixable import describe_unknown_seal
 from evalstream.model.changes import Applied, Need
 from evalstream.model.errors import UsageError
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
-from evalstream.model.suggestions import describe_unknown
+from evalstream.model.text import describe_unknown
 from evalstream.parsing.json import UTF8_MARK, shorten
 
 TARGETS: Final = ("0.2.3", "0.3.0")

@@ -10,13 +10,13 @@ from evalstream.engine.block_rewriting import BlockRewriter
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.changes.aggregate import SEALED, parsed_aggregate
-from evalstream.formats.eee.changes.aggregate_places import aggregate_repair_place
 from evalstream.formats.eee.changes.kinds import FILE_PATH, SEAL
+from evalstream.formats.eee.changes.places import aggregate_repair_place
 from evalstream.formats.eee.changes.row_rewriter import RowRepairs, RowRewriter
 from evalstream.formats.eee.changes.rows import read_evaluation_id
 from evalstream.formats.eee.changes.run_migration import needed_algorithms, wrong_seal
 from evalstream.formats.eee.declared_path import path_to_declare
-from evalstream.model.changes import BYTE_ORDER_MARK, DIGEST, Applied, Change, ChangeKind, Example
+from evalstream.model.changes import DIGEST, MARK_REMOVED, Applied, ChangeKind, make_applied
 from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import UTF8_MARK, text_or_none
 from evalstream.parsing.json_edit import set_members
@@ -84,7 +84,7 @@ class EeeRepair:
         applied: list[Applied] = []
         if text.startswith(UTF8_MARK) and RepairAction.REMOVE_BYTE_ORDER_MARK in self._actions:
             text = text.removeprefix(UTF8_MARK)
-            applied.append(Applied(Change(BYTE_ORDER_MARK), Example("", "\\ufeff", None)))
+            applied.append(MARK_REMOVED)
         mark = UTF8_MARK if text.startswith(UTF8_MARK) else b""
         characters, tree = parsed_aggregate(text.removeprefix(UTF8_MARK))
         version = versions.nearest_version(aggregate.version or "", instance=False)
@@ -100,10 +100,10 @@ class EeeRepair:
         members = {}
         if declared != plain:
             members["checksum"] = plain
-            applied.append(_make_applied(DIGEST, "checksum", declared, plain))
+            applied.append(_change_member(DIGEST, "checksum", declared, plain))
         if aggregate.claim("hash_algorithm") is None:
             members["hash_algorithm"] = ALGORITHM_OF_LENGTH[len(plain)]
-            applied.append(_make_applied(SEAL, "hash_algorithm", None, members["hash_algorithm"]))
+            applied.append(_change_member(SEAL, "hash_algorithm", None, members["hash_algorithm"]))
         return members
 
     def _path(
@@ -118,7 +118,7 @@ class EeeRepair:
             or declared == right
         ):
             return {}
-        applied.append(_make_applied(FILE_PATH, "file_path", declared, right))
+        applied.append(_change_member(FILE_PATH, "file_path", declared, right))
         return {"file_path": right}
 
     def _seal(
@@ -132,13 +132,12 @@ class EeeRepair:
         if aggregate.checksum is not None:
             members["checksum"] = digests[algorithms[0]]
             before = aggregate.claim("checksum")
-            applied.append(_make_applied(SEAL, "checksum", before, members["checksum"]))
+            applied.append(_change_member(SEAL, "checksum", before, members["checksum"]))
         if aggregate.claim("total_rows") is not None:
             members["total_rows"] = count
         return members
 
 
-def _make_applied(kind: ChangeKind, name: str, before: Any, after: Any) -> Applied:
-    where = f"{DETAILS}/{name}"
+def _change_member(kind: ChangeKind, name: str, before: Any, after: Any) -> Applied:
     written = None if before is None else json.dumps(before)
-    return Applied(Change(kind, where), Example(where, written, json.dumps(after)))
+    return make_applied(kind, f"{DETAILS}/{name}", written, json.dumps(after))

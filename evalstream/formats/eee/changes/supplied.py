@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import UsageError
-from evalstream.model.suggestions import describe_unknown
+from evalstream.model.text import describe_unknown
 
 DEPLOYMENT_TYPES: Final = ("self_deployed", "externally_managed", "unknown")
 AVAILABILITIES: Final = ("open_weights", "closed_weights", "unknown")

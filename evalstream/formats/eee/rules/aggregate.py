@@ -15,7 +15,6 @@ from evalstream.formats.eee.aggregate import (
     Aggregate,
     Figures,
     bound,
-    find_object,
     is_alike,
     number,
 )
@@ -23,6 +22,7 @@ from evalstream.formats.eee.claims import Claims
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import Rule
 from evalstream.rules.catalogue import PROFILES
@@ -83,7 +83,7 @@ def _uncertainty(aggregate: Aggregate) -> Iterator[Violation]:
 def _check_spread(figures: Figures) -> Iterator[Violation]:
     uncertainty = figures.uncertainty
     for member, value in (
-        ("standard_error/value", find_object(uncertainty, "standard_error").get("value")),
+        ("standard_error/value", object_or_empty(uncertainty.get("standard_error")).get("value")),
         ("standard_deviation", uncertainty.get("standard_deviation")),
     ):
         known = number(value)
@@ -95,7 +95,7 @@ def _check_spread(figures: Figures) -> Iterator[Violation]:
 
 
 def _interval(figures: Figures, aggregate: Aggregate) -> Iterator[Violation]:
-    interval = find_object(figures.uncertainty, "confidence_interval")
+    interval = object_or_empty(figures.uncertainty.get("confidence_interval"))
     where = f"{_uncertainty_pointer(figures)}/confidence_interval"
     lower, upper = number(interval.get("lower")), number(interval.get("upper"))
     level = number(interval.get("confidence_level"))
@@ -150,7 +150,7 @@ def _may_differ(uncertainty: Mapping[str, Any]) -> bool:
     False is certain: a figure is missing, or the figures agree far more closely than any rounding
     of their digits requires.
     """
-    error = number(find_object(uncertainty, "standard_error").get("value"))
+    error = number(object_or_empty(uncertainty.get("standard_error")).get("value"))
     deviation = number(uncertainty.get("standard_deviation"))
     samples = number(uncertainty.get("num_samples"))
     if error is None or deviation is None or samples is None:
@@ -207,7 +207,7 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
 
 def _methods(uncertainty: Mapping[str, Any]) -> Iterator[Any]:
     for member in ("standard_error", "confidence_interval"):
-        yield find_object(uncertainty, member).get("method")
+        yield object_or_empty(uncertainty.get(member)).get("method")
 
 
 def _deployment(facts: RunFacts) -> Iterator[Violation]:
@@ -215,7 +215,9 @@ def _deployment(facts: RunFacts) -> Iterator[Violation]:
     aggregate = facts.aggregate
     if aggregate is None or _demands_deployment(aggregate.version or versions.DEFAULT_VERSION):
         return
-    details = find_object(find_object(aggregate.document, "model_info"), "additional_details")
+    details = object_or_empty(
+        object_or_empty(aggregate.document.get("model_info")).get("additional_details")
+    )
     missing = [name for name in DEPLOYMENT if not details.get(name)]
     if not missing:
         return

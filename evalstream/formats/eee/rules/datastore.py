@@ -1,4 +1,4 @@
-"""ES9: rules about a datastore: paths that match the model, and files without a counterpart."""
+"""ES9: rules about a datastore: paths, files without a counterpart, and the public store."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee import datastore, versions
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
+from evalstream.formats.eee.datastore import ROWS_ENDING
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.io.names import printable
 from evalstream.model.finding import Severity, Violation
@@ -16,7 +17,6 @@ from evalstream.rules.base import Rule
 from evalstream.rules.catalogue import PROFILES
 
 AGGREGATE: Final = ".json"
-ROWS: Final = "_samples.jsonl"
 
 
 def _datastore_path(facts: RunFacts) -> Iterator[Violation]:
@@ -28,9 +28,9 @@ def _datastore_path(facts: RunFacts) -> Iterator[Violation]:
     if facts.stored_rows is not None:
         rows = datastore.parse_path(facts.stored_rows)
         if aggregate is None or rows.folder != aggregate.folder:
-            yield from _check_path(rows, ROWS, about_rows=True)
+            yield from _check_path(rows, ROWS_ENDING, about_rows=True)
         elif rows.inside:
-            yield from _check_name(rows, ROWS, about_rows=True)
+            yield from _check_name(rows, ROWS_ENDING, about_rows=True)
     if aggregate is not None and rows is not None:
         yield from _compare_paths(aggregate, rows)
 
@@ -64,9 +64,9 @@ def _compare_paths(
 ) -> Iterator[Violation]:
     """Compare the paths of aggregate and rows, if each of them is valid."""
     uuid = aggregate.uuid(AGGREGATE)
-    if not aggregate.inside or not rows.inside or uuid is None or rows.uuid(ROWS) is None:
+    if not aggregate.inside or not rows.inside or uuid is None or rows.uuid(ROWS_ENDING) is None:
         return
-    expected = aggregate._replace(name=uuid + ROWS)
+    expected = aggregate._replace(name=uuid + ROWS_ENDING)
     if rows.folder != aggregate.folder:
         message = "the rows file is not in the folder of its aggregate"
         yield _violation(message, expected.path, rows.path, about_rows=True)
@@ -231,4 +231,48 @@ ES911: Final = Rule(
     about_paths=True,
 )
 
-RULES: Final = (ES901, ES902, ES910, ES911)
+
+def _rule(code: str, name: str, summary: str, severity: Severity = Severity.ERROR) -> Rule:
+    return Rule(code, name, severity, summary, in_store=True)
+
+
+RULES: Final = (
+    *(ES901, ES902, ES910, ES911),
+    _rule(
+        "ES920",
+        "store-manifest",
+        "the latest manifest contradicts its digest, its name, its entries or its versioned copy",
+    ),
+    _rule(
+        "ES921",
+        "store-entries",
+        "the entries are not those of the manifest, or a line is not canonical or not in order",
+    ),
+    _rule(
+        "ES922",
+        "store-uuid",
+        "an entry whose UUID, paths and collection contradict each other, or a UUID twice",
+    ),
+    _rule("ES923", "object-missing", "an object that an entry lists is not in the store"),
+    _rule("ES924", "object-changed", "an object has another size or digest than its entry"),
+    _rule("ES925", "object-unlisted", "an object that no kept snapshot lists", Severity.WARNING),
+    _rule("ES926", "store-index", "an index does not hold the entries it stands for"),
+    _rule(
+        "ES927",
+        "data-drift",
+        "a file of data/ is not the one that an entry lists, or is missing, or no entry lists it",
+    ),
+    _rule(
+        "ES928",
+        "immutable-broken",
+        "one UUID has two contents, in two kept snapshots or since the last accepted one",
+    ),
+    _rule("ES929", "snapshot-altered", "an older snapshot no longer matches its digests"),
+    _rule(
+        "ES930",
+        "acknowledged-conflict",
+        "a file of data/ differs from its entry and is acknowledged, or no longer differs",
+        Severity.INFO,
+    ),
+    _rule("ES931", "store-moved", "the store changed while it was checked"),
+)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.context import RowContext, in_any_context
 from evalstream.model.data_class import NamedTuple
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
@@ -149,18 +149,11 @@ def _texts(value: Any) -> Iterator[str]:
     return (text for text in listed if text.__class__ is str)
 
 
-def _credential(context: RowContext) -> RowCheck:
-    del context
-
-    def check(row: Row) -> Iterable[Violation]:
-        return [
-            ES316.violation(
-                f"looks like {what}; revoke it and remove it from the row", pointer=place
-            )
-            for place, what in _secrets(row)
-        ]
-
-    return check
+def _credential(row: Row) -> Iterable[Violation]:
+    return [
+        ES316.violation(f"looks like {what}; revoke it and remove it from the row", pointer=place)
+        for place, what in _secrets(row)
+    ]
 
 
 def _secrets(row: Row) -> Iterator[tuple[str, str]]:
@@ -257,7 +250,7 @@ ES316: Final = Rule(
     "exposed-credential",
     Severity.ERROR,
     "a key or value that looks like a secret; the value is never printed",
-    row=_credential,
+    row=in_any_context(_credential),
     reads=("",),
     in_scanner=True,
     optional=True,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, find_object, tasks_in_name
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, tasks_in_name
 from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, expect_one
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import Repair, RepairAction, RowCheck, Rule
 
@@ -142,7 +143,7 @@ REDUCERS: Final = (
 
 def _is_of_reducers(aggregate: Aggregate, identity: str) -> bool:
     """Tell whether an id is that of a scorer and its metric, as converted from Inspect."""
-    source = find_object(aggregate.document, "source_metadata").get("source_name")
+    source = object_or_empty(aggregate.document.get("source_metadata")).get("source_name")
     return source == "inspect_ai" and ":" in identity
 
 

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, find_object, number
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate, Join, number
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.evidence import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most, expect_one, of_length
 from evalstream.model.text import count_noun
 from evalstream.parsing.json import member
+from evalstream.parsing.json_values import object_or_empty
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import RowCheck, Rule
 
@@ -133,15 +134,17 @@ def _implausible_member(aggregate: Aggregate) -> Iterator[Violation]:
     document = aggregate.document
     retrieved = _seconds(document.get("retrieved_timestamp"))
     yield from _check_evaluated(document, "", retrieved)
-    source = find_object(document, "source_metadata")
+    source = object_or_empty(document.get("source_metadata"))
     for name in ("source_organization_url", "source_organization_logo_url"):
         yield from _address(source.get(name), f"/source_metadata/{name}")
     for place, result in aggregate.indexed_results():
         where = f"{RESULTS}/{place}"
         yield from _check_evaluated(result, where, retrieved)
-        yield from _source_data(find_object(result, "source_data"), f"{where}/source_data")
-        yield from _metric(find_object(result, "metric_config"), f"{where}/metric_config")
-        generation = find_object(find_object(result, "generation_config"), "generation_args")
+        yield from _source_data(object_or_empty(result.get("source_data")), f"{where}/source_data")
+        yield from _metric(object_or_empty(result.get("metric_config")), f"{where}/metric_config")
+        generation = object_or_empty(
+            object_or_empty(result.get("generation_config")).get("generation_args")
+        )
         yield from _generation(generation, f"{where}/generation_config/generation_args")
 
 
@@ -196,7 +199,7 @@ def _metric(metric: Mapping[str, Any], where: str) -> Iterator[Violation]:
         )
         pointer = f"{where}/level_metadata"
         yield ES710.violation(message, pointer=pointer, expected=of_length(len(names)))
-    scoring = find_object(metric, "llm_scoring")
+    scoring = object_or_empty(metric.get("llm_scoring"))
     judges = scoring.get("judges")
     if not isinstance(judges, list):
         return
@@ -214,7 +217,7 @@ def _generation(settings: Mapping[str, Any], where: str) -> Iterator[Violation]:
     yield from _range(settings, "temperature", where, least=0)
     yield from _range(settings, "top_p", where, least=0, most=1)
     yield from _range(settings, "max_attempts", where, least=0)
-    limits = find_object(settings, "eval_limits")
+    limits = object_or_empty(settings.get("eval_limits"))
     for name in _LIMITS:
         yield from _range(limits, name, f"{where}/eval_limits", least=0)
 

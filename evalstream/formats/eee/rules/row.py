@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, number
-from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.context import RowContext, in_any_context
 from evalstream.formats.eee.rules.evidence import BINARY
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import count_noun
@@ -45,23 +45,18 @@ _ROUNDING: Final = 1e-9
 """The relative difference allowed between two times of the same clock."""
 
 
-def _terminal_answer(context: RowContext) -> RowCheck:
-    del context
-
-    def check(row: Row) -> Iterable[Violation]:
-        answers = row.get("answer_attribution")
-        if answers.__class__ is not list:
-            return ()
-        if not answers:
-            return (NO_ANSWER,)
-        marks = [member(answer, "is_terminal") for answer in answers]
-        terminal = marks.count(True)
-        if terminal == 1 or not all(mark.__class__ is bool for mark in marks):
-            return ()
-        message = f"{terminal} of {len(answers)} answers are terminal; exactly one must be"
-        return (ES301.violation(message, pointer="/answer_attribution"),)
-
-    return check
+def _terminal_answer(row: Row) -> Iterable[Violation]:
+    answers = row.get("answer_attribution")
+    if answers.__class__ is not list:
+        return ()
+    if not answers:
+        return (NO_ANSWER,)
+    marks = [member(answer, "is_terminal") for answer in answers]
+    terminal = marks.count(True)
+    if terminal == 1 or not all(mark.__class__ is bool for mark in marks):
+        return ()
+    message = f"{terminal} of {len(answers)} answers are terminal; exactly one must be"
+    return (ES301.violation(message, pointer="/answer_attribution"),)
 
 
 def _attribution_turn(context: RowContext) -> RowCheck:
@@ -198,21 +193,14 @@ def _broken_level(levels: int, score: Any, *, unknown: bool) -> tuple[str, Any] 
     return None if score == int(score) else (message, {"type": "integer"})
 
 
-def _token_sum(context: RowContext) -> RowCheck:
-    del context
-
-    def check(row: Row) -> Iterable[Violation]:
-        usage: Any = row.get("token_usage")
-        if usage.__class__ is not dict or sums_up(usage):
-            return ()
-        message = "total_tokens is not input plus output tokens, nor these plus cache or reasoning"
-        place: dict[str, Any] = {"pointer": "/token_usage/total_tokens"}
-        taken, given = _summable([usage["input_tokens"], usage["output_tokens"]])
-        return (
-            ES309.violation(message, expected=taken + given, found=usage["total_tokens"], **place),
-        )
-
-    return check
+def _token_sum(row: Row) -> Iterable[Violation]:
+    usage: Any = row.get("token_usage")
+    if usage.__class__ is not dict or sums_up(usage):
+        return ()
+    message = "total_tokens is not input plus output tokens, nor these plus cache or reasoning"
+    place: dict[str, Any] = {"pointer": "/token_usage/total_tokens"}
+    taken, given = _summable([usage["input_tokens"], usage["output_tokens"]])
+    return (ES309.violation(message, expected=taken + given, found=usage["total_tokens"], **place),)
 
 
 def sums_up(usage: Mapping[str, Any]) -> bool:
@@ -264,69 +252,45 @@ def timed_members(context: RowContext) -> tuple[str, ...]:
     return ("time_to_first_token_ms", "generation_time_ms")
 
 
-def _empty_identifier(context: RowContext) -> RowCheck:
-    del context
-
-    def check(row: Row) -> Iterable[Violation]:
-        violations = [
-            ES311.violation(f"{name} is empty", pointer=f"/{name}")
-            for name in _IDENTIFIERS
-            if _is_blank(row.get(name))
-        ]
-        if _is_blank(member(row.get("input"), "raw")):
-            violations.append(ES311.violation("input.raw is empty", pointer="/input/raw"))
-        return violations
-
-    return check
+def _empty_identifier(row: Row) -> Iterable[Violation]:
+    violations = [
+        ES311.violation(f"{name} is empty", pointer=f"/{name}")
+        for name in _IDENTIFIERS
+        if _is_blank(row.get(name))
+    ]
+    if _is_blank(member(row.get("input"), "raw")):
+        violations.append(ES311.violation("input.raw is empty", pointer="/input/raw"))
+    return violations
 
 
-def _reference_not_a_choice(context: RowContext) -> RowCheck:
-    del context
-
-    def check(row: Row) -> Iterable[Violation]:
-        sample = row.get("input")
-        choices, reference = member(sample, "choices"), member(sample, "reference")
-        if choices.__class__ is not list or not choices:
-            return ()
-        references = [reference] if reference.__class__ is str else reference
-        if references.__class__ is not list or not references:
-            return ()
-        if all(is_choice(text, choices) for text in references):
-            return ()
-        return (NOT_A_CHOICE,)
-
-    return check
-
-
-def _error_yet_correct(context: RowContext) -> RowCheck:
-    del context
-
-    def check(row: Row) -> Iterable[Violation]:
-        error = row.get("error")
-        if error.__class__ is not str or not error or error.isspace():
-            return ()
-        if member(row.get("evaluation"), "is_correct") is True:
-            return (ES314.violation("error is set, but is_correct is true", pointer="/error"),)
+def _reference_not_a_choice(row: Row) -> Iterable[Violation]:
+    sample = row.get("input")
+    choices, reference = member(sample, "choices"), member(sample, "reference")
+    if choices.__class__ is not list or not choices:
         return ()
+    references = [reference] if reference.__class__ is str else reference
+    if references.__class__ is not list or not references:
+        return ()
+    if all(is_choice(text, choices) for text in references):
+        return ()
+    return (NOT_A_CHOICE,)
 
-    return check
+
+def _error_yet_correct(row: Row) -> Iterable[Violation]:
+    error = row.get("error")
+    if error.__class__ is not str or not error or error.isspace():
+        return ()
+    if member(row.get("evaluation"), "is_correct") is True:
+        return (ES314.violation("error is set, but is_correct is true", pointer="/error"),)
+    return ()
 
 
-def _model_id_shape(context: RowContext) -> RowCheck:
-    del context
-
-    def check(row: Row) -> Iterable[Violation]:
-        model = row.get("model_id")
-        if (
-            model.__class__ is not str
-            or _is_blank(model)
-            or _ORGANISATION_AND_NAME.fullmatch(model)
-        ):
-            return ()
-        message = "model_id does not have the form organisation/name"
-        return (ES317.violation(message, pointer="/model_id", found=model),)
-
-    return check
+def _model_id_shape(row: Row) -> Iterable[Violation]:
+    model = row.get("model_id")
+    if model.__class__ is not str or _is_blank(model) or _ORGANISATION_AND_NAME.fullmatch(model):
+        return ()
+    message = "model_id does not have the form organisation/name"
+    return (ES317.violation(message, pointer="/model_id", found=model),)
 
 
 def _turns(row: Row, version: str) -> set[Any] | None:
@@ -411,7 +375,7 @@ ES301: Final = Rule(
     "not-one-terminal-answer",
     Severity.WARNING,
     "not exactly one item of answer_attribution is terminal; an empty list is an info",
-    row=_terminal_answer,
+    row=in_any_context(_terminal_answer),
     reads=("/answer_attribution",),
     in_scanner=True,
     former_names=("terminal-answer",),
@@ -454,7 +418,7 @@ ES309: Final = Rule(
     "token-sum-mismatch",
     Severity.WARNING,
     "total_tokens is not input_tokens plus output_tokens, nor these with cache or reasoning",
-    row=_token_sum,
+    row=in_any_context(_token_sum),
     reads=("/token_usage/total_tokens",),
     in_scanner=True,
     former_names=("token-sum",),
@@ -476,7 +440,7 @@ ES311: Final = Rule(
     "empty-identifier",
     Severity.WARNING,
     "an identifier or the input is empty",
-    row=_empty_identifier,
+    row=in_any_context(_empty_identifier),
     reads=("/evaluation_id", "/model_id", "/evaluation_name", "/sample_id", "/input/raw"),
     in_scanner=True,
 )
@@ -486,7 +450,7 @@ ES313: Final = Rule(
     "reference-not-a-choice",
     Severity.INFO,
     "choices are given, and the reference is not one of them, nor the letter or number of one",
-    row=_reference_not_a_choice,
+    row=in_any_context(_reference_not_a_choice),
     reads=("/input/choices",),
     in_scanner=True,
 )
@@ -496,7 +460,7 @@ ES314: Final = Rule(
     "error-yet-correct",
     Severity.WARNING,
     "error is set and is_correct is true",
-    row=_error_yet_correct,
+    row=in_any_context(_error_yet_correct),
     reads=("/error",),
     in_scanner=True,
 )
@@ -506,7 +470,7 @@ ES317: Final = Rule(
     "malformed-model-id",
     Severity.INFO,
     "model_id is not written organisation/name",
-    row=_model_id_shape,
+    row=in_any_context(_model_id_shape),
     reads=("/model_id",),
     by_ids=True,
     former_names=("model-id-shape",),

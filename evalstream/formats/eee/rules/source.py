@@ -2,119 +2,88 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from evalstream.model.finding import Severity
 from evalstream.rules.base import Rule
 
-ES650: Final = Rule(
-    "ES650",
-    "source-sample-missing",
-    Severity.ERROR,
-    "a sample of the log has no row",
-    needs="source",
-)
 
-ES651: Final = Rule(
-    "ES651",
-    "source-sample-unknown",
-    Severity.ERROR,
-    "the log has no sample for a row",
-    needs="source",
-)
+def _rule(
+    code: str, name: str, summary: str, severity: Severity = Severity.ERROR, **more: Any
+) -> Rule:
+    return Rule(code, name, severity, summary, needs="source", **more)
 
-ES652: Final = Rule(
+
+ES650: Final = _rule("ES650", "source-sample-missing", "a sample of the log has no row")
+
+ES651: Final = _rule("ES651", "source-sample-unknown", "the log has no sample for a row")
+
+ES652: Final = _rule(
     "ES652",
     "source-input-differs",
-    Severity.ERROR,
     "input, reference or choices of a row are not those of the log",
     expects_data=True,
-    needs="source",
 )
 
-ES653: Final = Rule(
+ES653: Final = _rule(
     "ES653",
     "source-output-differs",
-    Severity.ERROR,
     "the output or a message of a row is not that of the log",
     expects_data=True,
-    needs="source",
 )
 
-ES654: Final = Rule(
-    "ES654",
-    "source-score-differs",
-    Severity.ERROR,
-    "the score of a row is not that of the log",
-    needs="source",
-)
+ES654: Final = _rule("ES654", "source-score-differs", "the score of a row is not that of the log")
 
-ES655: Final = Rule(
+ES655: Final = _rule(
     "ES655",
     "source-score-replaced",
-    Severity.WARNING,
     "the score of a row was made by the converter, not by a scorer of the log",
-    needs="source",
+    Severity.WARNING,
 )
 
-ES656: Final = Rule(
+ES656: Final = _rule(
     "ES656",
     "source-result-differs",
-    Severity.ERROR,
     "a figure of a result is not that of the log",
     about_aggregate=True,
-    needs="source",
 )
 
-ES657: Final = Rule(
+ES657: Final = _rule(
     "ES657",
     "source-results-differ",
-    Severity.ERROR,
     "the aggregate lacks a result of the log, or has another one",
     about_aggregate=True,
-    needs="source",
 )
 
-ES658: Final = Rule(
-    "ES658",
-    "source-model-differs",
-    Severity.ERROR,
-    "the model is not that of the log",
-    about_aggregate=True,
-    needs="source",
+ES658: Final = _rule(
+    "ES658", "source-model-differs", "the model is not that of the log", about_aggregate=True
 )
 
-ES659: Final = Rule(
+ES659: Final = _rule(
     "ES659",
     "source-setting-differs",
-    Severity.ERROR,
     "data set, task, time, metric, direction or a setting is not that of the log",
     about_aggregate=True,
-    needs="source",
 )
 
-ES660: Final = Rule(
+ES660: Final = _rule(
     "ES660",
     "source-member-uncompared",
-    Severity.WARNING,
     "a member cannot be compared with the log",
-    needs="source",
+    Severity.WARNING,
 )
 
-ES661: Final = Rule(
+ES661: Final = _rule(
     "ES661",
     "source-row-differs",
-    Severity.ERROR,
     "tokens, times, error or metadata of a row are not those of the log",
-    needs="source",
 )
 
-ES662: Final = Rule(
+ES662: Final = _rule(
     "ES662",
     "source-member-added",
-    Severity.INFO,
     "members that converters add cannot be compared with the log",
-    needs="source",
+    Severity.INFO,
 )
 
 RULES: Final = (

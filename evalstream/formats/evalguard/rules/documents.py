@@ -1,4 +1,4 @@
-"""EVG1 and EVG5: rules about single documents of EvalGuard, and the list of all such rules."""
+"""EVG1, EVG5 and EVG6: rules about single documents, and about the manifest of a folder."""
 
 from __future__ import annotations
 
@@ -8,15 +8,36 @@ from typing import Final
 from evalstream.formats.evalguard import documents, views
 from evalstream.formats.evalguard.documents import GUARDRAIL, METRIC, MODEL, TASK
 from evalstream.formats.evalguard.paths import leaving
-from evalstream.formats.evalguard.report import entry_results, is_of_harness
-from evalstream.formats.evalguard.rules.harness_reports import describe_report
-from evalstream.formats.evalguard.rules.layouts import EVG206, EVG208
+from evalstream.formats.evalguard.report import describe_report, entry_results, is_of_harness
 from evalstream.formats.evalguard.rules.references import EVG201, EVG202, EVG203, EVG204, EVG205
+from evalstream.formats.evalguard.rules.schema_files import EVG206, EVG208
 from evalstream.formats.evalguard.views import Folder, Subject, text_member
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.parsing.json_values import list_or_empty
 from evalstream.rules.base import Rule
+
+EVG601: Final = Rule(
+    "EVG601",
+    "malformed-manifest",
+    Severity.ERROR,
+    "the manifest of a folder is not one that evalstream writes",
+)
+
+EVG602: Final = Rule(
+    "EVG602", "changed-document", Severity.ERROR, "a document is not the one that was sealed"
+)
+
+EVG603: Final = Rule(
+    "EVG603", "missing-document", Severity.ERROR, "a document that was sealed is missing"
+)
+
+EVG604: Final = Rule(
+    "EVG604", "unsealed-document", Severity.ERROR, "a document is not in the manifest of its folder"
+)
+
+ABOUT_MANIFESTS: Final = (EVG601, EVG602, EVG603, EVG604)
+"""Rules that the comparison with the manifest of a folder reports."""
 
 
 def _targets(subject: Subject) -> Iterator[Violation]:

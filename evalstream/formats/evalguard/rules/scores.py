@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from evalstream.formats.evalguard import documents, report
-from evalstream.formats.evalguard.rules.harness_reports import is_known_metric
+from evalstream.formats.evalguard.report import is_known_metric
 from evalstream.formats.evalguard.views import Range, Ranges, Subject, as_number
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.documents import find_misplaced, member
-from evalstream.formats.harpia.requirements import at, make_violation, make_violations
+from evalstream.formats.harpia.requirements import at
 from evalstream.formats.harpia.values import identifier, is_supervised
 from evalstream.formats.harpia.views import Input, Instance
 from evalstream.model.finding import Severity, Violation
@@ -19,24 +19,18 @@ from evalstream.rules.base import Rule
 def _malformed_metric(read: Input) -> Iterator[Violation]:
     for metric in read.metrics or ():
         if not isinstance(metric.value, dict):
-            yield make_violation(
-                HAR104, demands.no_object("a metric", metric.pointer, metric.value)
-            )
+            yield demands.no_object(HAR104, "a metric", metric.pointer, metric.value)
             continue
-        yield from make_violations(
-            HAR104, demands.spelled_once(metric.pointer, metric.value, demands.METRIC_MEMBERS)
+        yield from demands.require_one_spelling(
+            HAR104, metric.pointer, metric.value, demands.METRIC_MEMBERS
         )
-        yield from make_violations(
-            HAR104, demands.text(metric.pointer, metric.value, "id", filled=True)
-        )
+        yield from demands.require_text(HAR104, metric.pointer, metric.value, "id", filled=True)
         enable = member(metric.value, "enable")
         if enable is None:
             yield HAR104.violation("enable is missing", pointer=metric.pointer)
         elif not isinstance(enable.value, bool):
-            yield make_violation(
-                HAR104, demands.wrong_type(metric.pointer, enable, "true or false")
-            )
-        yield from make_violations(HAR104, demands.parameters(metric))
+            yield demands.wrong_type(HAR104, metric.pointer, enable, "true or false")
+        yield from demands.require_parameters(HAR104, metric)
 
 
 def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
@@ -113,15 +107,13 @@ def _malformed_instance(read: Input) -> Iterator[Violation]:
     older: list[str] = []
     for instance in read.instances or ():
         if not isinstance(instance.value, dict):
-            yield make_violation(
-                HAR102, demands.no_object("an instance", instance.pointer, instance.value)
-            )
+            yield demands.no_object(HAR102, "an instance", instance.pointer, instance.value)
             continue
-        yield from make_violations(
-            HAR102, demands.spelled_once(instance.pointer, instance.value, demands.INSTANCE_MEMBERS)
+        yield from demands.require_one_spelling(
+            HAR102, instance.pointer, instance.value, demands.INSTANCE_MEMBERS
         )
         yield from _identity(instance)
-        yield from make_violations(HAR102, demands.text(instance.pointer, instance.value, "input"))
+        yield from demands.require_text(HAR102, instance.pointer, instance.value, "input")
         yield from _response(instance, older)
         yield from _references(instance)
     if older:
@@ -135,9 +127,7 @@ def _identity(instance: Instance) -> Iterator[Violation]:
     if found is None:
         yield HAR102.violation("id is missing", pointer=instance.pointer)
     elif identifier(found.value) is None:
-        yield make_violation(
-            HAR102, demands.wrong_type(instance.pointer, found, "a string or an integer")
-        )
+        yield demands.wrong_type(HAR102, instance.pointer, found, "a string or an integer")
     elif found.value == "":
         place = at(instance.pointer, found)
         yield HAR102.violation("id is empty", pointer=place, severity=Severity.WARNING)
@@ -154,9 +144,9 @@ def _response(instance: Instance, older: list[str]) -> Iterator[Violation]:
             yield HAR102.violation(f"{found.key} has no response", pointer=place)
         elif all(isinstance(text, str) for text in found.value):
             older.append(place)
-        yield from make_violations(HAR102, demands.texts(place, found.value, found.key))
+        yield from demands.require_texts(HAR102, place, found.value, found.key)
     elif not isinstance(found.value, str):
-        yield make_violation(HAR102, demands.wrong_type(instance.pointer, found, "a string"))
+        yield demands.wrong_type(HAR102, instance.pointer, found, "a string")
 
 
 def _references(instance: Instance) -> Iterator[Violation]:
@@ -169,11 +159,9 @@ def _references(instance: Instance) -> Iterator[Violation]:
         message = f"{found.key} must be a list of strings, not a string"
         yield HAR102.violation(message, pointer=place, severity=Severity.WARNING)
     elif isinstance(found.value, list):
-        yield from make_violations(HAR102, demands.texts(place, found.value, found.key))
+        yield from demands.require_texts(HAR102, place, found.value, found.key)
     else:
-        yield make_violation(
-            HAR102, demands.wrong_type(instance.pointer, found, "a list of strings")
-        )
+        yield demands.wrong_type(HAR102, instance.pointer, found, "a list of strings")
 
 
 def _repeated_instance(read: Input) -> Iterator[Violation]:

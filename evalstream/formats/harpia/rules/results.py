@@ -10,7 +10,7 @@ from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.claims import JudgedScores
 from evalstream.formats.harpia.documents import find_metric, member
 from evalstream.formats.harpia.log_tally import LogTally, Record
-from evalstream.formats.harpia.requirements import at, is_empty, make_violation, make_violations
+from evalstream.formats.harpia.requirements import at, is_empty
 from evalstream.formats.harpia.values import shape_text, value_difference, value_shape
 from evalstream.formats.harpia.views import InputMetric, MetricOutcome, Score
 from evalstream.model.claim import Reason
@@ -40,21 +40,19 @@ def _faulty_claim(claim: Score) -> Iterator[Violation]:
     """Check the output of one metric alone."""
     metric = claim.metric
     if not isinstance(metric.value, dict):
-        yield make_violation(
-            HAR201, demands.no_object("the output of a metric", metric.pointer, metric.value)
-        )
+        yield demands.no_object(HAR201, "the output of a metric", metric.pointer, metric.value)
         return
-    yield from make_violations(
-        HAR201, demands.spelled_once(metric.pointer, metric.value, demands.OUTPUT_MEMBERS)
+    yield from demands.require_one_spelling(
+        HAR201, metric.pointer, metric.value, demands.OUTPUT_MEMBERS
     )
-    yield from make_violations(HAR201, demands.require_name(metric))
-    yield from make_violations(HAR201, demands.parameters(metric))
-    yield from make_violations(HAR201, demands.require_score(metric, claim.score, "score"))
+    yield from demands.require_name(HAR201, metric)
+    yield from demands.require_parameters(HAR201, metric)
+    yield from demands.require_score(HAR201, metric, claim.score, "score")
     elapsed = member(metric.value, "elapsed time")
     if elapsed is None:
         yield HAR201.violation("elapsed time is missing", pointer=metric.pointer)
     elif isinstance(elapsed.value, bool) or not isinstance(elapsed.value, (int, float)):
-        yield make_violation(HAR201, demands.wrong_type(metric.pointer, elapsed, "a number"))
+        yield demands.wrong_type(HAR201, metric.pointer, elapsed, "a number")
     elif elapsed.value < 0:
         place = at(metric.pointer, elapsed)
         yield HAR201.violation("elapsed time is negative", pointer=place, found=elapsed.value)
@@ -87,19 +85,15 @@ def _unrequested_output(outcome: MetricOutcome) -> Iterator[Violation]:
 
 
 def _faulty_record(record: Record) -> Iterator[Violation]:
-    yield from make_violations(
-        HAR301, demands.spelled_once("", record.value, demands.RECORD_MEMBERS)
-    )
-    yield from make_violations(HAR301, demands.require_name(record.metric))
-    yield from make_violations(HAR301, demands.parameters(record.metric))
-    yield from make_violations(
-        HAR301, demands.require_score(record.metric, record.result, "result")
-    )
+    yield from demands.require_one_spelling(HAR301, "", record.value, demands.RECORD_MEMBERS)
+    yield from demands.require_name(HAR301, record.metric)
+    yield from demands.require_parameters(HAR301, record.metric)
+    yield from demands.require_score(HAR301, record.metric, record.result, "result")
     found, known = record.instance, record.known.instances
     if found is None:
         yield HAR301.violation("instance_id is missing", pointer="")
     elif record.instance_id is None:
-        yield make_violation(HAR301, demands.wrong_type("", found, "a string or an integer"))
+        yield demands.wrong_type(HAR301, "", found, "a string or an integer")
     elif known is not None and record.instance_id not in known:
         message = f"{found.key} is not the id of an instance in the input"
         yield HAR301.violation(message, pointer=at("", found), found=found.value)
@@ -218,4 +212,26 @@ HAR303: Final = Rule(
     former_names=("result-versus-score",),
 )
 
-RULES: Final = (HAR201, HAR202, HAR301, HAR302, HAR303)
+
+def _unlogged_metric(log: LogTally) -> Iterator[Violation]:
+    of = "an enabled metric" if log.known.source == "input" else "a metric of the output"
+    for metric in log.silent():
+        yield HAR304.violation(f"the log has no record of {of}: {shown_metric(metric)}")
+
+
+HAR304: Final = Rule(
+    "HAR304",
+    "unlogged-metric",
+    Severity.INFO,
+    "the log has no record of a metric",
+    record=_unlogged_metric,
+)
+
+HAR305: Final = Rule(
+    "HAR305",
+    "log-as-array",
+    Severity.WARNING,
+    "the log is one JSON array, not one object in each line",
+)
+
+RULES: Final = (HAR201, HAR202, HAR301, HAR302, HAR303, HAR304, HAR305)

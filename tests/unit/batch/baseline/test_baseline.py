@@ -12,7 +12,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from commands import command, environment, filtered
+from commands import command, environment, filtered, run_command
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES
@@ -91,7 +92,7 @@ def digest_of(found: Any) -> str | None:
     return hashlib.blake2b(text, digest_size=16, key=bytes.fromhex(KEY)).hexdigest()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(known=st.dictionaries(KEYS, st.integers(1, 4), max_size=8), found=SOME, strict=st.booleans())
 def test_new_findings_are_those_found_without_those_known(
     known: dict[Any, int], found: list[Any], strict: bool, tmp_path_factory: pytest.TempPathFactory
@@ -544,8 +545,6 @@ def test_a_baseline_among_data_is_not_data(store: Path) -> None:
 
 
 def test_other_options_are_named_on_stderr(store: Path) -> None:
-    import subprocess
-
     check(write_baseline="known.jsonl")
     same = ["--ignore", "ES5,ES805,ES9"]
     for more, expected in (
@@ -554,7 +553,7 @@ def test_other_options_are_named_on_stderr(store: Path) -> None:
         ([], 'ignore was ["ES5", "ES805", "ES9"]'),
     ):
         arguments = command("check", ".", "--baseline", "known.jsonl", *more)
-        ran = subprocess.run(
+        ran = run_command(
             arguments, cwd=store, env=environment(), capture_output=True, text=True, check=False
         )
         assert expected in ran.stderr

@@ -1,4 +1,4 @@
-import pytest
+from each import each
 
 from evalstream.batch.comparing.metrics import NOT_COMPARED, match_metrics, scale_conflict
 from evalstream.model.comparison import MetricName, RunDescription
@@ -78,7 +78,7 @@ def test_other_units_without_bounds_are_in_conflict() -> None:
     assert match_metrics(*map(described, bounded)).conflicts == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("ranges", "is_conflict"),
     [
         (((0.0, 1.0), (0.0, 100.0)), True),

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 
 from evalstream.batch.comparing.tallies import MOST_DRIFTS, MOST_FIRST, MetricTally, PairTally
 from evalstream.model.comparison import MetricName
@@ -111,7 +112,7 @@ def test_scored_samples_without_a_cluster_are_counted() -> None:
     assert tally_of(pair(cluster=0)).unclustered == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("scores", "judged", "lower", "losses", "gains"),
     [
         ((1.0, 0.0), (RIGHT, WRONG), False, 1, 0),

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from depth import examples
+from each import each
 from edits import apply_case
 from hypothesis import given
 from hypothesis import strategies as st
@@ -343,14 +345,14 @@ def seen_in(found: Iterable[CrossRunFinding]) -> list[tuple[Any, ...]]:
     return seen
 
 
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 @given(st.lists(some_worlds, max_size=5))
 def test_what_is_told_is_what_a_plain_comparison_tells(worlds: list[World]) -> None:
     found = seen_in(told(world.summary() for world in worlds))
     assert sorted(found, key=repr) == expected(worlds)
 
 
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 @given(st.lists(some_worlds, max_size=6), st.randoms(use_true_random=False))
 def test_neither_order_nor_machine_matters(worlds: list[World], chance: Any) -> None:
     plainly = told(world.summary() for world in worlds)
@@ -371,7 +373,7 @@ def test_neither_order_nor_machine_matters(worlds: list[World], chance: Any) -> 
         assert list(merged.parts()) == list(together.parts()) == list(again.parts())
 
 
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 @given(st.lists(some_worlds, max_size=6))
 def test_findings_come_in_the_order_of_a_report(worlds: list[World]) -> None:
     found = told(world.summary() for world in worlds)
@@ -622,7 +624,7 @@ def test_both_speeds_and_all_block_sizes_gather_the_same(
     assert sum(len(decode_words(one["words"])) for one in slowly[1:]) == 2500 * 32
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         b'{"sample_id": "a"}',
@@ -701,13 +703,13 @@ def test_no_more_groups_are_gathered_than_fit(monkeypatch: pytest.MonkeyPatch) -
     assert one.file == "a"
 
 
-@pytest.mark.parametrize("words", ["", "?", "AAAA", "é", 5, None, encode_words(bytes(32))[:-8]])
+@each("words", ["", "?", "AAAA", "é", 5, None, encode_words(bytes(32))[:-8]])
 def test_words_that_were_not_packed_are_refused(words: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         decode_words(words)
 
 
-@pytest.mark.parametrize(
+@each(
     "part",
     [
         {},

@@ -196,7 +196,9 @@ def test_a_cluster_is_started_here_and_names_what_kills_its_workers() -> None:
     def named(block: Block, error: WorkerLost) -> str:
         return f"{block.offset}: {error}"
 
-    with config.set({"distributed.scheduler.allowed-failures": 1}):
+    # An address in the configuration of Dask is not used.
+    elsewhere = {"scheduler-address": "tcp://127.0.0.1:9"}
+    with config.set({"distributed.scheduler.allowed-failures": 1, **elsewhere}):
         backend = dask.backend(workers=2, timeout=STARTS_SECONDS)
         try:
             results = list(run_in_order(backend, remote(deadly), blocks(9), named))
@@ -436,14 +438,3 @@ def test_localhost_must_be_this_machine(monkeypatch: pytest.MonkeyPatch) -> None
 def test_who_insists_is_connected_without_tls() -> None:
     with pytest.raises(ExecutorLost, match="cannot be reached"):
         dask.backend("tcp://192.0.2.1:9", insecure=True, timeout=0.5)
-
-
-def test_an_address_in_the_configuration_of_dask_is_not_used() -> None:
-    from dask import config
-
-    with config.set({"scheduler-address": "tcp://127.0.0.1:9"}):
-        backend = dask.backend(workers=1, timeout=STARTS_SECONDS)
-        try:
-            assert list(run_in_order(backend, remote(slow), blocks(2))) == [0, 1]
-        finally:
-            dask.leave()

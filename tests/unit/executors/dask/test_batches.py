@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from comparable import said
 from dask_cluster import STARTS_SECONDS, Machines, environment, machines, needs_dask
+from depth import deep
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
@@ -179,7 +180,7 @@ def test_a_scheduler_that_is_not_there_is_said_so(
     assert "cannot be reached" in (report.totals.lost or "")
 
 
-@pytest.mark.parametrize("command", [("--quiet",), ("--output", "report.txt"), ()])
+@pytest.mark.parametrize("command", [("--output", "report.txt"), deep(("--quiet",)), deep(())])
 def test_a_loss_is_on_stderr_at_once(
     folder: Path, command: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
@@ -63,7 +65,7 @@ def mean(values: Sequence[Fraction]) -> Fraction | None:
 
 
 @given(sayings=st.lists(SAYINGS, max_size=30))
-@bounded(max_examples=200)
+@bounded(max_examples=examples(200))
 def test_sums_are_exact(sayings: list[Saying]) -> None:
     scores, counted = summed(sayings), finite(sayings)
     values = [value for _, value, _ in counted]
@@ -91,7 +93,7 @@ def test_sums_are_exact(sayings: list[Saying]) -> None:
     cuts=st.lists(st.integers(0, 20), max_size=4),
     order=st.randoms(use_true_random=False),
 )
-@bounded(max_examples=150)
+@bounded(max_examples=examples(150))
 def test_any_cut_and_any_order_give_the_same_sums(
     sayings: list[Saying], cuts: list[int], order: Any
 ) -> None:
@@ -113,7 +115,7 @@ def test_too_many_subtasks_give_no_mean_over_them_however_they_come() -> None:
     assert first.mean_over_subtasks() is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("claim", "exact", "expected"),
     [
         ("0.75", Fraction(3, 4), True),
@@ -196,7 +198,7 @@ def agrees_in_fractions(claim: Decimal, exact: Fraction) -> bool:
 
 
 @given(claim=WRITTEN, other=WRITTEN, nudge=NUDGES, is_near=st.booleans())
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 def test_digits_are_compared_exactly(
     claim: Decimal, other: Decimal, nudge: Fraction, is_near: bool
 ) -> None:
@@ -222,7 +224,7 @@ def squares_in_fractions(claim: Decimal, decimals: int) -> tuple[Fraction, Fract
     samples=st.integers(1, 500),
     is_near=st.booleans(),
 )
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 def test_an_error_follows_as_exactly(
     deviation: Decimal, error: Decimal, samples: int, is_near: bool
 ) -> None:
@@ -239,7 +241,7 @@ def test_an_error_follows_as_exactly(
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "number", ["1e999999999", "1E-999999999", "9" * 4000, "0." + "1" * 5000, "-1e400", "NaN", "-0"]
 )
 def test_hostile_numbers_are_no_incomplete_reason(number: str) -> None:
@@ -251,7 +253,7 @@ def test_hostile_numbers_are_no_incomplete_reason(number: str) -> None:
 
 
 @given(text=st.one_of(st.binary(max_size=40), st.text(max_size=40).map(str.encode)))
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 def test_any_text_makes_claims_or_none(text: bytes) -> None:
     assert isinstance(read_claims(text), dict)
 
@@ -305,7 +307,7 @@ ENDS = {"lower": 0.61, "upper": 0.88}
 FOUR = [1, 1, 1, 0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("scores", "changes", "expected", "words"),
     [
         (FOUR, {}, set(), ""),
@@ -440,7 +442,7 @@ LEVELS = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("scores", "changes", "expected"),
     [
         ([2, 2, 1, 0], {SCORE: 1.25}, set()),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from fast_rows import BARE, HASHED, JOINED, context, mixed_rows, outcome, rehashed, slowly
 from rows import bytes_of, sound_rows
 
@@ -163,7 +164,7 @@ NEW_SCHEMAS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("change", NEW_SCHEMAS)
+@each("change", NEW_SCHEMAS)
 def test_a_schema_of_a_new_version_brings_no_crash(
     monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rows import PREFERRED, Row, bounded, bytes_of, hashed, sound_rows, write_run
@@ -95,7 +96,7 @@ LIBRARIES = st.sampled_from([None, "HELM"])
 
 
 @given(data=FILES, library=LIBRARIES)
-@bounded(max_examples=60)
+@bounded(max_examples=examples(60))
 def test_a_guess_reports_what_a_probe_reports(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, library: str | None
 ) -> None:
@@ -120,7 +121,7 @@ MORE_REFERENCES = b"".join(
 @example(data=MISLEADING, library=None, first_lines=ROWS)
 @example(data=MORE_REFERENCES, library="HELM", first_lines=ROWS)
 @given(data=FILES, library=LIBRARIES, first_lines=st.integers(1, ROWS))
-@bounded(max_examples=400)
+@bounded(max_examples=examples(400))
 def test_the_first_block_settles_what_a_probe_finds(
     data: bytes, library: str | None, first_lines: int
 ) -> None:

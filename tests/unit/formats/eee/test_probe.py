@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import (
@@ -65,7 +67,7 @@ def two_references(row: Row) -> Row:
 
 
 @given(raw=TEXTS, references=st.lists(TEXTS, max_size=3))
-@bounded(max_examples=200)
+@bounded(max_examples=examples(200))
 @pytest.mark.parametrize("recipe", sorted(COVERED))
 def test_a_recipe_hashes_what_its_definition_says(
     recipe: str, raw: str, references: list[str]
@@ -80,7 +82,7 @@ def test_the_recipes_are_those_of_the_format() -> None:
 
 
 @given(raw=TEXTS, references=st.lists(TEXTS, min_size=2, max_size=3))
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_recipe_is_recognised_by_what_it_made(
     algorithm: str, raw: str, references: list[str]
@@ -91,7 +93,7 @@ def test_a_recipe_is_recognised_by_what_it_made(
         assert matching_recipes(digest, raw, references, [recipe]) == {recipe}
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@each("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("recipe", sorted(COVERED))
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_recipe_verifies_what_it_made(
@@ -130,7 +132,7 @@ def test_a_changed_input_is_found_on_its_line(tmp_path: Path, version: str, reci
 
 
 @given(ballots=st.lists(st.sets(st.sampled_from("abc"), max_size=2), max_size=12))
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 def test_votes_that_are_counted_no_more_change_nothing(ballots: list[set[str]]) -> None:
     told, every = _votes(ballots, len(ballots)), Counter(name for one in ballots for name in one)
     winners = [
@@ -266,9 +268,7 @@ def test_dressed_hashes_are_read_and_noticed_on(
     assert (report.exit_code, report.runs[0].recipe) == (0, "concat")
 
 
-@pytest.mark.parametrize(
-    "digest", ["", "n/a", "0" * 63, "g" * 64, "0" * 40, "sha256:", "\uff10" * 64]
-)
+@each("digest", ["", "n/a", "0" * 63, "g" * 64, "0" * 40, "sha256:", "\uff10" * 64])
 def test_what_is_no_digest_is_malformed(tmp_path: Path, digest: str) -> None:
     rows = sound_rows()
     rows[1]["sample_hash"] = digest
@@ -288,7 +288,7 @@ def _written(folder: Path, rows: list[Row]) -> tuple[Path]:
 
 
 @given(digest=st.text(max_size=70))
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 def test_a_bare_digest_stays_bare(digest: str) -> None:
     bare = normalise_digest(digest)
     assert not is_hex_digest(bare) or normalise_digest(bare) == bare

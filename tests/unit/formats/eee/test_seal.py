@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from commands import started, wait_for
+from depth import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import DETAILS, aggregate_of, bounded, bytes_of, sound_rows, write_run
@@ -317,7 +318,7 @@ def test_mode_and_folder_are_left_alone(tmp_path: Path) -> None:
 
 
 @given(count=st.integers(1, 9), edit=st.integers(0, 10_000))
-@bounded(max_examples=40)
+@bounded(max_examples=examples(40))
 def test_any_edit_after_sealing_is_found(
     tmp_path_factory: pytest.TempPathFactory, count: int, edit: int
 ) -> None:

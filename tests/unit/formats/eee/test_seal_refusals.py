@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from commands import SECONDS, filtered_arguments, started, until
+from each import each
 from paths import REPOSITORY
 from rows import DETAILS, STEM, Row, aggregate_of, bytes_of, hashed, line_of, sound_rows, write_run
 from unsealed import result_of, unsealed
@@ -318,7 +319,7 @@ def test_samples_that_are_not_listed_stand_for_none_that_is(tmp_path: Path) -> N
     assert "3 rows score others" in error.message
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "fits"),
     [
         ({"expect_rows": 16}, True),

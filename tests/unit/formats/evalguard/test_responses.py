@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import EXAMPLES
@@ -72,7 +73,7 @@ def test_a_sound_response_is_recognised_and_passes(
     assert bool(pointers) is (endpoint in figures)
 
 
-@pytest.mark.parametrize("value", OTHERS.values(), ids=OTHERS)
+@each("value", OTHERS.values(), ids=OTHERS)
 def test_other_documents_are_not_taken_for_responses(value: Any) -> None:
     assert not is_response(value)
 

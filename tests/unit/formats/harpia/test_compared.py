@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from compared_records import Collected, collected, compared
+from each import each
 
 from evalstream.engine import block_tasks
 from evalstream.formats.harpia.values import is_lower_better, iterate_scores
@@ -34,7 +35,7 @@ def checked(folder: Path, log: list[Any], read: Any = None, **options: Any) -> C
     return collected(folder, **options)
 
 
-@pytest.mark.parametrize(
+@each(
     ("result", "expected"),
     [
         (0.5, {"": 0.5}),
@@ -51,7 +52,7 @@ def test_scores_are_the_numbers_of_a_result(result: Any, expected: dict[str, Any
     assert {"/".join(path): score for path, score in iterate_scores(result)} == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("metric", "expected"),
     [
         ("WER", True),

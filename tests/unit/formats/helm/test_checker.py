@@ -11,7 +11,7 @@ import pytest
 from paths import EXAMPLES
 
 import evalstream
-from evalstream.discovery import find_runs
+from evalstream.discovery.inputs import find_runs
 from evalstream.formats.helm.requests import normalize_text
 from evalstream.model.report import Report
 from evalstream.model.run import Run

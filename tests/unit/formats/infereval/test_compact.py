@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,7 +89,7 @@ OTHERWISE = {
 }
 
 
-@pytest.mark.parametrize("text", OTHERWISE.values(), ids=OTHERWISE)
+@each("text", OTHERWISE.values(), ids=OTHERWISE)
 def test_a_benchmark_with_a_defect_is_not_compact(text: bytes) -> None:
     assert compact(text) is None
 
@@ -109,7 +111,7 @@ OUTSIDE = st.tuples(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(changes=st.lists(CHANGES, max_size=3), outside=st.lists(OUTSIDE, max_size=1))
 def test_both_paths_find_the_same(
     tmp_path_factory: pytest.TempPathFactory, changes: list[Any], outside: list[Any]

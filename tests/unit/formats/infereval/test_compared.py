@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from compared_records import Collected, collected, compared
+from each import each
 
 from evalstream.formats.infereval.benchmark_hash import compute_hashes
 from evalstream.formats.infereval.compared import BATCH_ITEMS, read_scores
@@ -48,7 +49,7 @@ def checked(
     return collected(folder, by, **options)
 
 
-@pytest.mark.parametrize(
+@each(
     ("verdicts", "expected"),
     [
         (["good"], "good"),
@@ -67,7 +68,7 @@ def test_abstentions_do_not_outvote_the_analysts(verdicts: Any, expected: str | 
     assert consensus(verdicts) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "agreement", "coverage", "flags"),
     [
         (item("good", "good"), 1, 1, SampleFlag.RIGHT),

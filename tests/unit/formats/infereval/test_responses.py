@@ -1,4 +1,5 @@
 import pytest
+from each import each
 
 from evalstream.formats.infereval.votes import choose_reading
 
@@ -6,7 +7,7 @@ SUPPORT = {"question_form": "support", "verification_prompt_id": "default-v1"}
 COHERENCE = {"question_form": "coherence", "verification_prompt_id": "default-v1"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("config", "response", "verdict"),
     [
         (SUPPORT, "GOOD", "good"),

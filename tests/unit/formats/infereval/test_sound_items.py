@@ -4,11 +4,13 @@ import copy
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstream.formats.infereval.catalogue import OF_ITEMS
-from evalstream.formats.infereval.rules.analysts import INF201, INF202
+from evalstream.formats.infereval.rules.design import INF201, INF202
 from evalstream.formats.infereval.rules.samples import INF309
 from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.views import Benchmark, Evaluation, Item
@@ -79,7 +81,7 @@ def test_an_ordinary_item_is_accepted() -> None:
     assert not is_reported(ITEM, EVALUATION)
 
 
-@pytest.mark.parametrize(
+@each(
     ("sample", "pointer"),
     [
         ({"wall_time_ms": 8_001}, "/samples/0/wall_time_ms"),
@@ -100,7 +102,7 @@ def test_implausible_samples_are_reported(sample: dict[str, Any], pointer: str |
     assert pointer is None or not is_sound(item, EVALUATION)
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(st.lists(st.tuples(PLACES, VALUES), min_size=1, max_size=3))
 def test_what_is_accepted_is_not_reported(changes: list[tuple[Any, Any]]) -> None:
     item = changed(changes)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_archive import HEADER, SUMMARIES, members_of, packed, sound_log
@@ -89,7 +91,7 @@ def test_the_wide_end_of_an_archive_counts_its_entries(tmp_path: Path) -> None:
     assert codes(with_wide_end(data, count + 1), tmp_path) == {"INS101"}
 
 
-@pytest.mark.parametrize("size", [0, 4, 12, 16, 20, 21, 24, 28])
+@each("size", [0, 4, 12, 16, 20, 21, 24, 28])
 def test_only_what_has_the_size_of_a_descriptor_may_follow_a_member(
     size: int, tmp_path: Path
 ) -> None:
@@ -178,7 +180,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@each("damage", DAMAGES.values(), ids=DAMAGES)
 def test_damage_is_found(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
     assert "INS101" in codes(damage(sound(zipfile.ZIP_STORED)), tmp_path)
 
@@ -237,7 +239,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     assert "INS102" in codes(bytes(data), tmp_path)
 
 
-@bounded(max_examples=60)
+@bounded(max_examples=examples(60))
 @given(st.data())
 def test_no_changed_byte_of_a_member_goes_unnoticed(data: st.DataObject) -> None:
     # The last byte of a deflated member has bits that mean nothing.
@@ -269,7 +271,7 @@ def _is_unused(data: bytes, place: int) -> bool:
     return place - header in {4, 5, 6, 7, 10, 11, 12, 13}
 
 
-@bounded(max_examples=100)
+@bounded(max_examples=examples(100))
 @given(st.binary(max_size=200), st.integers(0, 400))
 def test_no_bytes_crash_the_check(noise: bytes, kept: int) -> None:
     data = sound()

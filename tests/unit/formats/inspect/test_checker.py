@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_archive import HEADER, START, SUMMARIES, members_of, packed, sound_log, summary_of
@@ -124,7 +126,7 @@ def test_a_repeated_key_in_a_sample_is_found_at_its_place(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("kind", ["json", "eval"])
-@pytest.mark.parametrize(("edit", "code"), TAMPERINGS.values(), ids=TAMPERINGS)
+@each(("edit", "code"), TAMPERINGS.values(), ids=TAMPERINGS)
 def test_tampering_is_found(
     edit: Callable[[Log], None], code: str, kind: str, tmp_path: Path
 ) -> None:
@@ -588,7 +590,7 @@ UNDECLARED: dict[str, tuple[Callable[[Log], None], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("edit", "codes"), UNDECLARED.values(), ids=UNDECLARED)
+@each(("edit", "codes"), UNDECLARED.values(), ids=UNDECLARED)
 def test_a_result_that_is_not_declared_is_found(
     edit: Callable[[Log], None], codes: set[str], tmp_path: Path
 ) -> None:
@@ -641,7 +643,7 @@ RESAMPLED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "params", "figures", "code"), RESAMPLED)
+@each(("name", "params", "figures", "code"), RESAMPLED)
 def test_errors_and_intervals_are_compared_with_closed_forms(
     name: str, params: dict[str, Any], figures: dict[str, float], code: str | None, tmp_path: Path
 ) -> None:
@@ -794,7 +796,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(part, (*path, name)) if isinstance(part, (dict, list)) else ()
 
 
-@bounded(max_examples=150)
+@bounded(max_examples=examples(150))
 @given(
     st.sampled_from(list(places(sound_log()))),
     st.sampled_from([None, True, -1, 10**30, 1e308, math.nan, "", "x", [], {}, [[]], ["\ud800"]]),

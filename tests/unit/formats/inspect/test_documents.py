@@ -2,14 +2,14 @@
 
 import json
 
-import pytest
+from each import each
 from inspect_archive import members_of, packed, sound_log
 
 from evalstream.formats.inspect.documents import detect_kind
 from evalstream.io.beginning import Beginning
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "text", "expected"),
     [
         ("run.eval", packed(members_of(sound_log())), "log"),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import pytest
+from each import each
 
 from evalstream.formats.inspect.rescoring import answer, choice, exact, grade, last_answer, match
 
@@ -33,7 +33,7 @@ CASES: list[tuple[Any, str, list[str], dict[str, Any], str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("scorer", "text", "targets", "options", "value"), CASES)
+@each(("scorer", "text", "targets", "options", "value"), CASES)
 def test_a_completion_is_scored_as_the_harness_does(
     scorer: Any, text: str, targets: list[str], options: dict[str, Any], value: str | None
 ) -> None:
@@ -41,7 +41,7 @@ def test_a_completion_is_scored_as_the_harness_does(
     assert (found and found.value) == value
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "options", "value"),
     [
         ("Right.\n\nGRADE: C", {}, "C"),
@@ -62,7 +62,7 @@ def test_a_grade_is_read_as_the_harness_does(
     assert grade(text, options) == value
 
 
-@pytest.mark.parametrize(
+@each(
     ("selected", "targets", "value"),
     [
         ("A", ["A"], "C"),

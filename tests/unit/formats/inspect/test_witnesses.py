@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_archive import sound_log
@@ -266,9 +268,7 @@ def test_a_log_with_all_its_events_is_sound(tmp_path: Path) -> None:
     assert errors(witnessed(), tmp_path) == set()
 
 
-@pytest.mark.parametrize(
-    ("change", "codes"), CHANGED.items(), ids=[one.__name__[1:] for one in CHANGED]
-)
+@each(("change", "codes"), CHANGED.items(), ids=[one.__name__[1:] for one in CHANGED])
 def test_what_the_events_contradict_is_found(
     change: Callable[[Log], None], codes: set[str], tmp_path: Path
 ) -> None:
@@ -391,7 +391,7 @@ HONEST: list[Callable[[Log], None]] = [
 ]
 
 
-@pytest.mark.parametrize("change", HONEST, ids=lambda one: one.__name__[1:])
+@each("change", HONEST, ids=lambda one: one.__name__[1:])
 def test_what_the_harness_does_itself_is_no_error(
     change: Callable[[Log], None], tmp_path: Path
 ) -> None:
@@ -444,7 +444,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
             yield from _places(part, (*path, name))
 
 
-@bounded(max_examples=150)
+@bounded(max_examples=examples(150))
 @given(
     st.sampled_from(list(_places(_sample(witnessed())))),
     st.sampled_from(

@@ -565,9 +565,9 @@ def test_translation_metrics_are_open_without_their_package(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evalstream.formats.lm_eval import task_claims
-    from evalstream.stats.claims import translation_metrics
+    from evalstream.stats.claims import corpus_metrics
 
-    for module in (task_claims, translation_metrics):
+    for module in (task_claims, corpus_metrics):
         monkeypatch.setattr(module, "has_translation_metrics", lambda: False)
     report = log.check("translate")
     (run,) = report.runs

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from lm_eval_logs import DIGESTS, RESULTS, TASK, results, row, rows, text, write
 
 import evalstream
@@ -186,7 +187,7 @@ def test_a_sound_group_has_no_findings(tmp_path: Path) -> None:
     assert group_findings(tmp_path / "log", grouped()) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "value"),
     [
         (("acc,none",), 0.9),

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import pytest
+from each import each
 
 from evalstream.formats.lm_eval.response_filters import (
     NotFollowed,
@@ -29,7 +30,7 @@ def regex(pattern: str, **options: Any) -> dict[str, Any]:
 FIRST = {"function": "take_first"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("answers", "steps", "expected"),
     [
         (["a", "b"], [FIRST], "a"),
@@ -62,7 +63,7 @@ def test_older_releases_removed_one_space() -> None:
     assert follows(steps, [["  a "]], ["b"]) == (False, ["a"])
 
 
-@pytest.mark.parametrize(
+@each(
     "steps",
     [
         [{"function": "multi_choice_regex"}],
@@ -81,7 +82,7 @@ def test_other_filters_are_not_followed(steps: list[Any]) -> None:
         follows(json.dumps(steps), [["a"]], ["a"])
 
 
-@pytest.mark.parametrize(
+@each(
     "pattern",
     [
         *("(a+)+b", "(a|aa)+b", "(a|b|ab)*c", "(a?){29}a{29}", "(?:a{1,29}){1,29}b", r"(a*)\1b"),

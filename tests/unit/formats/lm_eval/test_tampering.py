@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from lm_eval_logs import DIGESTS, RESULTS, TASK, digest, results, row, rows, task_hash, text, write
 
 import evalstream
@@ -178,13 +179,13 @@ def test_a_sound_log_has_no_findings(
     assert findings(tmp_path, samples, results(samples)) == {}
 
 
-@pytest.mark.parametrize("name", ROWS)
+@each("name", ROWS)
 def test_a_changed_row_is_found(tmp_path: Path, name: str) -> None:
     code, change = ROWS[name]
     assert code in findings(tmp_path, *changed(change))
 
 
-@pytest.mark.parametrize("name", DOCUMENT)
+@each("name", DOCUMENT)
 def test_changed_results_are_found(tmp_path: Path, name: str) -> None:
     code, change = DOCUMENT[name]
     assert code in findings(tmp_path, *changed(change))

@@ -11,7 +11,7 @@ from paths import EXAMPLES
 
 import evalstream
 from evalstream.batch.ledger.run_state import read_state
-from evalstream.discovery import find_runs
+from evalstream.discovery.inputs import find_runs
 from evalstream.model.report import Report
 from evalstream.model.run import Run
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from remote_stores import (
     BLOCK,
     BUCKET,
@@ -81,7 +82,7 @@ def error_of(call: Callable[[], object]) -> OSError:
     return error
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "expected"),
     [
         ("s3://bucket/key", True),
@@ -104,7 +105,7 @@ def test_tells_urls_from_paths(path: str, expected: bool) -> None:
     assert is_remote(path) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "expected"),
     [
         ("s3://bucket/a b/key.jsonl", "s3://bucket/a b/key.jsonl"),

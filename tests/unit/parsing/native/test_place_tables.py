@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+from each import each
 
 from evalstream.model.changes import NULL_DROPPED, RENAMED, Change, ChangeClass, ChangeKind
 from evalstream.parsing.json_tree import JsonType
@@ -34,7 +35,7 @@ def test_watched_members_are_members() -> None:
     assert list(tables.counts) == [2, 2, 1, 2]
 
 
-@pytest.mark.parametrize(
+@each(
     "place",
     [
         RowPlace(acting(Action.TEXT, JsonType.OBJECT)),

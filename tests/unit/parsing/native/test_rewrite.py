@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+from each import each
 
 from evalstream.model.changes import Change, ChangeClass, ChangeKind
 from evalstream.parsing.json_tree import JsonType
@@ -31,7 +32,7 @@ def rewritten(place: RowPlace, *lines: str) -> RewrittenLines:
     return compiled.rewrite("".join(f"{line}\n" for line in lines).encode())
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "before", "after"),
     [
         (acting(Action.DROP, JsonType.NULL), '{"a":null, "b":1}', '{"b":1}'),
@@ -56,7 +57,7 @@ def test_an_action_changes_its_value_alone(place: Place, before: str, after: str
     assert [one.times for one in result.changes] == [1] * (before != after)
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "", "1", "[]", "{", '{"a"}', '{"a":1,}', '{"a":1}{}', '{"a":01}', '{"a":+1}', '{"a":1.}',
@@ -97,7 +98,7 @@ def test_changes_are_counted_by_rows_with_the_first_lines() -> None:
     assert (change.times, change.lines, change.start, change.stop) == (5, (2, 3, 4), 9, 16)
 
 
-@pytest.mark.parametrize(
+@each(
     ("watch", "line", "rows"),
     [
         (Probe("a", WatchTest.PRESENT), '{"a":null}', 0),

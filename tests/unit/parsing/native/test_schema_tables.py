@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from each import each
 
 from evalstream.formats.eee import row_view, versions
 from evalstream.parsing.native import binding, schema_tables
@@ -72,7 +73,7 @@ def tabled(schema: Any) -> Any:
     return build_tables(schema, ("kind", "x", "y"), KINDS, {})
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         {"patternProperties": {}},
@@ -150,7 +151,7 @@ def test_conditions_are_demands(condition: Any, wanted: Any, unwanted: Any) -> N
 _THEN = {"properties": {"x": {"type": "null"}}}
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         {"required": []},

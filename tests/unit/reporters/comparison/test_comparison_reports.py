@@ -25,6 +25,8 @@ from comparison_fixture import (
     subtasks,
     written,
 )
+from depth import examples
+from each import each
 from hostile import texts
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
@@ -92,7 +94,7 @@ def test_json_fits_its_schema_in_its_order(name: str) -> None:
     assert json.loads(lines[-1])["summary"]["flips_shown"] == 1
 
 
-@pytest.mark.parametrize("part", SCHEMA["$defs"])
+@each("part", SCHEMA["$defs"])
 def test_every_part_of_the_schema_is_closed(part: str) -> None:
     assert SCHEMA["$defs"][part]["additionalProperties"] is False
 
@@ -219,7 +221,7 @@ def test_a_table_has_a_line_for_each_comparison() -> None:
 
 
 @given(texts)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_text_breaks_out(text: str) -> None:
     text = text or CALM
     said, calm = (

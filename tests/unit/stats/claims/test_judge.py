@@ -6,6 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -63,7 +65,7 @@ def claim(kind: kinds.ClaimKind, value: Any, **more: Any) -> Claim:
     draws=st.sampled_from([None, 0, 10, 1000]),
     level=st.sampled_from([0.95, 0.0, 1.0, 0.5, -1.0]),
 )
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 def test_every_claim_has_a_state_and_an_open_one_a_reason(
     evidence: Evidence,
     kind: kinds.ClaimKind,
@@ -80,7 +82,7 @@ def test_every_claim_has_a_state_and_an_open_one_a_reason(
 
 
 @given(scores=st.lists(st.floats(-100, 100), min_size=1, max_size=12), kind=KINDS)
-@bounded(max_examples=200)
+@bounded(max_examples=examples(200))
 def test_the_figure_itself_is_confirmed(scores: list[float], kind: kinds.ClaimKind) -> None:
     evidence = Evidence.of_numbers(scores)
     for figure in kind.figures(evidence):
@@ -101,7 +103,7 @@ def test_huge_scores_of_both_signs_do_not_confirm_whatever_is_claimed() -> None:
     assert judge(claim(kinds.MEAN, Decimal("0.99")), evidence).claim.state is State.REFUTED
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "kind"),
     [
         ("accuracy", kinds.MEAN),

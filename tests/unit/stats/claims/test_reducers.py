@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import bounded
@@ -27,7 +28,7 @@ def reduced(values: list[Any], name: str | None) -> Any:
     return reduce_repeats(values, reducer, to_float)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "expected"),
     [
         ("C", 1.0),
@@ -49,7 +50,7 @@ def test_scores_as_numbers(value: Any, expected: float | None) -> None:
     assert to_float(value) == (expected or 0.0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "values", "expected"),
     [
         (None, ["C", "I"], 0.5),

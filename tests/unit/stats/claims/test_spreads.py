@@ -24,15 +24,15 @@ def test_spreads_are_those_of_the_standard_library(values: list[float]) -> None:
     assert math.isclose(formulas.variance(values), statistics.variance(values), **CLOSE)
     assert math.isclose(formulas.deviation(values), statistics.stdev(values), **CLOSE)
     error = statistics.stdev(values) / math.sqrt(len(values))
-    assert math.isclose(formulas.standard_error(values), error, **CLOSE)
+    assert math.isclose(formulas.mean_error(values), error, **CLOSE)
     # With a cluster for each value the errors are the same.
-    assert math.isclose(formulas.standard_error(values, range(len(values))), error, **CLOSE)
+    assert math.isclose(formulas.mean_error(values, range(len(values))), error, **CLOSE)
 
 
 @bounded()
 @given(NUMBERS, st.sampled_from([0.8, 0.95, 0.99]))
 def test_the_t_interval_is_that_of_scipy(values: list[float], level: float) -> None:
-    error = formulas.standard_error(values)
+    error = formulas.mean_error(values)
     low, high = formulas.mean_interval(values, level)
     middle, half = formulas.mean(values), stats.t.ppf((1 + level) / 2, len(values) - 1) * error
     assert math.isclose(low, middle - half, **CLOSE)
@@ -63,7 +63,7 @@ def test_exact_sums_of_clusters_give_the_same_error(values: list[float]) -> None
     parts = sum_clusters(values, clusters)
     assert sum((total for _, total in parts.values()), Fraction(0)) == sum(map(Fraction, values))
     evidence = Evidence.of_numbers(values, clusters=parts)
-    expected = formulas.standard_error(values, clusters)
+    expected = formulas.mean_error(values, clusters)
     if len(parts) > 1:
         assert math.isclose(evidence.cluster_spreads[0].error, expected, **CLOSE)
     else:

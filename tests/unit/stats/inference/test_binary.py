@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.stats.inference.binary import exact_mcnemar, mid_p_mcnemar, tango_interval
-from evalstream.stats.inference.distributions import normal_quantile
+from evalstream.stats.inference.distributions import (
+    exact_mcnemar,
+    mid_p_mcnemar,
+    normal_quantile,
+    tango_interval,
+)
 
 counts = st.integers(0, 200)
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from spelled_json import leaves, parse
 
-from evalstream.formats.eee.changes.additions import AggregateRefused
 from evalstream.formats.eee.changes.aggregate import AggregateMigration, NewSeal, Source
+from evalstream.formats.eee.changes.moves import AggregateRefused
 from evalstream.formats.eee.changes.supplied import Supplied
 from evalstream.model.changes import Applied
 

@@ -4,11 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from each import each
 
-from evalstream.formats.eee.changes.additions import AggregateRefused
 from evalstream.formats.eee.changes.aggregate import AggregateMigration
 from evalstream.formats.eee.changes.inline_samples import InlineSamples
 from evalstream.formats.eee.changes.kinds import DECISIONS
+from evalstream.formats.eee.changes.moves import AggregateRefused
 from evalstream.formats.eee.changes.run_migration import EeeMigration
 from evalstream.formats.eee.changes.supplied import Supplied
 
@@ -58,7 +59,7 @@ def test_a_score_confirms_the_mean_to_its_digits(claimed: str) -> None:
     assert rows_of([sample(number) for number in range(3)], "0.1", claimed)
 
 
-@pytest.mark.parametrize("claimed", ["0.67", "0.7", "1", "0.6664", "0.66660", "66.7", "6.67e-1"])
+@each("claimed", ["0.67", "0.7", "1", "0.6664", "0.66660", "66.7", "6.67e-1"])
 def test_another_score_does_not(claimed: str) -> None:
     with pytest.raises(AggregateRefused, match="no result claims the score"):
         rows_of([sample(number) for number in range(3)], claimed)

@@ -4,7 +4,7 @@ import hashlib
 import json
 import pickle
 
-import pytest
+from each import each
 from rows import line_of, sound_rows
 
 from evalstream.formats.eee.changes.kinds import DECISIONS
@@ -33,7 +33,7 @@ def test_rows_are_rewritten_line_by_line_and_their_changes_counted() -> None:
     assert version.lines == (1, 2, 3)
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "reason"),
     [
         (b"{", "invalid-json"),

@@ -1,6 +1,7 @@
 """Values for migrations: how options and files spell them, and which of them counts."""
 
 import pytest
+from each import each
 
 from evalstream.formats.eee.changes.kinds import DECISIONS
 from evalstream.formats.eee.changes.supplied import (
@@ -72,7 +73,7 @@ def test_decisions_are_listed_with_commas_and_all_of_them_at_once() -> None:
     assert supplied_from({"decide": ("all",)}).decisions == frozenset(DECISIONS)
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "message"),
     [
         ({"deployment": "self_deployed"}, "TYPE/AVAILABILITY"),

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
+from each import each
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from rows import (
@@ -70,7 +72,7 @@ UNCERTAINTY = "/evaluation_results/0/score_details/uncertainty"
 INTERVAL = f"{UNCERTAINTY}/confidence_interval"
 
 
-@pytest.mark.parametrize(
+@each(
     ("score", "metric", "expected"),
     [
         (0, {}, []),
@@ -112,7 +114,7 @@ def test_a_placeholder_for_a_score_is_named(score: float, is_placeholder: bool) 
     assert ("leave out a result that has no score" in found.message) == is_placeholder
 
 
-@pytest.mark.parametrize(
+@each(
     ("score", "has_unknown_level", "expected"),
     [
         (0, False, []),
@@ -140,7 +142,7 @@ def test_levels_that_are_none_are_left_to_the_schema(metric: dict[str, Any]) -> 
     assert said("ES708", one_result(99, {**LEVELS, **metric})) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("uncertainty", "expected"),
     [
         ({"standard_error": {"value": 0}}, []),
@@ -158,7 +160,7 @@ def test_spreads_are_finite_and_not_negative(uncertainty: Any, expected: list[An
     assert said("ES702", one_result(uncertainty=uncertainty)) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("score", "lower", "upper", "expected"),
     [
         (0.7, 0.7, 0.7, []),
@@ -214,7 +216,7 @@ def error_over(deviation: Any, samples: Any, error: Any, method: Any = "analytic
     return said("ES703", one_result(uncertainty=uncertainty))
 
 
-@pytest.mark.parametrize(
+@each(
     ("deviation", "samples", "error", "follows"),
     [
         (0.5, 4, 0.25, True),
@@ -244,7 +246,7 @@ def test_an_error_follows_from_its_deviation(
         assert error_over(deviation, samples, error, method) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("deviation", "samples", "error"),
     [
         (-0.5, 4, 0.9), (0.5, 4, -0.01), (0.5, 0, 0.9), (0.5, -4, 0.9), (0.5, 4.5, 0.9),
@@ -261,7 +263,7 @@ SAMPLES = st.lists(st.floats(0, 1).map(lambda value: round(value, 3)), min_size=
 
 
 @given(scores=SAMPLES, digits=st.tuples(st.integers(2, 17), st.integers(2, 17)))
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 def test_figures_computed_from_scores_agree_however_they_are_rounded(
     scores: list[float], digits: tuple[int, int]
 ) -> None:
@@ -274,7 +276,7 @@ def test_figures_computed_from_scores_agree_however_they_are_rounded(
 
 
 @given(scores=SAMPLES, factor=st.sampled_from([0.5, 0.8, 1.25, 2.0]))
-@bounded(max_examples=200)
+@bounded(max_examples=examples(200))
 def test_figures_that_are_off_by_more_than_their_digits_do_not_agree(
     scores: list[float], factor: float
 ) -> None:
@@ -342,7 +344,7 @@ def wilson(right: int, count: int) -> tuple[float, float]:
 # Coarser digits, or more samples, round both ends to a whole number, which shows no digits.
 @given(count=st.integers(1, 300), share=st.floats(0, 1), digits=st.integers(2, 17))
 @example(count=10, share=1.0, digits=17)
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 def test_a_share_lies_within_its_own_interval_however_it_is_rounded(
     count: int, share: float, digits: int
 ) -> None:
@@ -352,7 +354,7 @@ def test_a_share_lies_within_its_own_interval_however_it_is_rounded(
     assert said("ES702", one_result(right / count, uncertainty=interval)) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("identity", "wrong"),
     [
         ("bench/acme/acorn-7b/1760000000", False),
@@ -386,7 +388,7 @@ def test_an_evaluation_id_has_parts_and_none_is_empty(identity: Any, wrong: bool
     assert said("ES704", document) == wrong * [("/evaluation_id", WARNING)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("retrieved", "wrong"),
     [
         ("1760000000", False),
@@ -411,7 +413,7 @@ def test_a_retrieved_timestamp_is_a_number(retrieved: Any, wrong: bool) -> None:
     assert said("ES704", document) == wrong * [("/retrieved_timestamp", WARNING)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("uncertainty", "expected"),
     [
         ({"standard_error": {"value": 0, "method": "bootstrap"}}, [""]),
@@ -436,7 +438,7 @@ def test_bootstraps_have_samples(uncertainty: Any, expected: list[str]) -> None:
 BOTH = {"deployment_type": "unknown", "model_availability": "unknown"}
 
 
-@pytest.mark.parametrize("version", ["0.1.0", "0.2.0", "0.2.1", "0.2.2", "0.2.3", "0.3.0"])
+@each("version", ["0.1.0", "0.2.0", "0.2.1", "0.2.2", "0.2.3", "0.3.0"])
 @pytest.mark.parametrize(
     ("details", "severity"),
     [
@@ -461,7 +463,7 @@ def test_the_deployment_is_asked_for_where_the_schema_does_not(
         assert places == asked * [("/model_info", expected)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("declared", "least", "is_old"),
     [
         ("0.2.2", None, True),
@@ -506,7 +508,7 @@ def identified(identity: str, **changes: Any) -> dict[str, Any]:
     return {**one_result(), "evaluation_id": identity, **changes}
 
 
-@pytest.mark.parametrize(
+@each(
     ("identity", "model", "faults"),
     [
         ("tiny/acme/acorn-7b/1760000000", "acme/acorn-7b", 0),
@@ -562,7 +564,7 @@ def test_an_id_is_compared_only_with_what_is_known() -> None:
 JUDGE = {"model_info": {"name": "Judge", "id": "acme/judge"}}
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "value", "expected"),
     [
         ("evaluation_timestamp", "1759999000", None),
@@ -623,7 +625,7 @@ def test_a_value_is_what_its_description_says(place: str, value: Any, expected: 
         assert said("ES710", document) == ([] if expected is None else [(f"/{place}", expected)])
 
 
-@pytest.mark.parametrize(
+@each(
     ("scoring", "places"),
     [
         ({"judges": [JUDGE]}, []),
@@ -654,7 +656,7 @@ def test_a_missing_deployment_is_said_once_in_every_version(tmp_path: Path) -> N
         assert [finding.code for finding in found] == ["ES706" if version == "0.2.0" else "ES201"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("ids", "repeated"),
     [
         (["a", "b"], []),
@@ -707,7 +709,7 @@ NAMED = [result("mmlu"), result("gsm8k"), result("humaneval")]
 JOINED = [result("mmlu", identity="acc"), result("gsm8k", identity="match")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("results", "name", "identity", "foreign"),
     [
         (NAMED, "mmlu", None, False),
@@ -753,7 +755,7 @@ def test_a_name_from_elsewhere_is_foreign(
     assert [violation.pointer for violation in violations] == foreign * ["/evaluation_name"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("results", "version", "identity", "unknown"),
     [
         (JOINED, "0.3.0", "acc", False),
@@ -827,7 +829,7 @@ def spoilt_aggregates(draw: st.DrawFn) -> Any:
     {},
     None,
 )
-@bounded(max_examples=500)
+@bounded(max_examples=examples(500))
 def test_no_rule_raises_whatever_the_aggregate_is(document: Any, row: Any, odd: Any) -> None:
     aggregate = read(document)
     for code in AGGREGATE_RULES:
@@ -857,7 +859,7 @@ def resolves(document: Any, pointer: str) -> bool:
 
 
 @given(document=spoilt_aggregates())
-@bounded(max_examples=60)
+@bounded(max_examples=examples(60))
 def test_a_run_is_reported_whatever_its_aggregate_is(
     tmp_path_factory: pytest.TempPathFactory, document: Any
 ) -> None:

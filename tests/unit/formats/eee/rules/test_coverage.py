@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from rows import Row, aggregate_of, bytes_of, hashed, sound_rows
 
 import evalstream
@@ -253,7 +254,7 @@ def epochs(*numbers: int | str) -> list[Row]:
     return [{"epoch": number} for number in numbers]
 
 
-@pytest.mark.parametrize(
+@each(
     ("marks", "is_found"),
     [
         (5 * [epochs(1)], False),

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from corpus import CORPUS, lines_of
+from depth import examples, some
+from each import each
 from fast_rows import agreed, bare, passed_over, written
 from hypothesis import given
 from hypothesis import strategies as st
@@ -230,12 +232,12 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("number", "changes", "expected"), CASES)
+@each(("number", "changes", "expected"), CASES)
 def test_the_border_of_each_rule(number: int, changes: dict[str, Any], expected: str) -> None:
     assert codes(changed(number, changes)) == set(expected.split())
 
 
-@pytest.mark.parametrize(
+@each(
     ("metric", "score", "correct", "expected"),
     [
         ({"lower_is_better": True}, 0, True, ""),
@@ -324,7 +326,7 @@ def test_a_row_may_say_that_its_correctness_says_nothing() -> None:
 EXACT: dict[str, Any] = {**ANSWER, "extraction_method": "exact_match"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "reference", "choices", "score", "expected"),
     [
         ("5", "5", None, 1, ""),
@@ -533,14 +535,14 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("metadata", SECRETS)
+@each("metadata", SECRETS)
 def test_secrets_are_found(metadata: dict[str, Any]) -> None:
     (violation,) = said(changed(SINGLE, {"metadata": metadata}), ALONE)
     assert (violation.code, violation.pointer) == ("ES316", f"/metadata/{next(iter(metadata))}")
     assert (violation.expected, violation.found) == (None, None)
 
 
-@pytest.mark.parametrize("metadata", HARMLESS)
+@each("metadata", HARMLESS)
 def test_what_only_resembles_a_secret_is_left_alone(metadata: dict[str, Any]) -> None:
     assert codes(changed(SINGLE, {"metadata": metadata})) == set()
 
@@ -548,7 +550,7 @@ def test_what_only_resembles_a_secret_is_left_alone(metadata: dict[str, Any]) ->
 SAID = "It is the river that runs north."
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "leaks"),
     [
         ({"input/raw": f"Which river?\n{SAID}\n", "output/raw": SAID}, True),
@@ -569,7 +571,7 @@ def test_a_question_with_choices_leaks_only_what_was_said(
     assert bool(list(check(changed(SINGLE, changes)))) is leaks
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "reference", "leaks"),
     [
         ("Which river? the Nile\n", ["the Nile"], True),
@@ -666,7 +668,7 @@ def test_usual_rows_are_accepted_quickly(version: str, within: RowContext) -> No
         assert assert_quiet_is_right({**row, "answer_attribution": []}, within)
 
 
-@pytest.mark.parametrize(("number", "changes", "expected"), CASES)
+@each(("number", "changes", "expected"), CASES)
 def test_what_is_accepted_quickly_has_no_violation(
     number: int, changes: dict[str, Any], expected: str
 ) -> None:
@@ -682,7 +684,7 @@ def test_cached_tokens_are_accepted_quickly() -> None:
 
 
 @given(row=st.one_of(mutants("0.2.0"), mutants("0.3.0", 5)), number=st.integers(0, 2))
-@bounded(max_examples=300)
+@bounded(max_examples=examples(300))
 def test_nothing_that_is_accepted_quickly_has_a_violation_and_nothing_crashes(
     row: Row, number: int
 ) -> None:
@@ -737,7 +739,7 @@ def test_any_transcript_is_judged_alike_by_both_speeds(version: str) -> None:
         given_answers=answers(key),
         excess=st.sampled_from([*9 * [0], 1]),
     )
-    @bounded(max_examples=300)
+    @bounded(max_examples=examples(300))
     def agree(turns: list[Row], kind: str, given_answers: list[Row], excess: int) -> None:
         row = changed(AGENTIC, {"interaction_type": kind}, version)
         row |= {"answer_attribution": given_answers, key: turns}
@@ -791,7 +793,7 @@ VALUES = st.recursive(
         max_size=3,
     ),
 )  # fmt: skip
-@bounded(max_examples=200)
+@bounded(max_examples=examples(200))
 def test_any_value_anywhere_is_looked_at_without_a_crash(
     number: int, places: dict[str, Any]
 ) -> None:
@@ -805,12 +807,12 @@ def test_any_value_anywhere_is_looked_at_without_a_crash(
 def test_real_rows_are_judged_alike_by_both_speeds() -> None:
     accepted = total = 0
     for path in sorted((CORPUS / "eee-pairs").rglob("*.jsonl")):
-        for line in lines_of(path):
+        for line in some(lines_of(path), 40):
             row = json.loads(line)
             accepted += assert_quiet_is_right(row, ALONE)
             assert_quiet_is_right(row, CONTEXTS[1 + total % 2])
             total += 1
-    assert total > 1000
+    assert total > 400
     assert accepted > 0.5 * total
 
 

@@ -4,13 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+from each import each
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.formats.eee.rules.seal import ES507
 
 
-@pytest.mark.parametrize(
+@each(
     ("folder", "message"),
     [
         ("", None),

@@ -1,0 +1,329 @@
+"""The places of rows and aggregates: what `migrate` and `fix` do with each of their values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from evalstream.formats.eee import versions
+from evalstream.formats.eee.changes.kinds import EVALUATION_ID, MIGRATED, VERSION
+from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_TYPES
+from evalstream.model.changes import ChangeKind
+from evalstream.model.data_class import replace
+from evalstream.parsing.json_tree import JsonType
+from evalstream.parsing.reshape import Action, Place, Probe, RowPlace, Test
+from evalstream.parsing.schema_files import builtin_schema
+from evalstream.rules.base import RepairAction
+
+TO_TEXT: Final[Mapping[JsonType, Action]] = {
+    kind: Action.TEXT for kind in JsonType if kind is not JsonType.TEXT
+}
+"""Text of every value."""
+
+IN_MAP: Final[Mapping[JsonType, Action]] = {**TO_TEXT, JsonType.NULL: Action.DROP}
+"""Text of every value in a map of strings, where null says as much as no member."""
+
+Schema = Mapping[str, Any]
+
+
+class SchemaPlaces:
+    """Derives places from a schema.
+
+    Null in an optional member that may not be null is dropped, and so is null in a map of strings;
+    other values in such a map become text.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def root(self) -> Place:
+        """Return the place of a whole document."""
+        return self.place(self._schema, "", optional=False)
+
+    def place(self, schema: Schema, pointer: str, *, optional: bool) -> Place:
+        """Return the place of a value that a part of the schema describes."""
+        variants = list(self._variants(schema))
+        actions: dict[JsonType, Action] = {}
+        if optional and not any(map(_allows_null, variants)):
+            actions[JsonType.NULL] = Action.DROP
+        members: dict[str, Place] = {}
+        others = items = None
+        for variant in variants:
+            members = self._members(variant, pointer) | members
+            others = others or self._others(variant, pointer)
+            items = items or self._items(variant, pointer)
+        closed = any(variant.get("additionalProperties") is False for variant in variants)
+        return Place(pointer, actions, members, others, items, closed=closed)
+
+    def _variants(self, schema: Schema) -> Iterator[Schema]:
+        """Iterate over the alternatives of a part of the schema, references resolved."""
+        reference = schema.get("$ref")
+        if reference is not None:
+            node: Any = self._schema
+            for key in reference.removeprefix("#/").split("/"):
+                node = node[key]
+            schema = node
+        alternatives = schema.get("oneOf")
+        if alternatives is None:
+            yield schema
+            return
+        for alternative in alternatives:
+            yield from self._variants(alternative)
+
+    def _members(self, schema: Schema, pointer: str) -> dict[str, Place]:
+        required = schema.get("required", ())
+        return {
+            name: self.place(inner, f"{pointer}/{name}", optional=name not in required)
+            for name, inner in schema.get("properties", {}).items()
+        }
+
+    def _others(self, schema: Schema, pointer: str) -> Place | None:
+        others = schema.get("additionalProperties")
+        if not isinstance(others, Mapping) or _types(others) != ["string"]:
+            return None
+        return Place(f"{pointer}/*", IN_MAP)
+
+    def _items(self, schema: Schema, pointer: str) -> Place | None:
+        items = schema.get("items")
+        if not isinstance(items, Mapping):
+            return None
+        return self.place(items, f"{pointer}/*", optional=False)
+
+
+def _allows_null(schema: Schema) -> bool:
+    types = _types(schema)
+    return "null" in types or (not types and None in schema.get("enum", (None,)))
+
+
+def _types(schema: Schema) -> Sequence[str]:
+    types = schema.get("type", ())
+    return [types] if isinstance(types, str) else list(types)
+
+
+OLD_TRANSCRIPT: Final = "interactions"
+NEW_TRANSCRIPT: Final = "messages"
+
+REPAIRS: Final = {Action.DROP: RepairAction.DROP_NULL, Action.TEXT: RepairAction.WRITE_TEXT}
+"""The repairs that consist of what follows from a schema.
+
+In a map of strings both are part of writing text.
+"""
+
+
+METADATA: Final = "metadata"
+KEPT_ID: Final = f"{MIGRATED}evaluation_id"
+
+
+def migration_place(
+    target: str, evaluation_id: str | None, *, sets_id: bool, keeps_hash: bool = True
+) -> RowPlace:
+    """Return the place of rows that are migrated to a version with the transcript in `messages`.
+
+    Rows whose evaluation_id is not `evaluation_id`, if it is known, get it with `sets_id`, and are
+    left to the exact path without. Without `keeps_hash` the caller sees to sample_hash. Rows of
+    unknown versions, with two transcripts, with a transcript or an output where their type has
+    none, or with members that the target does not know are left to the exact path.
+    """
+    place = _schema_place(target)
+    members, exact = dict(place.members), _MISPLACED
+    if evaluation_id is not None and sets_id:
+        members = _with_evaluation_id(members, evaluation_id)
+    elif evaluation_id is not None:
+        exact += ((Probe("evaluation_id", Test.DIFFERS, evaluation_id),),)
+    if keeps_hash:
+        members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
+    return RowPlace(replace(place, members=members), exact, place)
+
+
+@lru_cache(maxsize=8)
+def _schema_place(target: str) -> Place:
+    """Return the place of all rows that are migrated to a version."""
+    place = SchemaPlaces(builtin_schema(versions.instance_schema_name(target))).root()
+    members = dict(place.members)
+    members["schema_version"] = _constant(place, "schema_version", target, VERSION)
+    members["sample_id"] = _acting(members["sample_id"], {JsonType.NUMBER: Action.TEXT})
+    members["input"] = _with_lists(members["input"], "reference")
+    members["output"] = _with_lists(members["output"], "raw", "reasoning_trace")
+    score = members["evaluation"].members["score"]
+    members["evaluation"] = _with_members(
+        members["evaluation"], {"score": _acting(score, {JsonType.BOOLEAN: Action.NUMBER})}
+    )
+    members[NEW_TRANSCRIPT] = _transcript(members[NEW_TRANSCRIPT])
+    members[OLD_TRANSCRIPT] = _rename_transcript(members[NEW_TRANSCRIPT])
+    members["answer_attribution"] = _rename_sources(members["answer_attribution"])
+    return replace(place, members=members)
+
+
+_MISPLACED: Final[tuple[tuple[Probe, ...], ...]] = (
+    tuple(Probe("schema_version", Test.DIFFERS, form) for form in sorted(versions.KNOWN_VERSIONS)),
+    (Probe(OLD_TRANSCRIPT, Test.PRESENT), Probe(NEW_TRANSCRIPT, Test.PRESENT)),
+    *(
+        (Probe("interaction_type", Test.EQUALS, SINGLE_TURN), Probe(name, Test.NOT_NULL))
+        for name in (OLD_TRANSCRIPT, NEW_TRANSCRIPT)
+    ),
+    *(
+        (Probe("interaction_type", Test.EQUALS, name), Probe("output", Test.NOT_NULL))
+        for name in TRANSCRIPT_TYPES
+    ),
+)
+"""Rows of unknown versions, and what a version with one transcript per row has no place for."""
+
+
+def _with_evaluation_id(members: Mapping[str, Place], evaluation_id: str) -> dict[str, Place]:
+    """Return the places of members of a row that gets an evaluation_id and keeps its own."""
+    own = replace(
+        members["evaluation_id"],
+        actions=dict.fromkeys(JsonType, Action.SET),
+        constant=json.dumps(evaluation_id, ensure_ascii=False),
+        kind=EVALUATION_ID,
+        is_kept=True,
+    )
+    metadata = replace(members[METADATA], keeps=json.dumps(KEPT_ID))
+    return {**members, "evaluation_id": own, METADATA: metadata}
+
+
+def other_ids(evaluation_id: str, foreign_id: str) -> tuple[Probe, ...]:
+    """Return the tests of rows that have neither the one evaluation_id nor the other."""
+    known = sorted({evaluation_id, foreign_id})
+    return tuple(Probe("evaluation_id", Test.DIFFERS, one) for one in known)
+
+
+def repair_place(
+    version: str,
+    repairs: Collection[RepairAction],
+    evaluation_id: str | None,
+    *,
+    annotated: bool = False,
+) -> RowPlace:
+    """Return the place of rows of a version that keep it, for the repairs that are to be made.
+
+    With `evaluation_id` each row gets that id, and with `annotated` the plain number of the
+    version. Rows that declare their version otherwise are left to the exact path.
+    """
+    place = _kept_place(version, frozenset(repairs))
+    members = dict(place.members)
+    number = version.partition("+")[0]
+    if annotated and RepairAction.WRITE_PLAIN_VERSION in repairs:
+        members["schema_version"] = _constant(place, "schema_version", number, VERSION)
+    if RepairAction.WRITE_PLAIN_SAMPLE_HASH in repairs:
+        members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
+    if evaluation_id is not None:
+        members = _with_evaluation_id(members, evaluation_id)
+    exact = ((Probe("schema_version", Test.DIFFERS, number),),)
+    return RowPlace(replace(place, members=members, closed=False), exact, place)
+
+
+@lru_cache(maxsize=32)
+def _kept_place(version: str, repairs: frozenset[RepairAction]) -> Place:
+    """Return the place of all rows of a version for these repairs."""
+    return only(
+        SchemaPlaces(builtin_schema(versions.instance_schema_name(version))).root(), repairs
+    )
+
+
+def only(place: Place, repairs: Collection[RepairAction], *, in_map: bool = False) -> Place:
+    """Leave out the actions of other repairs."""
+    actions = {
+        kind: action
+        for kind, action in place.actions.items()
+        if (RepairAction.WRITE_TEXT if in_map else REPAIRS[action]) in repairs
+    }
+    return replace(
+        place,
+        actions=actions,
+        members={name: only(inner, repairs) for name, inner in place.members.items()},
+        others=place.others and only(place.others, repairs, in_map=True),
+        items=place.items and only(place.items, repairs),
+    )
+
+
+def _constant(place: Place, name: str, text: str, kind: ChangeKind) -> Place:
+    """Return a member that gets a text whatever it is, unless it is written alike."""
+    actions = dict.fromkeys(JsonType, Action.SET)
+    constant = json.dumps(text, ensure_ascii=False)
+    return replace(place.members[name], actions=actions, constant=constant, kind=kind)
+
+
+def _acting(place: Place, actions: Mapping[JsonType, Action]) -> Place:
+    return replace(place, actions={**place.actions, **actions})
+
+
+def _with_members(place: Place, members: Mapping[str, Place]) -> Place:
+    return replace(place, members={**place.members, **members})
+
+
+def _with_lists(place: Place, *names: str) -> Place:
+    """Let texts in some members become lists."""
+    lists = {JsonType.TEXT: Action.LIST}
+    return _with_members(place, {name: _acting(place.members[name], lists) for name in names})
+
+
+def _transcript(place: Place) -> Place:
+    """Let the ids of tool calls that a turn answers become lists."""
+    items = place.items or Place()
+    return replace(place, items=_with_lists(items, "tool_call_id"))
+
+
+def _rename_transcript(place: Place) -> Place:
+    """Return the place of the old transcript, which gets the new name; its turns are alike."""
+    return replace(_move_place(place, place.pointer, f"/{OLD_TRANSCRIPT}"), name=NEW_TRANSCRIPT)
+
+
+def _move_place(place: Place, old: str, new: str) -> Place:
+    """Return a place with the pointers that begin with `old` beginning with `new`."""
+
+    def move_inner(inner: Place | None) -> Place | None:
+        return inner and _move_place(inner, old, new)
+
+    return replace(
+        place,
+        pointer=new + place.pointer.removeprefix(old),
+        members={name: _move_place(inner, old, new) for name, inner in place.members.items()},
+        others=move_inner(place.others),
+        items=move_inner(place.items),
+    )
+
+
+def _rename_sources(place: Place) -> Place:
+    """Let the sources of answers name the transcript by its new name."""
+    items = place.items or Place()
+    source = _acting(items.members["source"], {JsonType.TEXT: Action.TURN})
+    return replace(place, items=_with_members(items, {"source": source}))
+
+
+RESULT: Final = ("evaluation_results", "*")
+SAMPLE_IDS: Final = (*RESULT, "source_data", "sample_ids", "*")
+STEPS: Final = (*RESULT, "generation_config", "generation_args", "eval_plan", "steps", "*")
+
+
+@lru_cache(maxsize=8)
+def aggregate_migration_place(target: str) -> Place:
+    """Return the place of an aggregate that is migrated to a version."""
+    place = SchemaPlaces(builtin_schema(versions.aggregate_schema_name(target))).root()
+    number = Place(
+        "/schema_version", dict.fromkeys(JsonType, Action.SET), constant=f'"{target}"', kind=VERSION
+    )
+    place = replace(place, members={**place.members, "schema_version": number})
+    place = _acting_below(place, SAMPLE_IDS, {JsonType.NUMBER: Action.TEXT})
+    return _acting_below(place, STEPS, TO_TEXT)
+
+
+@lru_cache(maxsize=32)
+def aggregate_repair_place(version: str, repairs: Collection[RepairAction]) -> Place:
+    """Return the place of an aggregate of a version, for the repairs that are to be made."""
+    return only(
+        SchemaPlaces(builtin_schema(versions.aggregate_schema_name(version))).root(), repairs
+    )
+
+
+def _acting_below(place: Place, path: tuple[str, ...], actions: Mapping[JsonType, Action]) -> Place:
+    """Return a place with more actions at a path below it."""
+    if not path:
+        return _acting(place, actions)
+    first, *rest = path
+    if first == "*":
+        return replace(place, items=_acting_below(place.items or Place(), tuple(rest), actions))
+    inner = _acting_below(place.members[first], tuple(rest), actions)
+    return _with_members(place, {first: inner})
