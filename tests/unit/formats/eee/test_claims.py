@@ -343,10 +343,10 @@ FOUR = [1, 1, 1, 0]
         (FOUR, {ERROR: {"value": 0.31, "method": "clustered"}}, {"ES804"}, "hold the clusters"),
         (FOUR, {ERROR: {"value": 0.1, "method": "Cluster-robust"}}, {"ES804"}, "hold the clusters"),
         (FOUR, {ERROR: {"value": 0.51, "method": "clustered"}}, {"ES803"}, "is not the claim"),
-        (FOUR, {ERROR: {"value": 0.0, "method": "clustered"}}, {"ES803"}, "is not the claim"),
+        (FOUR, {ERROR: {"value": 0.0, "method": "clustered"}}, {"ES803"}, "no error is 0"),
         (FOUR, {ERROR: {"value": 0.31, "method": "analytic"}}, {"ES803"}, "is not the claim"),
         (FOUR, {ERROR: {"value": 0.25, "method": "mine"}}, set(), ""),
-        (FOUR, {ERROR: {"value": 0.0, "method": "mine"}}, {"ES803"}, "is not the claim"),
+        (FOUR, {ERROR: {"value": 0.0, "method": "mine"}}, {"ES803"}, "no error is 0"),
         (FOUR, {ERROR: {"value": 0.31, "method": "mine"}}, {"ES804"}, "method is not known"),
         (FOUR, {ERROR: {"value": 0.9, "method": "mine"}}, {"ES803"}, "is not the claim"),
         (
